@@ -111,7 +111,7 @@ impl Options {
     }
 
     /// Reports the progress of a long step.
-    pub(crate) fn tell(&self, what: &str, done: u64, all: u64) {
+    pub(crate) fn progress(&self, what: &str, done: u64, all: u64) {
         (self.bar)(what, done, all);
     }
 

@@ -77,17 +77,17 @@ impl Server {
             .map(Process)
             .during("start the server")?;
         let output = process.0.stdout.take().expect("its output is piped");
-        let (tell, told) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         // Read to the end: a full pipe would block the server.
         std::thread::spawn(move || {
             for line in BufReader::new(output).lines().map_while(Result::ok) {
                 if let Some(listens) = ready(&line) {
                     // The receiver is gone after the first line.
-                    let _ = tell.send(listens);
+                    let _ = sender.send(listens);
                 }
             }
         });
-        let listens = told.recv_timeout(PATIENCE).map_err(|_| {
+        let listens = receiver.recv_timeout(PATIENCE).map_err(|_| {
             let said = std::fs::read_to_string(&errors).unwrap_or_default();
             Error::Missing(format!("the server did not become ready; it said: {}", said.trim()))
         })?;

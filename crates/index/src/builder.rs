@@ -28,7 +28,7 @@ use crate::tree::{Key, Location, Tree, order};
 /// Entries per run: sorting one takes some tens of milliseconds.
 const RUN: usize = 1 << 20;
 /// Entries between two progress reports.
-const TELL: u64 = 1 << 18;
+const PROGRESS_INTERVAL: u64 = 1 << 18;
 /// Entries per block of a sorted run, the unit in which memory is freed.
 const BLOCK: usize = 1 << 13;
 
@@ -105,14 +105,14 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Builder<S, LEAF, FAN> {
         self.finish_with_progress(|_| {})
     }
 
-    /// Like [`Self::finish`]; `told` gets the number of placed entries at intervals.
+    /// Like [`Self::finish`]; `on_progress` gets the number of placed entries at intervals.
     ///
     /// # Errors
     ///
     /// If a player was added twice.
     pub fn finish_with_progress(
         mut self,
-        mut told: impl FnMut(u64),
+        mut on_progress: impl FnMut(u64),
     ) -> Result<RankingIndex<S, LEAF, FAN>, Duplicate> {
         self.end_run();
         self.run = Vec::new();
@@ -122,7 +122,7 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Builder<S, LEAF, FAN> {
         // The id table needs only the ids, so it is built beside the leaves, which are set in it afterwards.
         let (branches, ids) = thread::scope(|scope| {
             let ids = scope.spawn(|| index_ids(&records, count));
-            let branches = fill_leaves(&mut tree, &records, Merge::new(runs), &mut leaf_of, &mut told);
+            let branches = fill_leaves(&mut tree, &records, Merge::new(runs), &mut leaf_of, &mut on_progress);
             (branches, ids.join().expect("indexing ids does not panic"))
         });
         tree.ids = ids?;
@@ -239,12 +239,12 @@ fn fill_leaves<S: Score, const LEAF: usize, const FAN: usize>(
     records: &Records,
     mut merge: Merge<S>,
     leaf_of: &mut [u32],
-    told: &mut impl FnMut(u64),
+    on_progress: &mut impl FnMut(u64),
 ) -> Vec<Branch<S>> {
     let mut branches: Vec<Branch<S>> = Vec::new();
     let mut items = Vec::with_capacity(LEAF);
     let mut before: Option<S> = None;
-    let (mut placed, mut tell_at) = (0, TELL);
+    let (mut placed, mut tell_at) = (0, PROGRESS_INTERVAL);
     merge.prepare(tree.tie, records);
     let mut next = merge.next(tree.tie, records);
     while next.is_some() {
@@ -272,8 +272,8 @@ fn fill_leaves<S: Score, const LEAF: usize, const FAN: usize>(
         }
         placed += items.len() as u64;
         if placed >= tell_at {
-            told(placed);
-            tell_at = placed + TELL;
+            on_progress(placed);
+            tell_at = placed + PROGRESS_INTERVAL;
         }
         branches.push(Branch { first: items[0], child: leaf, count: items.len() as u32, heads });
     }

@@ -19,7 +19,7 @@ struct Found<S> {
 
 /// What the check has visited so far.
 #[derive(Default)]
-struct Seen {
+struct Visited {
     leaves: Vec<u32>,
     nodes: usize,
 }
@@ -29,20 +29,20 @@ impl<S: Score, const LEAF: usize, const FAN: usize> RankingIndex<S, LEAF, FAN> {
     #[doc(hidden)]
     pub fn check(&self) {
         let tree = &self.tree;
-        let mut seen = Seen::default();
+        let mut visited = Visited::default();
         assert_eq!(self.link(tree.root, tree.height), Link::ROOT, "the root has no parent");
         let mut last = None;
-        let found = self.check_subtree(tree.root, tree.height, &mut last, &mut seen);
+        let found = self.check_subtree(tree.root, tree.height, &mut last, &mut visited);
         assert_eq!(found.count, tree.len, "entries in leaves and len");
         assert_eq!(tree.ids.len(), tree.len, "ids in the table and len");
-        assert_eq!(seen.leaves.len(), tree.leaves.live(), "leaves reached and leaves in use");
-        assert_eq!(seen.nodes, tree.nodes.live(), "nodes reached and nodes in use");
-        for (at, &leaf) in seen.leaves.iter().enumerate() {
-            let prev = if at == 0 { NONE } else { seen.leaves[at - 1] };
+        assert_eq!(visited.leaves.len(), tree.leaves.live(), "leaves reached and leaves in use");
+        assert_eq!(visited.nodes, tree.nodes.live(), "nodes reached and nodes in use");
+        for (at, &leaf) in visited.leaves.iter().enumerate() {
+            let prev = if at == 0 { NONE } else { visited.leaves[at - 1] };
             assert_eq!(tree.leaves[leaf].prev, prev, "link back of leaf {leaf}");
             assert_eq!(
                 tree.leaves[leaf].next,
-                *seen.leaves.get(at + 1).unwrap_or(&NONE),
+                *visited.leaves.get(at + 1).unwrap_or(&NONE),
                 "link of leaf {leaf}"
             );
         }
@@ -53,12 +53,12 @@ impl<S: Score, const LEAF: usize, const FAN: usize> RankingIndex<S, LEAF, FAN> {
         number: u32,
         level: u32,
         last: &mut Option<Item<S>>,
-        seen: &mut Seen,
+        visited: &mut Visited,
     ) -> Found<S> {
         if level == 0 {
-            return self.check_leaf(number, last, seen);
+            return self.check_leaf(number, last, visited);
         }
-        seen.nodes += 1;
+        visited.nodes += 1;
         let nodes = &self.tree.nodes;
         assert_eq!(nodes.level(number), level, "level of node {number}");
         assert!(nodes.len(number) >= 2, "node {number} has two children or more");
@@ -66,7 +66,7 @@ impl<S: Score, const LEAF: usize, const FAN: usize> RankingIndex<S, LEAF, FAN> {
         let own = nodes.summary(number);
         for at in 0..nodes.len(number) {
             let branch = nodes.branch(number, at);
-            let found = self.check_subtree(branch.child, level - 1, last, seen);
+            let found = self.check_subtree(branch.child, level - 1, last, visited);
             assert_eq!(
                 self.link(branch.child, level - 1),
                 Link { parent: number, at: at as u32 },
@@ -89,11 +89,11 @@ impl<S: Score, const LEAF: usize, const FAN: usize> RankingIndex<S, LEAF, FAN> {
         if level == 0 { self.tree.leaves[number].link() } else { self.tree.nodes.link(number) }
     }
 
-    fn check_leaf(&self, number: u32, last: &mut Option<Item<S>>, seen: &mut Seen) -> Found<S> {
+    fn check_leaf(&self, number: u32, last: &mut Option<Item<S>>, visited: &mut Visited) -> Found<S> {
         let leaf = &self.tree.leaves[number];
         assert!(leaf.len() <= LEAF, "leaf {number} is not overfull");
         assert!(leaf.len() > 0 || self.tree.height == 0, "leaf {number} is not empty");
-        seen.leaves.push(number);
+        visited.leaves.push(number);
         let mut heads = 0;
         for at in 0..leaf.len() {
             let item = leaf.item(at);

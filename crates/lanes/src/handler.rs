@@ -80,7 +80,7 @@ pub trait BatchHandler: Send + 'static {
 /// no longer waits.
 pub trait Reply<A>: Send + 'static {
     /// Gets the timings of the request before the answer. Not called for a batch that never reached the store.
-    fn passed(&mut self, _timings: &LaneTimings) {}
+    fn record_timings(&mut self, _timings: &LaneTimings) {}
 
     /// Delivers the answer.
     fn send(self, answer: A);

@@ -28,7 +28,7 @@ pub(crate) struct Runner<W: BatchHandler, R> {
     queue: Arc<Queue<W::Request, R>>,
     counters: Arc<Counters>,
     /// Resolved before the next batch.
-    unresolved: OpenEnd<W>,
+    unresolved: MaybeUnresolved<W>,
     pauses: bool,
 }
 
@@ -41,7 +41,7 @@ struct BatchWeight {
 }
 
 /// Why a piece of a batch was not committed, after all retries.
-enum Setback<F> {
+enum CommitFailure<F> {
     /// The piece contains a poison request.
     PoisonRequest(F),
     /// This piece fails as a whole.
@@ -57,10 +57,10 @@ struct Unresolved<Q, F> {
     requests: Vec<Q>,
     fault: F,
     /// The number of attempts to resolve it.
-    asked: u32,
+    attempts: u32,
 }
 
-type OpenEnd<W> = Option<Unresolved<<W as BatchHandler>::Request, <W as BatchHandler>::Fault>>;
+type MaybeUnresolved<W> = Option<Unresolved<<W as BatchHandler>::Request, <W as BatchHandler>::Fault>>;
 
 impl<W: BatchHandler, R: Reply<Result<W::Answer, W::Fault>>> Runner<W, R> {
     pub(crate) fn new(
@@ -84,7 +84,7 @@ impl<W: BatchHandler, R: Reply<Result<W::Answer, W::Fault>>> Runner<W, R> {
         loop {
             let sleeps = self.unresolved.is_none();
             let found = if sleeps { self.queue.collect(&mut self.inbox) } else { self.collect_now() };
-            if !self.turn(found) {
+            if !self.run_step(found) {
                 return self.handler;
             }
         }
@@ -93,7 +93,7 @@ impl<W: BatchHandler, R: Reply<Result<W::Answer, W::Fault>>> Runner<W, R> {
     /// One step without sleeping. Returns whether there was anything to do.
     pub(crate) fn step(&mut self) -> bool {
         let found = self.collect_now();
-        self.turn(found)
+        self.run_step(found)
     }
 
     fn collect_now(&mut self) -> QueueState {
@@ -101,7 +101,7 @@ impl<W: BatchHandler, R: Reply<Result<W::Answer, W::Fault>>> Runner<W, R> {
     }
 
     /// Handles a batch of the found requests, or tries to resolve the last batch. Returns whether there was either.
-    fn turn(&mut self, found: QueueState) -> bool {
+    fn run_step(&mut self, found: QueueState) -> bool {
         let started = Instant::now();
         if let Some(unresolved) = self.unresolved.take() {
             self.unresolved = self.try_resolve(unresolved, found);
@@ -131,42 +131,42 @@ impl<W: BatchHandler, R: Reply<Result<W::Answer, W::Fault>>> Runner<W, R> {
     }
 
     /// Answers every request of the batch, in order.
-    fn settle(&mut self, batch: Batch<W::Request, R>, weight: BatchWeight) -> OpenEnd<W> {
+    fn settle(&mut self, batch: Batch<W::Request, R>, weight: BatchWeight) -> MaybeUnresolved<W> {
         let mut pieces = Pieces::whole(batch);
         while let Some(mut piece) = pieces.next() {
             let begun = Instant::now();
             let (outcome, retries) = self.commit(&piece.requests, begun);
-            let mut passage = self.passage(weight, begun, retries);
+            let mut timings = self.timings(weight, begun, retries);
             match outcome {
                 Ok(committed) => {
                     let answers = self.handler.publish(piece.requests, committed);
                     let published = Instant::now();
-                    self.counters.publishing.record(published.duration_since(passage.ended));
-                    passage.published = Some(published);
+                    self.counters.publishing.record(published.duration_since(timings.ended));
+                    timings.published = Some(published);
                     assert!(answers.len() == piece.replies.len(), "publish gives every request one answer");
-                    send_timings(&mut piece.replies, &passage);
+                    send_timings(&mut piece.replies, &timings);
                     let (callers, rest) = (answers.len(), piece.replies.into_iter().zip(answers));
                     self.handler.dispatch(callers, Box::new(Replies { rest, fault: PhantomData }));
                 }
-                Err(Setback::PoisonRequest(_)) if piece.requests.len() > 1 => {
+                Err(CommitFailure::PoisonRequest(_)) if piece.requests.len() > 1 => {
                     add(&self.counters.splits, 1);
                     pieces.halve(piece);
                 }
-                Err(Setback::PoisonRequest(fault) | Setback::Piece(fault)) => {
-                    send_timings(&mut piece.replies, &passage);
+                Err(CommitFailure::PoisonRequest(fault) | CommitFailure::Piece(fault)) => {
+                    send_timings(&mut piece.replies, &timings);
                     self.fail(piece.replies, &fault);
                 }
-                Err(Setback::Unavailable(fault)) => {
-                    send_timings(&mut piece.replies, &passage);
+                Err(CommitFailure::Unavailable(fault)) => {
+                    send_timings(&mut piece.replies, &timings);
                     self.fail(piece.replies, &fault);
                     self.fail_rest(pieces, &fault);
                     return None;
                 }
-                Err(Setback::Unresolved { own, others }) => {
-                    send_timings(&mut piece.replies, &passage);
+                Err(CommitFailure::Unresolved { own, others }) => {
+                    send_timings(&mut piece.replies, &timings);
                     self.fail(piece.replies, &own);
                     self.fail_rest(pieces, &others);
-                    return Some(Unresolved { requests: piece.requests, fault: others, asked: 0 });
+                    return Some(Unresolved { requests: piece.requests, fault: others, attempts: 0 });
                 }
             }
         }
@@ -174,7 +174,7 @@ impl<W: BatchHandler, R: Reply<Result<W::Answer, W::Fault>>> Runner<W, R> {
     }
 
     /// The timings of a piece of a batch that the store has just handled.
-    fn passage(&self, weight: BatchWeight, begun: Instant, retries: u32) -> LaneTimings {
+    fn timings(&self, weight: BatchWeight, begun: Instant, retries: u32) -> LaneTimings {
         let BatchWeight { requests, rows, taken } = weight;
         let (lane, batch) = (Arc::clone(&self.name), self.counters.batches.load(Relaxed));
         let (read, ended) = (self.handler.read_at().filter(|read| *read >= begun), Instant::now());
@@ -188,18 +188,18 @@ impl<W: BatchHandler, R: Reply<Result<W::Answer, W::Fault>>> Runner<W, R> {
             add(&self.counters.commits, 1);
             let fault = match self.handler.commit(requests) {
                 Ok(committed) => break Ok(committed),
-                Err(Failure::PoisonRequest(fault)) => break Err(Setback::PoisonRequest(fault)),
-                Err(Failure::Piece(fault)) => break Err(Setback::Piece(fault)),
-                Err(Failure::Unavailable(fault)) => break Err(Setback::Unavailable(fault)),
+                Err(Failure::PoisonRequest(fault)) => break Err(CommitFailure::PoisonRequest(fault)),
+                Err(Failure::Piece(fault)) => break Err(CommitFailure::Piece(fault)),
+                Err(Failure::Unavailable(fault)) => break Err(CommitFailure::Unavailable(fault)),
                 Err(Failure::Retry(fault)) => fault,
                 Err(Failure::Unknown(own)) => match self.resolve(requests) {
                     Ok(Resolution::Committed(committed)) => break Ok(committed),
                     Ok(Resolution::NotCommitted(fault)) => fault,
-                    Err(others) => break Err(Setback::Unresolved { own, others }),
+                    Err(others) => break Err(CommitFailure::Unresolved { own, others }),
                 },
             };
             if retries == self.bounds.retries_max {
-                break Err(Setback::Piece(fault));
+                break Err(CommitFailure::Piece(fault));
             }
             retries += 1;
             add(&self.counters.retries, 1);
@@ -213,22 +213,26 @@ impl<W: BatchHandler, R: Reply<Result<W::Answer, W::Fault>>> Runner<W, R> {
     ///
     /// Nothing else may be committed before: readers would see changes in another order than the store has them.
     /// A draining lane tries a few times more and then gives up: the next start reads the store.
-    fn try_resolve(&mut self, unresolved: Unresolved<W::Request, W::Fault>, found: QueueState) -> OpenEnd<W> {
-        let Unresolved { requests, fault, asked } = unresolved;
+    fn try_resolve(
+        &mut self,
+        unresolved: Unresolved<W::Request, W::Fault>,
+        found: QueueState,
+    ) -> MaybeUnresolved<W> {
+        let Unresolved { requests, fault, attempts } = unresolved;
         self.fail_inbox(&fault);
         let draining = matches!(found, QueueState::LastRequests | QueueState::End);
-        if draining && asked >= self.bounds.retries_max {
+        if draining && attempts >= self.bounds.retries_max {
             return None;
         }
-        let asked = asked.saturating_add(1);
-        self.pause(asked);
+        let attempts = attempts.saturating_add(1);
+        self.pause(attempts);
         match self.resolve(&requests) {
             Ok(Resolution::Committed(committed)) => {
                 let _no_caller = self.handler.publish(requests, committed);
                 None
             }
             Ok(Resolution::NotCommitted(_)) => None,
-            Err(fault) => Some(Unresolved { requests, fault, asked }),
+            Err(fault) => Some(Unresolved { requests, fault, attempts }),
         }
     }
 
@@ -271,7 +275,7 @@ type ResolveResult<W> = Result<
     <W as BatchHandler>::Fault,
 >;
 
-type CommitResult<W> = Result<<W as BatchHandler>::Committed, Setback<<W as BatchHandler>::Fault>>;
+type CommitResult<W> = Result<<W as BatchHandler>::Committed, CommitFailure<<W as BatchHandler>::Fault>>;
 
 /// Callers with an answer that is not sent yet. Dropping this sends the answers, in order.
 struct Replies<A, F, R: Reply<Result<A, F>>> {
@@ -288,8 +292,8 @@ impl<A, F, R: Reply<Result<A, F>>> Drop for Replies<A, F, R> {
 }
 
 /// Gives the timings to each reply.
-fn send_timings<A, R: Reply<A>>(replies: &mut [R], passage: &LaneTimings) {
-    replies.iter_mut().for_each(|reply| reply.passed(passage));
+fn send_timings<A, R: Reply<A>>(replies: &mut [R], timings: &LaneTimings) {
+    replies.iter_mut().for_each(|reply| reply.record_timings(timings));
 }
 
 /// Closes the queue when the lane's thread ends, even by a panic. After a drain there is nothing left to close.

@@ -16,17 +16,21 @@ const ROWS: u64 = 1_000;
 /// As in the load run that follows.
 const SCORE_END: u64 = 1_000_000_000;
 
-/// Creates the board, which keeps the latest score of a player, and gives every player a score. `tell` gets the number
+/// Creates the board, which keeps the latest score of a player, and gives every player a score. `on_progress` gets the number
 /// of players with a score.
 ///
 /// # Errors
 ///
 /// If a request fails.
-pub fn fill(target: &Target, seed: u64, tell: &mut dyn FnMut(u64)) -> io::Result<Acknowledged> {
-    runtime()?.block_on(fill_board(target, seed, tell))
+pub fn fill(target: &Target, seed: u64, on_progress: &mut dyn FnMut(u64)) -> io::Result<Acknowledged> {
+    runtime()?.block_on(fill_board(target, seed, on_progress))
 }
 
-async fn fill_board(target: &Target, seed: u64, tell: &mut dyn FnMut(u64)) -> io::Result<Acknowledged> {
+async fn fill_board(
+    target: &Target,
+    seed: u64,
+    on_progress: &mut dyn FnMut(u64),
+) -> io::Result<Acknowledged> {
     let mut connection = Connection::open(target.address).await?;
     let mut acknowledged = Acknowledged::new(target.players);
     let (common, mut random) = (target.common(), Random::new(seed));
@@ -56,7 +60,7 @@ async fn fill_board(target: &Target, seed: u64, tell: &mut dyn FnMut(u64)) -> io
             acknowledged.promise(player, score);
         }
         next = end;
-        tell(next);
+        on_progress(next);
     }
     Ok(acknowledged)
 }

@@ -102,10 +102,10 @@ impl MemoryRanking {
         }
     }
 
-    /// Replaces the whole ranking by a load; fails if a player was added twice. `told` gets the number of placed
+    /// Replaces the whole ranking by a load; fails if a player was added twice. `on_progress` gets the number of placed
     /// players at intervals.
-    pub fn load(&self, loading: Loading, told: impl FnMut(u64)) -> Result<(), Duplicate> {
-        let loaded = loading.finish(told)?;
+    pub fn load(&self, loading: Loading, on_progress: impl FnMut(u64)) -> Result<(), Duplicate> {
+        let loaded = loading.finish(on_progress)?;
         let mut tree = self.tree.write().unwrap_or_else(PoisonError::into_inner);
         self.changes.fetch_add(1, Ordering::Relaxed);
         *tree = loaded;
@@ -257,10 +257,10 @@ impl Loading {
         }
     }
 
-    fn finish(self, told: impl FnMut(u64)) -> Result<Tree, Duplicate> {
+    fn finish(self, on_progress: impl FnMut(u64)) -> Result<Tree, Duplicate> {
         Ok(match self.tree {
-            LoadingTree::Plain(builder) => Tree::Plain(builder.finish_with_progress(told)?),
-            LoadingTree::Wide(builder) => Tree::Wide(builder.finish_with_progress(told)?),
+            LoadingTree::Plain(builder) => Tree::Plain(builder.finish_with_progress(on_progress)?),
+            LoadingTree::Wide(builder) => Tree::Wide(builder.finish_with_progress(on_progress)?),
         })
     }
 }

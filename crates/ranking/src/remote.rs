@@ -23,15 +23,15 @@ const WAITING_MAX: usize = 100_000;
 /// twice the time, in Redis and in the store, and an older change would bring the player back.
 pub const PUBLISHED_WITHIN: Duration = Duration::from_secs(1_800);
 /// Maximum transactions that are published at the same time, each in several calls.
-const IN_TURN_MAX: usize = 64;
+const VERSIONS_MAX: usize = 64;
 /// Bits for the changes of one player in one transaction: their versions are between that of the transaction and the
 /// next. A transaction's version is in microseconds since 1970, so 52 bits are left for it.
-const TURN_BITS: u32 = 12;
+const SEQUENCE_BITS: u32 = 12;
 /// The row of a banned player is a tombstone in Redis. It is newer than the row, which a server may publish late.
-const BANNED_TURN: u64 = (1 << TURN_BITS) - 1;
+const BANNED_SEQUENCE: u64 = (1 << SEQUENCE_BITS) - 1;
 /// A row is the last change of its transaction.
-const ROW_TURN: u64 = BANNED_TURN - 1;
-const LAST_TURN: u64 = ROW_TURN - 1;
+const ROW_SEQUENCE: u64 = BANNED_SEQUENCE - 1;
+const LAST_SEQUENCE: u64 = ROW_SEQUENCE - 1;
 
 /// The ranking of one window.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ pub struct RemoteRanking {
     window: RedisWindow,
     /// Whether something must be done before a query. It summarizes `state` without its lock, which is held while
     /// publishing.
-    behind: AtomicBool,
+    lagging: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -55,7 +55,7 @@ struct State {
     waiting_in: BTreeSet<usize>,
     waiting_since: Option<Instant>,
     /// The last transactions by version, with the number of changes of each player so far.
-    turns: VecDeque<(u64, HashMap<PlayerId, u64>)>,
+    sequences: VecDeque<(u64, HashMap<PlayerId, u64>)>,
 }
 
 /// The state of a window in Redis.
@@ -88,14 +88,14 @@ impl VersionedRow<'_> {
     }
 
     fn version(&self) -> u64 {
-        (self.version << TURN_BITS) | if self.banned { BANNED_TURN } else { ROW_TURN }
+        (self.version << SEQUENCE_BITS) | if self.banned { BANNED_SEQUENCE } else { ROW_SEQUENCE }
     }
 }
 
 impl RemoteRanking {
     /// A ranking in an unknown state.
     pub(crate) fn new(window: RedisWindow) -> Self {
-        Self { window, behind: AtomicBool::new(false), state: Mutex::default() }
+        Self { window, lagging: AtomicBool::new(false), state: Mutex::default() }
     }
 
     /// The number of players by the last answer.
@@ -110,7 +110,7 @@ impl RemoteRanking {
 
     /// Runs queries.
     pub fn read<T>(&self, with: impl FnOnce(&dyn Reads) -> T) -> Result<T, RankingError> {
-        if self.is_behind() {
+        if self.is_lagging() {
             return Err(RankingError::Loading);
         }
         self.noted(self.window.read(with))
@@ -118,7 +118,7 @@ impl RemoteRanking {
 
     /// Like [`Self::read`], without blocking a thread; `with` may run several times.
     pub async fn read_later<T>(&self, with: impl Fn(&dyn Reads) -> T) -> Result<T, RankingError> {
-        if self.is_behind() {
+        if self.is_lagging() {
             return Err(RankingError::Loading);
         }
         self.noted(self.window.read_later(with).await)
@@ -128,7 +128,7 @@ impl RemoteRanking {
     /// [`Self::catch_up`] queries Redis itself.
     fn noted<T>(&self, answer: Result<T, RankingError>) -> Result<T, RankingError> {
         if matches!(answer, Err(RankingError::Lost)) {
-            self.behind.store(true, Ordering::Release);
+            self.lagging.store(true, Ordering::Release);
         }
         answer
     }
@@ -138,7 +138,7 @@ impl RemoteRanking {
         remotes: &[&Self],
         player: &PlayerId,
     ) -> Vec<Result<Option<Ranked>, RankingError>> {
-        let asked: Vec<&Self> = remotes.iter().copied().filter(|remote| !remote.is_behind()).collect();
+        let asked: Vec<&Self> = remotes.iter().copied().filter(|remote| !remote.is_lagging()).collect();
         let items: Vec<(&RedisWindow, &PlayerId)> =
             asked.iter().map(|remote| (&remote.window, player)).collect();
         let mut answers = asked.iter().zip(RedisWindow::ranks_in(&items)).peekable();
@@ -190,8 +190,8 @@ impl RemoteRanking {
     }
 
     /// Whether something must be done before a query.
-    pub fn is_behind(&self) -> bool {
-        self.behind.load(Ordering::Acquire)
+    pub fn is_lagging(&self) -> bool {
+        self.lagging.load(Ordering::Acquire)
     }
 
     /// Publishes the waiting changes, and checks whether Redis has the rest.
@@ -257,7 +257,7 @@ impl RemoteRanking {
 
     /// Deletes the tombstones before a transaction of that version.
     pub fn purge(&self, before: u64) -> Result<u64, RankingError> {
-        self.window.purge(before << TURN_BITS)
+        self.window.purge(before << SEQUENCE_BITS)
     }
 
     /// Deletes the ranking.
@@ -269,24 +269,24 @@ impl RemoteRanking {
     fn change<T>(&self, with: impl FnOnce(&mut State) -> T) -> T {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let done = with(&mut state);
-        let behind = state.lost || !state.missed.is_empty() || !state.waiting.is_empty();
-        self.behind.store(behind, Ordering::Release);
+        let lagging = state.lost || !state.missed.is_empty() || !state.waiting.is_empty();
+        self.lagging.store(lagging, Ordering::Release);
         done
     }
 }
 
 impl State {
     fn versioned(&mut self, movement: Movement, version: u64) -> VersionedMovement {
-        if !self.turns.iter().any(|one| one.0 == version) {
-            self.turns.push_back((version, HashMap::new()));
-            if self.turns.len() > IN_TURN_MAX {
-                self.turns.pop_front();
+        if !self.sequences.iter().any(|one| one.0 == version) {
+            self.sequences.push_back((version, HashMap::new()));
+            if self.sequences.len() > VERSIONS_MAX {
+                self.sequences.pop_front();
             }
         }
-        let of_this = self.turns.iter_mut().find(|one| one.0 == version).expect("it was just put in");
-        let turn = of_this.1.entry(movement.player.clone()).or_default();
-        let version = (version << TURN_BITS) | (*turn).min(LAST_TURN);
-        *turn += 1;
+        let of_this = self.sequences.iter_mut().find(|one| one.0 == version).expect("it was just put in");
+        let sequence = of_this.1.entry(movement.player.clone()).or_default();
+        let version = (version << SEQUENCE_BITS) | (*sequence).min(LAST_SEQUENCE);
+        *sequence += 1;
         VersionedMovement { movement, version, previous: None }
     }
 

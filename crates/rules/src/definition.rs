@@ -211,23 +211,23 @@ impl BoardSpec {
     /// Changes the definition of an existing board. Only periods may change; the rejection names the other fields that
     /// differ.
     pub fn change(&self, present: &Definition) -> Result<Definition, Rejection> {
-        let wished = self.over(present);
+        let requested = self.over(present);
         let differs = [
-            ("order", wished.order != present.order),
-            ("update", wished.update != present.update),
-            ("ranking", wished.ranking != present.ranking),
-            ("ties", wished.ties != present.ties),
-            ("score", wished.score != present.score),
-            ("subscore", wished.subscore != present.subscore),
-            ("all_time", wished.all_time != present.all_time),
+            ("order", requested.order != present.order),
+            ("update", requested.update != present.update),
+            ("ranking", requested.ranking != present.ranking),
+            ("ties", requested.ties != present.ties),
+            ("score", requested.score != present.score),
+            ("subscore", requested.subscore != present.subscore),
+            ("all_time", requested.all_time != present.all_time),
         ];
         let fields: Vec<&'static str> =
             differs.iter().filter(|(_, yes)| *yes).map(|(name, _)| *name).collect();
         if !fields.is_empty() {
             return Err(Rejection::DefinitionConflict(fields));
         }
-        wished.check()?;
-        Ok(wished)
+        requested.check()?;
+        Ok(requested)
     }
 
     /// See [`Definition::check_currencies`].

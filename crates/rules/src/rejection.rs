@@ -52,8 +52,10 @@ impl Limit {
     fn detail(self) -> &'static str {
         match self {
             Self::Amount => "an amount is at most 1000000000000000",
-            Self::PerTransfer => "more than one transfer may be (setting `wallet.transfer_max`)",
-            Self::PerDay => "more than may be transferred on one day (setting `wallet.day_max`)",
+            Self::PerTransfer => {
+                "the amount exceeds the limit of one transfer (setting `wallet.transfer_max`)"
+            }
+            Self::PerDay => "the amount exceeds what is left of the daily limit (setting `wallet.day_max`)",
             Self::Reversals => "a transfer has at most 100 reversals",
             Self::Balance => "a balance is at most 9000000000000000000",
         }
@@ -295,7 +297,7 @@ impl Rejection {
             Self::IdempotencyKeyReused => {
                 "this Idempotency-Key was used for another request; use a new key for a new request".into()
             }
-            Self::IdempotencyInProgress => "the request of this Idempotency-Key is still running; ask later".into(),
+            Self::IdempotencyInProgress => "the request of this Idempotency-Key is still running; retry later".into(),
             Self::LeaderboardNotFound(None) => "no such leaderboard".into(),
             Self::LeaderboardDamaged => LEADERBOARD_DAMAGED.into(),
             Self::LeaderboardNotFound(Some(near)) => format!("no such leaderboard; did you mean `{near}`?"),
@@ -327,12 +329,12 @@ impl Rejection {
             Self::ContestState(state) => format!("the contest is {state}"),
             Self::ContestFrozen { state, fields } => frozen(*state, fields),
             Self::InvalidContest(wrong) => all_wrong(wrong),
-            Self::ContestTooLarge(most) => format!("a contest of this kind has at most {most}"),
+            Self::ContestTooLarge(most) => format!("a contest of this kind has at most {most} members or applications"),
             Self::ApplicationsLost => {
                 "the Redis that had this contest's applications has lost them; `open` begins to take them anew".into()
             }
-            Self::AlreadyApplied => "the player has applied".into(),
-            Self::AlreadyRejected => "the player was rejected".into(),
+            Self::AlreadyApplied => "the player has already applied".into(),
+            Self::AlreadyRejected => "the application of this player was rejected".into(),
             Self::StaffCannotApply => "the player is staff of this contest, and staff does not take part".into(),
             Self::ContestFull => "the contest is full: all its places are taken".into(),
             Self::NotApplied => "there is no application of this player".into(),
@@ -346,7 +348,7 @@ impl Rejection {
             Self::TransactionNotFound => "no such transaction".into(),
             Self::HoldNotFound => "no such hold".into(),
             Self::HoldExpired => "the hold has expired; what it held is free again".into(),
-            Self::HoldResolved => "the hold has ended in another way".into(),
+            Self::HoldResolved => "the hold was already captured, voided or expired".into(),
             Self::ExceedsHold => "the amount exceeds the held amount".into(),
             Self::NotReversible => "a reversal cannot be reversed; make the transfer again instead".into(),
             Self::ExceedsReversible { left } => exceeds_reversible(*left),
@@ -354,7 +356,7 @@ impl Rejection {
             Self::CurrencyMismatch => {
                 "the currency is not configured (settings `wallet.currency`, `currencies`)".into()
             }
-            Self::SameWallet => "money cannot go from a wallet to itself".into(),
+            Self::SameWallet => "payer and recipient are the same wallet".into(),
             Self::MemberNotFound => "no such member".into(),
             Self::RecipientNotFound => "the receiving member does not exist".into(),
             Self::WalletNotFound => "the member has no wallet in this currency".into(),
@@ -381,7 +383,7 @@ fn exceeds_reversible(left: i64) -> String {
 }
 
 fn frozen(state: State, fields: &[&'static str]) -> String {
-    format!("the contest is {state}, so these cannot change any more: {}", fields.join(", "))
+    format!("the contest is {state}, so these fields can no longer change: {}", fields.join(", "))
 }
 
 fn all_wrong(fields: &[WrongField]) -> String {

@@ -61,7 +61,6 @@ pub(crate) struct Accepted {
     pub(crate) slot: Slot,
 }
 
-/// A slot of a connection.
 pub(crate) struct Slot {
     /// Whether it is a reserved slot.
     pub(crate) reserved: bool,
@@ -280,9 +279,9 @@ mod tests {
         let mut open = fill(&mut acceptor, 2, "2001:db8::1", false);
         let (refused, mut end) = connect(&mut acceptor, "2001:db8::ffff:2");
         assert!(refused.is_none() && acceptor.waiting.is_empty(), "it is of the same /64");
-        let mut told = Vec::new();
-        end.read_to_end(&mut told).await.unwrap();
-        assert_eq!(told, FULL);
+        let mut received = Vec::new();
+        end.read_to_end(&mut received).await.unwrap();
+        assert_eq!(received, FULL);
         open.extend(fill(&mut acceptor, 1, "2001:db8:0:1::1", false));
         open.extend(fill(&mut acceptor, 10, "127.0.0.1", false));
         open.remove(0);

@@ -10,7 +10,7 @@ pub(crate) fn log(failure: &Failure) {
         Failure::Rejected(_) => {}
         // A warning for each request would flood the log, and both are counted.
         Failure::Fault(fault @ (Fault::Overloaded | Fault::Draining)) => {
-            tracing::debug!(%fault, "a request was turned away");
+            tracing::debug!(%fault, "a request was refused");
         }
         // A corrupt row is logged once, however often it is read.
         Failure::Fault(Fault::Damaged(row)) => damaged::log(row),

@@ -31,7 +31,7 @@ const LINGER_BYTES: usize = 64 << 20;
 pub(crate) struct Linger(Arc<AtomicBool>);
 
 impl Linger {
-    pub(crate) fn ask(&self) {
+    pub(crate) fn request(&self) {
         self.0.store(true, Relaxed);
     }
 }
@@ -215,16 +215,16 @@ mod tests {
     async fn a_socket_that_lingers_reads_what_is_still_sent() {
         let (mut socket, linger, mut client) = socket(GIVE_UP);
         socket.write_all(b"why").await.unwrap();
-        linger.ask();
+        linger.request();
         let sends = async {
             let wrote = write(&mut client, MUCH).await;
             client.shutdown().await.unwrap();
-            let mut told = String::new();
-            client.read_to_string(&mut told).await.unwrap();
-            (wrote, told)
+            let mut received = String::new();
+            client.read_to_string(&mut received).await.unwrap();
+            (wrote, received)
         };
-        let ((), (wrote, told)) = tokio::join!(close(socket), sends);
-        assert_eq!((wrote, told.as_str()), (MUCH, "why"));
+        let ((), (wrote, received)) = tokio::join!(close(socket), sends);
+        assert_eq!((wrote, received.as_str()), (MUCH, "why"));
     }
 
     #[tokio::test]
@@ -238,7 +238,7 @@ mod tests {
     #[tokio::test]
     async fn a_client_that_never_stops_sending_is_cut() {
         let (mut socket, linger, mut client) = socket(GIVE_UP);
-        linger.ask();
+        linger.request();
         // The time is not what ends it here.
         socket.lingering = Some(ProgressDeadline::new(GIVE_UP));
         let ((), wrote) = tokio::join!(close(socket), write(&mut client, 4 * LINGER_BYTES));
@@ -248,7 +248,7 @@ mod tests {
     #[tokio::test]
     async fn a_client_that_neither_sends_nor_closes_is_cut() {
         let (mut socket, linger, _client) = socket(GIVE_UP);
-        linger.ask();
+        linger.request();
         // As if the time had begun almost `LINGER` ago.
         socket.lingering = Some(ProgressDeadline::new(Duration::from_millis(20)));
         close(socket).await;

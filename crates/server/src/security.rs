@@ -23,7 +23,7 @@ const EACH_MAX: u64 = 5;
 /// Lines of all kinds and addresses in a window, and lines with a count at its end.
 const LINES_MAX: usize = 100;
 /// Kinds and addresses that a window counts separately; it counts all others together.
-const TOLD_APART_MAX: usize = 10_000;
+const SEPARATE_COUNTS_MAX: usize = 10_000;
 
 /// Every kind of event.
 pub(crate) const EVENTS: [&str; 14] = [
@@ -181,7 +181,8 @@ impl Window {
     fn count(&mut self, name: &'static str, address: IpAddr, now: Instant) -> (Counts, bool) {
         let over = self.end(now, false);
         self.began.get_or_insert(now);
-        let known = self.counts.len() < TOLD_APART_MAX || self.counts.contains_key(&(name, Some(address)));
+        let known =
+            self.counts.len() < SEPARATE_COUNTS_MAX || self.counts.contains_key(&(name, Some(address)));
         let counted = self.counts.entry((name, known.then_some(address))).or_default();
         let is_line = counted.lines < EACH_MAX && self.lines < LINES_MAX;
         if is_line {
@@ -256,11 +257,11 @@ mod tests {
     #[test]
     fn many_addresses_are_bounded_too_and_none_is_lost() {
         let (mut window, began) = (Window::default(), Instant::now());
-        let all = TOLD_APART_MAX as u32 + 500;
+        let all = SEPARATE_COUNTS_MAX as u32 + 500;
         let lines =
             (0..all).filter(|number| window.count("credential_refused", address(*number), began).1).count();
         assert_eq!(lines, LINES_MAX);
-        assert!(window.counts.len() <= TOLD_APART_MAX + 1);
+        assert!(window.counts.len() <= SEPARATE_COUNTS_MAX + 1);
         let over = window.end(began, true);
         assert!(over.len() <= LINES_MAX + 1, "{}", over.len());
         let counted: u64 = over.iter().map(|(_, _, count)| count).sum();

@@ -7,7 +7,6 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tally_service::{Caller, CallerKind};
 
-/// The slots.
 pub(crate) struct Streams {
     most: usize,
     most_of_key: usize,

@@ -98,7 +98,6 @@ pub(crate) struct Tasks {
     pub(crate) maintenance: BackgroundTask,
 }
 
-/// One job of a task.
 pub(crate) struct Job {
     backoff: Backoff,
     every: Duration,

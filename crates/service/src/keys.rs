@@ -22,8 +22,17 @@ use tally_store::{CorruptRow, KeyChange, ReadSet, ShardSet, Store, WriteSet};
 
 pub use tally_store::KeyRow;
 
+/// The prefix of every key.
+pub const PREFIX: &str = "tally_";
+
 /// Letters and digits of a key's id.
 const ID_CHARS: usize = 12;
+
+/// The id of the key that a token claims to be, for security events. It is not authenticated.
+pub fn claimed_id(token: &str) -> Option<&str> {
+    let (id, _) = token.strip_prefix(PREFIX)?.split_once('_')?;
+    (id.len() == ID_CHARS && id.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(id)
+}
 
 /// The kind of a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,7 +159,7 @@ impl Keys {
 
     /// The caller that presents this token, if it is valid.
     pub fn authenticate(&self, token: &str) -> Option<Caller> {
-        let (id, secret) = token.strip_prefix("tally_")?.split_once('_')?;
+        let (id, secret) = token.strip_prefix(PREFIX)?.split_once('_')?;
         let rows = self.rows.read().unwrap_or_else(PoisonError::into_inner);
         let row = rows.get(id)?;
         // Digests are compared in constant time.
@@ -279,7 +288,7 @@ impl Keys {
         let id = hex(blake3::keyed_hash(&seed, b"id").as_bytes());
         let secret = hex(blake3::keyed_hash(&seed, b"secret").as_bytes());
         let id: Arc<str> = id[..ID_CHARS].into();
-        let token = format!("tally_{id}_{secret}");
+        let token = format!("{PREFIX}{id}_{secret}");
         let hash = *blake3::hash(secret.as_bytes()).as_bytes();
         Ok((KeyRow { id, hash, role, name: name.to_owned(), created_at: at }, token))
     }

@@ -11,7 +11,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tally_store::{Store, StoreError, Task};
 
-/// Rows in one step.
 const STEP_ROWS: usize = 500;
 /// The same of requests and events while there are always more: they are forgotten as fast as any server stores them.
 const STEP_ROWS_MAX: usize = 8_000;

@@ -89,17 +89,21 @@ fn load_all(
             Some(catch_up::Start::new(store)?)
         }
     };
-    let patiently = |attempt: &mut dyn FnMut() -> Result<Option<Arc<Board>>, Failure>| {
-        if settings.waits_for_ranking { catch_up::patiently(progress, attempt) } else { attempt() }
+    let retry_while_unavailable = |attempt: &mut dyn FnMut() -> Result<Option<Arc<Board>>, Failure>| {
+        if settings.waits_for_ranking {
+            catch_up::retry_while_unavailable(progress, attempt)
+        } else {
+            attempt()
+        }
     };
     let each = |row: &BoardRow| {
         let mut latest = row.created_at;
         let board = match &start {
             None => load((store, ranking), row.clone(), time, &mut latest, progress)
                 .map(|board| Some(Arc::new(board))),
-            Some(start) => {
-                patiently(&mut || join((store, ranking), (row.clone(), time.now), start, progress))
-            }
+            Some(start) => retry_while_unavailable(&mut || {
+                join((store, ranking), (row.clone(), time.now), start, progress)
+            }),
         };
         newest.fetch_max(latest.0, Ordering::Relaxed);
         match board {
@@ -122,7 +126,7 @@ fn load_all(
     }
     // The server before may have been killed between its last commit and its publication.
     start.map_or(Ok(()), catch_up::Start::end)?;
-    patiently(&mut || outbox::republish(store, &boards, Duration::ZERO).map(|_| None))?;
+    retry_while_unavailable(&mut || outbox::republish(store, &boards, Duration::ZERO).map(|_| None))?;
     Ok(Rebuilt { boards, newest: Micros(newest.into_inner()) })
 }
 

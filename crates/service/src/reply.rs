@@ -1,7 +1,7 @@
 //! Replies of a lane to its callers: each waits on a channel, and dropping the wait drops nothing else.
 
 use crate::failure::{Failure, Fault};
-use crate::requests::Running;
+use crate::requests::KeyGuard;
 use crate::settings::Background;
 use crate::traces::SampledEntry;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -16,7 +16,7 @@ pub(crate) type LaneReply<T> = Result<Result<T, Rejection>, Fault>;
 /// The receiver of a reply. Dropping the receiving end drops only the wait.
 pub(crate) struct PendingReply<T> {
     /// Ends with the reply, so that a retry is rejected as in progress exactly as long as it is.
-    _running: Vec<Running>,
+    _running: Vec<KeyGuard>,
     /// Its affinity to a lane, if there are several: until its changes can be read.
     guard: Option<AffinityGuard>,
     to: To<T>,
@@ -61,7 +61,7 @@ impl ReplyDispatcher {
 /// A request among neighbours, with the guards that it holds until it is done.
 pub(crate) struct Entry<Q> {
     pub(crate) request: Q,
-    pub(crate) running: Vec<Running>,
+    pub(crate) running: Vec<KeyGuard>,
     pub(crate) guard: Option<AffinityGuard>,
 }
 
@@ -84,7 +84,7 @@ struct Collector<T> {
 pub(crate) async fn ask<W, T: Send + 'static>(
     lane: &Lane<W, PendingReply<T>>,
     request: W::Request,
-    running: Vec<Running>,
+    running: Vec<KeyGuard>,
     guard: Option<AffinityGuard>,
 ) -> Result<T, Failure>
 where
@@ -139,13 +139,13 @@ where
 }
 
 impl<T: Send + 'static> Reply<LaneReply<T>> for PendingReply<T> {
-    fn passed(&mut self, passage: &LaneTimings) {
+    fn record_timings(&mut self, timings: &LaneTimings) {
         let sampled = match &self.to {
             To::One(_, sampled) => sampled,
             To::Place(collector, _) => &collector.sampled,
         };
         if let Some(sampled) = sampled {
-            sampled.passed(passage);
+            sampled.record_timings(timings);
         }
     }
 

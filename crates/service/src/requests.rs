@@ -16,19 +16,19 @@ pub struct InProgress {
 
 /// Holds one key until it is dropped.
 #[derive(Debug)]
-pub struct Running {
+pub struct KeyGuard {
     keys: Arc<Mutex<HashSet<RequestKey>>>,
     key: RequestKey,
 }
 
 impl InProgress {
     /// Takes a key; rejects one that is taken.
-    pub fn begin(&self, key: &RequestKey) -> Result<Running, Rejection> {
+    pub fn begin(&self, key: &RequestKey) -> Result<KeyGuard, Rejection> {
         let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
         if !keys.insert(key.clone()) {
             return Err(Rejection::IdempotencyInProgress);
         }
-        Ok(Running { keys: Arc::clone(&self.keys), key: key.clone() })
+        Ok(KeyGuard { keys: Arc::clone(&self.keys), key: key.clone() })
     }
 
     /// How many are running.
@@ -44,15 +44,15 @@ impl InProgress {
 
 /// The keys of one batch. A row that is the same request as a row before it has the same key, and is its replay.
 #[derive(Debug, Default)]
-pub(crate) struct Begun(HashMap<RequestKey, Fingerprint>);
+pub(crate) struct BatchKeys(HashMap<RequestKey, Fingerprint>);
 
-impl Begun {
+impl BatchKeys {
     /// Takes the key of a row, unless a row before it has.
     pub(crate) fn begin(
         &mut self,
         running: &InProgress,
         identity: Option<&IdempotencyKey>,
-    ) -> Result<Option<Running>, Rejection> {
+    ) -> Result<Option<KeyGuard>, Rejection> {
         let Some(IdempotencyKey { key, fingerprint }) = identity else { return Ok(None) };
         match self.0.get(key) {
             Some(first) if first == fingerprint => Ok(None),
@@ -66,7 +66,7 @@ impl Begun {
     }
 }
 
-impl Drop for Running {
+impl Drop for KeyGuard {
     fn drop(&mut self) {
         self.keys.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.key);
     }

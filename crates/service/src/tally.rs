@@ -24,7 +24,7 @@ use crate::periods::prizes;
 use crate::progress::Progress;
 use crate::rebuild;
 use crate::reply::ReplyDispatcher;
-use crate::requests::{InProgress, Running};
+use crate::requests::{InProgress, KeyGuard};
 use crate::scores::lane::ScoreLanes;
 use crate::scores::shared::Shared;
 use crate::scores::unpublished::Unpublished;
@@ -180,7 +180,7 @@ impl Tally {
         repay::repay_all(&tally);
         // Missed acts come before the first request.
         if let Err(failure) = contests::do_due(&tally).and(prizes::pay_due(&tally)) {
-            tracing::warn!(%failure, "what was missed of contests and prizes; it is tried again");
+            tracing::warn!(%failure, "run overdue actions of contests and prizes; it is tried again");
         }
         if threads {
             contests::start(&tally)?;
@@ -336,7 +336,7 @@ impl Tally {
     }
 
     /// Begins a request with an idempotency key; rejected while one with the same key is running.
-    pub fn begin(&self, key: &RequestKey) -> Result<Running, Rejection> {
+    pub fn begin(&self, key: &RequestKey) -> Result<KeyGuard, Rejection> {
         self.running.begin(key)
     }
 

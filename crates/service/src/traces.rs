@@ -1,4 +1,4 @@
-//! The passage of sampled requests through a lane.
+//! The lane timings of sampled requests.
 //!
 //! A listener that samples a request runs it within [`follow`], and its entries in a lane are reported to the [`Sink`]. So no
 //! use case has a parameter for it, and a request that is not sampled costs a read of a task variable. Not here: what a trace
@@ -12,14 +12,14 @@ use tally_lanes::LaneTimings;
 /// Receives the lane timings of one request.
 pub trait Sink: Send + Sync + 'static {
     /// What it put into a lane then has passed it. Called on the lane's thread: it must not wait.
-    fn passed(&self, entered: Instant, passage: &LaneTimings);
+    fn record_timings(&self, entered: Instant, timings: &LaneTimings);
 }
 
 tokio::task_local! {
     static FOLLOWED: Arc<dyn Sink>;
 }
 
-/// Runs a future, and reports the passage of its lane requests to the sink.
+/// Runs a future, and reports the timings of its lane requests to the sink.
 pub async fn follow<F: Future>(sink: Arc<dyn Sink>, work: F) -> F::Output {
     FOLLOWED.scope(sink, work).await
 }
@@ -53,10 +53,10 @@ impl SampledEntry {
     }
 
     /// Reports it, once for all that were together.
-    pub(crate) fn passed(&self, passage: &LaneTimings) {
-        let reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner).replace(passage.begun);
-        if reported != Some(passage.begun) {
-            self.sink.passed(self.since, passage);
+    pub(crate) fn record_timings(&self, timings: &LaneTimings) {
+        let reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner).replace(timings.begun);
+        if reported != Some(timings.begun) {
+            self.sink.record_timings(self.since, timings);
         }
     }
 }
@@ -69,12 +69,12 @@ mod tests {
     struct Recorder(Mutex<Vec<u64>>);
 
     impl Sink for Recorder {
-        fn passed(&self, _entered: Instant, passage: &LaneTimings) {
-            self.0.lock().unwrap().push(passage.batch);
+        fn record_timings(&self, _entered: Instant, timings: &LaneTimings) {
+            self.0.lock().unwrap().push(timings.batch);
         }
     }
 
-    fn passage(batch: u64, begun: Instant) -> LaneTimings {
+    fn timings(batch: u64, begun: Instant) -> LaneTimings {
         LaneTimings {
             lane: "lane".into(),
             batch,
@@ -110,7 +110,7 @@ mod tests {
         let start = Instant::now();
         let later = start + std::time::Duration::from_millis(1);
         for (batch, begun) in [(1, start), (1, start), (2, later), (2, later)] {
-            entry.passed(&passage(batch, begun));
+            entry.record_timings(&timings(batch, begun));
         }
         assert_eq!(*recorder.0.lock().unwrap(), [1, 2]);
     }

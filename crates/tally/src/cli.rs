@@ -101,7 +101,7 @@ Examples:
         /// bash, zsh, fish, elvish or powershell
         shell: clap_complete::Shell,
     },
-    /// Say whether settings lose data, how many connections are enough, and whether every rank is right
+    /// Check the durability of settings, the number of connections, and every rank
     #[command(after_help = "\
 Examples:
   tally doctor
@@ -122,7 +122,7 @@ Examples:
 It may run beside a server: it reads the store as it was at one moment, an embedded store from a copy
 that is deleted afterwards. Every row that disagrees is named. Exit code 1 if there is one.")]
     Verify(VerifyArgs),
-    /// Bring the store to this version's schema, after keeping a copy
+    /// Migrate the store to this version's schema, after making a copy
     #[command(after_help = "\
 Examples:
   tally migrate
@@ -143,7 +143,7 @@ The copy is consistent, checked, and a complete store: everything acknowledged b
 is in it. It does not contain the secret of the store, the file `secret` of the data directory: keep
 that as well, and apart. A store cannot be served without the secret it was written with.")]
     Backup(BackupArgs),
-    /// Bring a copy back into the data directory
+    /// Restore a backup into the data directory
     #[command(after_help = "\
 Examples:
   tally restore monday.db
@@ -152,7 +152,7 @@ Examples:
 The copy is checked first. A data directory that is in use is refused, and so is one that has a store,
 unless --force replaces it. The secret is not in the copy: put the file `secret` beside the store.")]
     Restore(RestoreArgs),
-    /// Go on with an embedded store whose journal is damaged or missing, with what is sure to be there
+    /// Repair an embedded store whose journal is damaged or missing: keep everything that is intact
     #[command(after_help = "\
 Examples:
   tally repair
@@ -162,7 +162,7 @@ For a store that refuses to start and says so. Every batch before the damage is 
 and the files of the journal are kept under other names. What was acknowledged after it is lost, so look
 for a copy of the missing file first. Where nothing is wrong, nothing is changed.")]
     Repair,
-    /// Send load to a running server, at rates that do not wait for it
+    /// Open-loop load test of a running server
     #[command(after_help = load::LOAD)]
     Load(LoadArgs),
 }
@@ -176,13 +176,13 @@ pub(crate) struct ServeArgs {
     /// Where to listen for the Redis protocol, or `off` [default: 127.0.0.1:8421]
     #[arg(long, value_name = "ADDR")]
     pub(crate) resp: Option<String>,
-    /// Where the order of boards is kept: memory, redis://HOST:PORT or redis-cluster://HOST:PORT,… [default: memory]
+    /// Where rankings are kept: memory, redis://HOST:PORT or redis-cluster://HOST:PORT,… [default: memory]
     #[arg(long, value_name = "URL")]
     pub(crate) ranking: Option<String>,
     /// Where contests without money have their applications: store, redis://HOST:PORT or redis-cluster://HOST:PORT,… [default: store]
     #[arg(long, value_name = "URL")]
     pub(crate) applications: Option<String>,
-    /// When writes of the Redis protocol are answered: durable, or up to a second before [default: commit]
+    /// When writes of the Redis protocol are answered: when they are durable, or up to a second before [default: commit]
     #[arg(long, value_name = "commit|relaxed")]
     pub(crate) resp_durability: Option<String>,
     /// Fill an empty data directory with football results first
@@ -196,7 +196,7 @@ pub(crate) struct TargetArgs {
     /// Address of a server elsewhere, such as `https://tally.example`, `http://10.0.0.5:8420` or `unix:/run/tally/http`
     #[arg(long, global = true, value_name = "URL")]
     pub(crate) url: Option<String>,
-    /// PEM file with the authorities that its certificate may be of; without it, those that browsers know
+    /// PEM file with the certificate authorities to trust; without it, those that browsers trust
     #[arg(long, global = true, value_name = "FILE", requires = "url")]
     pub(crate) ca: Option<PathBuf>,
     /// Key for that server
@@ -335,7 +335,7 @@ pub(crate) enum KeysWhat {
 /// `tally doctor`
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
-    /// Rows per second, of scores or of money, that the connections should be enough for
+    /// Target rate for the advice on connections: rows per second, of scores or of money
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) target_rate: Option<u64>,
 }
@@ -346,7 +346,7 @@ pub(crate) struct MigrateArgs {
     /// Move the records to the databases given by --store; no server may run on any of them
     #[arg(long)]
     pub(crate) reshard: bool,
-    /// A database that has records now, once for each in order; without it as many of --store as the first says
+    /// A database that has records now; repeat it for each, in order. Without it, the first databases of --store
     #[arg(long, value_name = "URL", requires = "reshard")]
     pub(crate) from: Vec<String>,
 }

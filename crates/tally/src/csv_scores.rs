@@ -24,7 +24,6 @@ pub(crate) struct Columns {
     pub(crate) missing: Vec<String>,
 }
 
-/// The source of scores.
 #[derive(Clone, Debug)]
 pub(crate) enum ScoreSource {
     /// A column.
@@ -44,9 +43,7 @@ pub(crate) struct Filter {
 /// The values of a line.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct CsvScore {
-    /// The player.
     pub(crate) player: PlayerId,
-    /// The score.
     pub(crate) score: ScoreInput,
     /// The instant.
     pub(crate) at: Option<Micros>,

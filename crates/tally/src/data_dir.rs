@@ -16,7 +16,6 @@ use tally_store::Store;
 pub(crate) struct Running {
     /// Its address.
     pub(crate) http: String,
-    /// The token.
     pub(crate) token: String,
 }
 

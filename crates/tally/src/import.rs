@@ -8,7 +8,7 @@ use crate::cli::{Cli, ImportArgs, ImportScoresArgs, ImportWhat};
 use crate::client::{Client, segment};
 use crate::config::Usage;
 use crate::csv_scores::{Columns, Filter, Line, Lines, Outcome, ScoreSource};
-use crate::import_file::{FileRun, Made, open};
+use crate::import_file::{FileRun, PreparedRow, open};
 use crate::import_members;
 use crate::target::Target;
 use anyhow::{Context, Result, bail};
@@ -68,7 +68,7 @@ fn import(
     let started = Instant::now();
     let chunks = Chunks::at(client, "/v1/imports", json!({"board": args.board}), digest, done);
     let mut run = FileRun::open(chunks, &args.file, lines.header())?;
-    run.all(&mut lines, CHUNK_ROWS, |chunk| Ok(chunk.iter().map(made).collect()))?;
+    run.all(&mut lines, CHUNK_ROWS, |chunk| Ok(chunk.iter().map(prepare).collect()))?;
     let taken = run.chunks.done.taken - done.taken;
     let seconds = started.elapsed().as_secs_f64();
     println!(
@@ -110,10 +110,10 @@ fn hash_file(args: &ImportScoresArgs) -> Result<[u8; 32]> {
 }
 
 /// A line in the server's form.
-fn made(line: &Line) -> Made {
+fn prepare(line: &Line) -> PreparedRow {
     let row = match &line.read {
-        Outcome::LeftOut => return Made::LeftOut,
-        Outcome::Rejected(reason) => return Made::Rejected(reason.clone()),
+        Outcome::LeftOut => return PreparedRow::LeftOut,
+        Outcome::Rejected(reason) => return PreparedRow::Rejected(reason.clone()),
         Outcome::Row(row) => row,
     };
     let score = match row.score {
@@ -124,7 +124,7 @@ fn made(line: &Line) -> Made {
     if let Some(at) = row.at {
         body["at"] = json!(time::format(at));
     }
-    Made::Row(body)
+    PreparedRow::Row(body)
 }
 
 fn columns(args: &ImportScoresArgs) -> Result<Columns> {

@@ -14,7 +14,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// The result of a line.
-pub(crate) enum Made {
+pub(crate) enum PreparedRow {
     /// The server gets it.
     Row(Value),
     /// A filter skips it.
@@ -48,7 +48,7 @@ impl<'a> FileRun<'a> {
         &mut self,
         lines: &mut L,
         rows: usize,
-        mut make: impl FnMut(&[Line<L::Read>]) -> Result<Vec<Made>>,
+        mut make: impl FnMut(&[Line<L::Read>]) -> Result<Vec<PreparedRow>>,
     ) -> Result<()> {
         let mut chunk: Vec<Line<L::Read>> = Vec::with_capacity(rows);
         let skip = self.chunks.done.lines;
@@ -70,16 +70,16 @@ impl<'a> FileRun<'a> {
         Ok(())
     }
 
-    fn send<T>(&mut self, chunk: &[Line<T>], made: Vec<Made>, end: u64, last: bool) -> Result<()> {
+    fn send<T>(&mut self, chunk: &[Line<T>], prepared: Vec<PreparedRow>, end: u64, last: bool) -> Result<()> {
         let mut rows = String::new();
-        for (line, made) in chunk.iter().zip(made) {
-            match made {
-                Made::Row(body) => {
+        for (line, prepared) in chunk.iter().zip(prepared) {
+            match prepared {
+                PreparedRow::Row(body) => {
                     rows.push('\n');
                     rows.push_str(&body.to_string());
                 }
-                Made::LeftOut => self.left_out += 1,
-                Made::Rejected(reason) => self.reject(line, &reason)?,
+                PreparedRow::LeftOut => self.left_out += 1,
+                PreparedRow::Rejected(reason) => self.reject(line, &reason)?,
             }
         }
         // Flushes before the chunk is sent. A reject that is written twice is dropped when the import continues; a

@@ -8,7 +8,7 @@ use crate::cli::{Cli, ImportMembersArgs};
 use crate::client::Client;
 use crate::config::Config;
 use crate::csv_members::{Line, Lines, MemberRow};
-use crate::import_file::{FileRun, Made, open};
+use crate::import_file::{FileRun, PreparedRow, open};
 use crate::member_settings;
 use crate::target::Target;
 use anyhow::{Context, Result};
@@ -60,7 +60,7 @@ fn import(
     let started = Instant::now();
     let mut run = FileRun::open(chunks, &args.file, lines.header())?;
     let rows = if lines.has_passwords() { PASSWORD_ROWS } else { CHUNK_ROWS };
-    run.all(&mut lines, rows, |chunk| made(chunk, cost))?;
+    run.all(&mut lines, rows, |chunk| prepare(chunk, cost))?;
     let taken = run.chunks.done.taken - before.taken;
     let seconds = started.elapsed().as_secs_f64();
     println!(
@@ -73,12 +73,12 @@ fn import(
 }
 
 /// Lines in the server's form.
-fn made(chunk: &[Line], cost: Cost) -> Result<Vec<Made>> {
-    let made = |(line, digest): (&Line, Option<Arc<str>>)| match &line.read {
-        Ok(row) => Made::Row(body(line.number, row, digest.as_deref())),
-        Err(reason) => Made::Rejected(reason.clone()),
+fn prepare(chunk: &[Line], cost: Cost) -> Result<Vec<PreparedRow>> {
+    let prepared = |(line, digest): (&Line, Option<Arc<str>>)| match &line.read {
+        Ok(row) => PreparedRow::Row(body(line.number, row, digest.as_deref())),
+        Err(reason) => PreparedRow::Rejected(reason.clone()),
     };
-    Ok(chunk.iter().zip(digests(chunk, cost)?).map(made).collect())
+    Ok(chunk.iter().zip(digests(chunk, cost)?).map(prepared).collect())
 }
 
 fn body(line: u64, row: &MemberRow, digest: Option<&str>) -> Value {

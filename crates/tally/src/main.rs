@@ -54,7 +54,7 @@ static ALLOCATOR: tally_memory::Allocator = tally_memory::Allocator;
 fn main() -> ExitCode {
     // A command writes data of players and money, or a secret: other accounts of the machine must not read it.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
-    if let Some(text) = version::asked(std::env::args().skip(1)) {
+    if let Some(text) = version::requested_text(std::env::args().skip(1)) {
         return print(text.as_bytes()).unwrap_or(ExitCode::SUCCESS);
     }
     // clap itself exits with 2 for wrong usage and 0 for help.

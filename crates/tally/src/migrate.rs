@@ -7,7 +7,7 @@ use crate::cli::{Cli, MigrateArgs};
 use crate::config::{Config, Usage};
 use crate::data_dir::DataDir;
 use crate::log;
-use crate::store::{Opening, Place, options, tell, writer};
+use crate::store::{Opening, Place, options, print_notice, writer};
 use anyhow::{Context, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
@@ -43,7 +43,7 @@ fn spread(config: &Config, data: &DataDir, place: Place, from: &[String]) -> Res
     let options = options(config, Opening::Migrate, Some(writer(data.path())))?;
     let started = Instant::now();
     let mut shown = Shown::new(started)?;
-    let done = reshard(from, &to, &options, &mut tell, &mut |progress| shown.show(progress));
+    let done = reshard(from, &to, &options, &mut print_notice, &mut |progress| shown.show(progress));
     let Resharded { rows, shards: (before, after), resumed } = done.context("move the records")?;
     let (scanned, seconds) = (shown.scanned(), started.elapsed().as_secs_f64());
     println!(

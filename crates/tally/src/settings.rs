@@ -1,6 +1,5 @@
 //! Every setting, with its default and what it does. The order is that of the reference.
 
-/// One setting.
 pub(crate) struct Setting {
     /// `section.name`; the environment variable is `TALLY_SECTION_NAME`.
     pub(crate) name: &'static str,
@@ -32,26 +31,26 @@ settings! {
     "data.dir" = "./tally-data" "Data directory: the embedded store, the secret and the running server's address.";
     "secret.file" = "" "File with the secret, 64 hexadecimal digits; empty: `secret` in the data directory.";
     "store.url" = "" "`sqlite:PATH` or `mysql://user:password@host:port/database` (MariaDB too; with TLS `?ssl-mode=verify_identity`), or several databases, comma-separated: the shards of one store; empty: `tally.db` in the data directory.";
-    "store.pool_max" = "8" "Connections to a database at most; about twice its processors, see `tally doctor`.";
+    "store.pool_max" = "8" "Maximum number of connections to a database; about twice its processors, see `tally doctor`.";
     "store.lanes" = "3" "Lanes of scores in front of a database, each with a transaction of its own in flight, at most store.pool_max of them; a store in a file has one.";
     "store.connect_timeout" = "5s" "How long a connection to a database may take.";
     "store.query_timeout" = "20s" "How long a database may take to answer. After this time it counts as unavailable.";
     "store.lock_wait" = "2s" "How long a database lets a statement wait for rows of another, in whole seconds; less than `store.query_timeout`.";
     "store.lease" = "10s" "How long a silent server keeps its right to write to a database. The successor of a killed server waits this long.";
     "store.cache_mib" = "64" "Memory of the store for pages, in MiB.";
-    "store.wal_mib" = "256" "Bound of the write-ahead log of the store's tables, in MiB.";
-    "store.overlay_mib" = "256" "Memory for changes that are not in the store's tables yet, in MiB; from half of it on commits are slowed, above it they wait.";
-    "store.journal_mib" = "1024" "A file of the store's journal, in MiB, at which its changes are brought into the tables; there are two such files.";
-    "ranking.url" = "memory" "Where the order of boards is kept: `memory`, `redis://host:port` or `redis-cluster://host:port,host:port` (with TLS `rediss://` or `rediss-cluster://`); Redis needs a store in a database.";
+    "store.wal_mib" = "256" "Limit of the write-ahead log of the store's tables, in MiB.";
+    "store.overlay_mib" = "256" "Memory for changes that are not in the store's tables yet, in MiB; from half of it on, commits are slowed; above it, they wait.";
+    "store.journal_mib" = "1024" "Size of a journal file, in MiB, at which its changes are flushed into the tables; there are two such files.";
+    "ranking.url" = "memory" "Where rankings are kept: `memory`, `redis://host:port` or `redis-cluster://host:port,host:port` (with TLS `rediss://` or `rediss-cluster://`); Redis needs a store in a database.";
     "ranking.timeout" = "2s" "How long Redis may take to answer. After this time it counts as unavailable.";
-    "applications.url" = "store" "Where contests without fee and prizes have their applications: `store`, `redis://host:port` or `redis-cluster://host:port,host:port` (with TLS `rediss://` or `rediss-cluster://`); in Redis they are fast, and gone if it loses its data.";
+    "applications.url" = "store" "Where contests without fee and prizes have their applications: `store`, `redis://host:port` or `redis-cluster://host:port,host:port` (with TLS `rediss://` or `rediss-cluster://`); Redis is fast, but applications are lost if it loses its data.";
     "applications.timeout" = "2s" "How long that Redis may take to answer. After this time it counts as unavailable.";
     "http.listen" = "127.0.0.1:8420" "Where HTTP listens, or `off` if `http.socket` is enough.";
     "http.socket" = "" "Path of a Unix socket on which HTTP is served, too, without TLS. Its clients count as this machine, with the address 127.0.0.1.";
     "http.socket_mode" = "600" "Who may connect to it: `600` the account of the server, `660` the group of the file, too.";
-    "http.hosts" = "" "Host names, comma-separated, under which callers without a key may ask, beside loopback and IP addresses.";
-    "http.trusted_proxies" = "" "Proxies, comma-separated addresses or networks such as `10.0.0.0/8`, whose `X-Forwarded-For` says the client's address; without them all clients behind a proxy count as one where wrong passwords are counted.";
-    "http.cors_origins" = "" "Web origins, comma-separated, that may read with a browser.";
+    "http.hosts" = "" "Host names, comma-separated, that requests without a key may use, besides loopback and IP addresses.";
+    "http.trusted_proxies" = "" "Proxies, comma-separated addresses or networks such as `10.0.0.0/8`, whose `X-Forwarded-For` says the client's address; without them, all clients behind a proxy share one limit of wrong passwords.";
+    "http.cors_origins" = "" "Web origins, comma-separated, whose pages may read in a browser (CORS).";
     "http.body_bytes_max" = "2097152" "Bytes of a request's body; above it, 413.";
     "http.bodies_bytes_max" = "268435456" "Bytes of all bodies that are being received, beyond 64 KiB of each; above it, 503.";
     "http.connections_max" = "10000" "Open connections; further ones wait. The last tenths, up to 16 each, are for health checks and for commands of this machine.";
@@ -59,10 +58,10 @@ settings! {
     "http.body_timeout" = "30s" "Time for a request's body; after it, 408.";
     "http.write_timeout" = "60s" "Time for a client to read every 64 KiB of its answers, or the last of them; after it, its connection is closed.";
     "http.drain_timeout" = "20s" "Time that running requests get at shutdown before their connections are cut.";
-    "events.streams_max" = "4000" "Streams of events at once, each on a connection of its own; above it, 503.";
+    "events.streams_max" = "4000" "Concurrent event streams, each on a connection of its own; above it, 503.";
     "events.key_streams_max" = "2000" "The same of one API key; above it, 429.";
     "events.member_streams_max" = "10" "The same of one member; above it, 429.";
-    "keys.required" = "false" "Whether this machine needs a credential even before the first key is made; all others need one always.";
+    "keys.required" = "false" "Whether requests of this machine need a credential even before the first key is made; all others always need one.";
     "resp.listen" = "127.0.0.1:8421" "Where the Redis protocol listens, or `off`.";
     "resp.socket" = "" "Path of a Unix socket on which the Redis protocol is served, too, also if `resp.listen` is `off`; see `http.socket`.";
     "resp.socket_mode" = "600" "The same as `http.socket_mode`.";
@@ -70,7 +69,7 @@ settings! {
     "resp.connections_max" = "10000" "Open connections of the Redis protocol; further ones wait. The last tenth, up to 16, is for clients of this machine.";
     "resp.buffer_bytes_max" = "536870912" "Bytes of unfinished commands, open transactions and unread replies of all connections; above it, the connection with most of them is closed.";
     "resp.threads" = "auto" "Threads that serve them; `auto` is half of the machine's processors.";
-    "resp.idle_timeout" = "never" "How long a connection may say nothing, or `never`.";
+    "resp.idle_timeout" = "never" "How long a connection may be idle, or `never`.";
     "resp.auth_timeout" = "10s" "How long a connection may take to present a key, where one is needed, before it is closed.";
     "resp.command_timeout" = "30s" "How long an unfinished command may take for every 64 KiB, or its end, before its connection is closed.";
     "resp.write_timeout" = "60s" "How long a client may take to read every 64 KiB of its replies, or the last of them, before its connection is closed.";
@@ -79,38 +78,38 @@ settings! {
     "tls.certificate" = "" "PEM file with the certificate and its chain: then HTTP and the Redis protocol are encrypted.";
     "tls.key" = "" "PEM file with the certificate's private key.";
     "metrics.open" = "false" "Whether /metrics needs no key.";
-    "traces.url" = "" "Where traces go, a collector of OpenTelemetry (OTLP over HTTP): `http://host:port` or `https://host:port`; empty: they are off.";
-    "traces.ratio" = "0.01" "How many requests are traced, from 0 (none) to 1 (all), of those whose caller does not say it in `traceparent`.";
-    "traces.service" = "tally" "Under which name, `service.name`.";
-    "traces.header" = "" "A header that the collector asks for, such as `authorization: Bearer …`; a secret, so better in the environment.";
+    "traces.url" = "" "The OpenTelemetry collector that gets the traces (OTLP over HTTP): `http://host:port` or `https://host:port`; empty: they are off.";
+    "traces.ratio" = "0.01" "The sampled share of requests, from 0 (none) to 1 (all); a `traceparent` header decides instead.";
+    "traces.service" = "tally" "The service name in traces, `service.name`.";
+    "traces.header" = "" "A header that the collector requires, such as `authorization: Bearer …`; a secret, so better in the environment.";
     "traces.timeout" = "5s" "How long the collector may take to answer. After this time it counts as unavailable.";
     "idempotency.keep" = "24h" "How long outcomes of requests with an Idempotency-Key are kept.";
-    "clock.jump_max" = "60s" "How far the wall clock may part from the monotonic clock between two readings; beyond it the wall clock is not trusted.";
+    "clock.jump_max" = "60s" "The largest difference between the wall clock and the monotonic clock between two readings; beyond it, the wall clock is not trusted.";
     "clock.steady" = "10m" "How long both must agree after a jump before the wall clock is trusted again; until then nothing is closed, paid or expired.";
     "lane.batch_rows_max" = "1000" "Rows of one batch, of scores or of money.";
     "lane.batch_bytes_max" = "4194304" "Bytes of one batch.";
     "lane.queue_requests_max" = "20000" "Requests that wait for a batch; above it, 503.";
     "lane.queue_bytes_max" = "67108864" "Bytes that wait for a batch; above it, 503.";
     "wallet.currency" = "KRW" "The currency in which every member has a wallet from the start; fixed once there is a member.";
-    "wallet.transfer_max" = "off" "The most that one transfer may be, in the smallest unit, or `off`; `transfer_max_USD` is that of one currency.";
-    "wallet.day_max" = "off" "The most that may be transferred from one wallet on one day of UTC, in the smallest unit, or `off`; `day_max_USD` is that of one currency.";
-    "members.phone_country" = "" "Prefix of the country at home, such as `82`: `+82 10-…` and `010-…` are then the same phone number. Numbers that are stored stay as they are, so set it before the first member.";
-    "members.password_length_min" = "8" "Characters that a new password has at least, at most 64; passwords that are stored, and digests that are imported, stay.";
+    "wallet.transfer_max" = "off" "The limit of one transfer, in the smallest unit, or `off`; `transfer_max_USD` sets it for one currency.";
+    "wallet.day_max" = "off" "The limit of all transfers from one wallet on one UTC day, in the smallest unit, or `off`; `day_max_USD` sets it for one currency.";
+    "members.phone_country" = "" "Country code of phone numbers without one, such as `82`: `+82 10-…` and `010-…` are then the same phone number. Numbers that are stored stay as they are, so set it before the first member.";
+    "members.password_length_min" = "8" "Minimum length of a new password, at most 64; stored passwords and imported digests stay valid.";
     "members.password_memory_kib" = "19456" "Memory that the digest of a new password takes (argon2id), in KiB.";
     "members.password_passes" = "2" "How often the digest of a new password passes over that memory.";
-    "members.passwords_at_once" = "auto" "Passwords of members that sign in that are digested at once, and as many that API keys set; `auto` is half of the machine's processors.";
-    "members.passwords_waiting_max" = "500" "Passwords that wait to be digested, of each of the two kinds; above it, 503.";
+    "members.passwords_at_once" = "auto" "Concurrent password digests of sign-ins, and as many of passwords that API keys set; `auto` is half of the machine's processors.";
+    "members.passwords_waiting_max" = "500" "Waiting password digests of each of the two kinds; above it, 503.";
     "members.cache_entries" = "200000" "Phone numbers, and members, that are kept in memory.";
-    "members.cache_policy" = "s3-fifo" "Which goes first where there is no room: `s3-fifo`, what was asked for once before what is asked for often; `lru`, what was not asked for the longest.";
+    "members.cache_policy" = "s3-fifo" "Eviction policy of the cache: `s3-fifo` evicts entries that were read once before those that are read often; `lru` evicts the least recently used.";
     "members.cache_time" = "12h" "How long each is kept.";
-    "members.cache_shared_time" = "1s" "The same where other servers write to the same store: their changes of names, numbers and passwords are seen within it.";
+    "members.cache_shared_time" = "1s" "The same if other servers write to the same store: their changes of names, numbers and passwords appear within this time.";
     "auth.token_ttl" = "1h" "How long a member is signed in.";
     "pin.attempts" = "5" "Wrong PINs in a row before the PIN is locked, at most 20.";
     "pin.lock" = "15m" "How long it is locked for the first time; each lock after it is twice as long, up to a day, until the right PIN comes.";
     "contests.members_max" = "100000" "Members of a contest.";
-    "contests.paying_members_max" = "10000" "Members of a contest that costs something to take part in.";
+    "contests.paying_members_max" = "10000" "Members of a contest with an entry fee.";
     "contests.applications_max" = "1000000" "Applications that a contest has at a time.";
-    "contests.keep" = "forever" "How long leaderboards of contests stay that were settled or cancelled, such as `720h`, or `forever`: until they are deleted by hand.";
+    "contests.keep" = "forever" "How long leaderboards of settled or cancelled contests stay, such as `720h`, or `forever`: until they are deleted by hand.";
     "limits.boards" = "10000" "Leaderboards.";
     "limits.keys" = "1000" "API keys.";
     "log.format" = "text" "`text` or `json`, on stderr.";

@@ -177,7 +177,8 @@ impl Place {
             }
             Self::Shards(urls) => {
                 let options = writing(config, opening, Some((writer(data), ranks_in_memory(config))))?;
-                let store = Shards::open_telling(urls, &options, &mut tell).context("open the store")?;
+                let store =
+                    Shards::open_reporting(urls, &options, &mut print_notice).context("open the store")?;
                 let store = Arc::new(store);
                 let shown: Vec<&str> = store.each().iter().map(|one| one.url()).collect();
                 let (shown, databases) = (shown.join(","), store.each().to_vec());
@@ -188,7 +189,7 @@ impl Place {
 }
 
 /// Prints what this process waits for.
-pub(crate) fn tell(what: &str) {
+pub(crate) fn print_notice(what: &str) {
     eprintln!("tally: {what}");
 }
 
@@ -200,7 +201,7 @@ pub(crate) fn connect(
     writer: Option<(String, bool)>,
 ) -> Result<Arc<MySqlStore>> {
     let options = writing(config, opening, writer)?;
-    Ok(Arc::new(MySqlStore::open_telling(url, &options, &mut tell).context("open the store")?))
+    Ok(Arc::new(MySqlStore::open_reporting(url, &options, &mut print_notice).context("open the store")?))
 }
 
 /// The options of a database with this writer, a name and whether it must be the only one.
@@ -280,7 +281,7 @@ impl Opened {
             let now = self.store.may_answer();
             if std::mem::replace(&mut sure, now) != now {
                 if now {
-                    tracing::info!("the store answers, and nobody has taken it over: ready again");
+                    tracing::info!("the store answers, and no other server has taken it over: ready again");
                 } else {
                     tracing::warn!("the store has not answered for `store.lease`: not ready until it does");
                 }

@@ -13,7 +13,6 @@ use tally_server::readiness::LOCAL_PREFIX;
 
 /// The server of a command.
 pub(crate) struct Target {
-    /// A client of it.
     pub(crate) client: Client,
     own: Option<Server>,
 }

@@ -7,7 +7,7 @@
 const DEPENDENCIES: &str = include_str!(concat!(env!("OUT_DIR"), "/dependencies.txt"));
 
 /// The text, if these arguments ask for it.
-pub(crate) fn asked(mut args: impl Iterator<Item = String>) -> Option<String> {
+pub(crate) fn requested_text(mut args: impl Iterator<Item = String>) -> Option<String> {
     let both = [args.next()?, args.next()?];
     let has = |names: &[&str]| both.iter().any(|arg| names.contains(&arg.as_str()));
     (args.next().is_none() && has(&["--version", "-V"]) && has(&["--verbose", "-v"])).then(text)

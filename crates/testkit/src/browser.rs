@@ -297,17 +297,17 @@ impl Drop for Page {
 
 /// Reads messages until the pipe ends.
 fn messages(from: ChildStdout) -> Receiver<Value> {
-    let (told, heard) = channel();
+    let (sender, receiver) = channel();
     std::thread::spawn(move || {
         for message in BufReader::new(from).split(0) {
             let Ok(message) = message else { return };
             let message = serde_json::from_slice(&message).expect("the browser says JSON");
-            if told.send(message).is_err() {
+            if sender.send(message).is_err() {
                 return;
             }
         }
     });
-    heard
+    receiver
 }
 
 #[track_caller]

@@ -99,7 +99,7 @@ impl TestTally {
 
     /// The address of its listener for the Redis protocol.
     pub fn resp(&self) -> SocketAddr {
-        self.running().resp.expect("the door was not turned off")
+        self.running().resp.expect("the listener was not turned off")
     }
 
     /// The token of local commands.
@@ -172,13 +172,13 @@ impl TestTally {
         command.envs(self.settings.iter().map(|(name, value)| (name, value)));
         let mut child =
             command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts");
-        let (told, out) = channel();
+        let (sender, out) = channel();
         let stdout = child.stdout.take().expect("it is piped");
         let stderr = child.stderr.take().expect("it is piped");
         let log = Arc::clone(&self.log);
         let reading = vec![
             // The receiver may be gone when the last lines come.
-            lines(stdout, move |line| drop(told.send(line))),
+            lines(stdout, move |line| drop(sender.send(line))),
             lines(stderr, move |line| log.lock().unwrap_or_else(PoisonError::into_inner).push(line)),
         ];
         let (address, resp, token) = self.announced(&mut child);

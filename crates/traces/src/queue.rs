@@ -116,7 +116,7 @@ impl Traces {
         let Some(mut task) = task else { return };
         match timeout(within, &mut task).await {
             Ok(Ok(())) => {}
-            Ok(Err(_)) => tracing::error!("what sends traces panicked"),
+            Ok(Err(_)) => tracing::error!("the span exporter panicked"),
             Err(_) => {
                 task.abort();
                 tracing::warn!("traces were still to be sent when the time to drain was over");

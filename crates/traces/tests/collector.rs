@@ -27,7 +27,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 const LONG: Duration = Duration::from_secs(60);
 
 #[derive(Default)]
-struct Seen {
+struct Received {
     names: Mutex<Vec<String>>,
     headers: Mutex<Vec<String>>,
     connections: AtomicUsize,
@@ -39,7 +39,7 @@ struct Seen {
     closes: AtomicBool,
 }
 
-impl Seen {
+impl Received {
     fn names(&self) -> Vec<String> {
         self.names.lock().unwrap().clone()
     }
@@ -61,63 +61,66 @@ fn certificate() -> TlsAcceptor {
     TlsAcceptor::from(Arc::new(config))
 }
 
-async fn collector(tls: bool) -> (SocketAddr, Arc<Seen>) {
-    let seen = Arc::new(Seen { status: 200.into(), ..Seen::default() });
+async fn collector(tls: bool) -> (SocketAddr, Arc<Received>) {
+    let received = Arc::new(Received { status: 200.into(), ..Received::default() });
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let shared = Arc::clone(&seen);
+    let shared = Arc::clone(&received);
     tokio::spawn(async move {
         loop {
             let (stream, _) = listener.accept().await.unwrap();
-            let seen = Arc::clone(&shared);
-            seen.connections.fetch_add(1, SeqCst);
+            let received = Arc::clone(&shared);
+            received.connections.fetch_add(1, SeqCst);
             tokio::spawn(async move {
                 if tls {
                     if let Ok(stream) = certificate().accept(stream).await {
-                        serve(TokioIo::new(stream), Arc::clone(&seen)).await;
+                        serve(TokioIo::new(stream), Arc::clone(&received)).await;
                     }
                 } else {
-                    serve(TokioIo::new(stream), Arc::clone(&seen)).await;
+                    serve(TokioIo::new(stream), Arc::clone(&received)).await;
                 }
-                seen.ended.fetch_add(1, SeqCst);
+                received.ended.fetch_add(1, SeqCst);
             });
         }
     });
-    (address, seen)
+    (address, received)
 }
 
-async fn serve(stream: impl hyper::rt::Read + hyper::rt::Write + Unpin + 'static, seen: Arc<Seen>) {
-    let shared = Arc::clone(&seen);
+async fn serve(stream: impl hyper::rt::Read + hyper::rt::Write + Unpin + 'static, received: Arc<Received>) {
+    let shared = Arc::clone(&received);
     let service = service_fn(move |request| take(Arc::clone(&shared), request));
     let connection = hyper::server::conn::http1::Builder::new().serve_connection(stream, service);
     let mut connection = std::pin::pin!(connection);
     tokio::select! {
         done = &mut connection => drop(done),
-        () = closed(&seen) => {}
+        () = closed(&received) => {}
     }
 }
 
 /// Ends when the connection is to be cut.
-async fn closed(seen: &Seen) {
-    while !seen.closes.load(SeqCst) {
+async fn closed(received: &Received) {
+    while !received.closes.load(SeqCst) {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
 }
 
-async fn take(seen: Arc<Seen>, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
+async fn take(
+    received: Arc<Received>,
+    request: Request<Incoming>,
+) -> Result<Response<Full<Bytes>>, Infallible> {
     assert_eq!((request.method().as_str(), request.uri().path()), ("POST", "/v1/traces"));
     assert_eq!(request.headers()["content-type"], "application/x-protobuf");
     let header = request.headers().get("x-key").map(|key| key.to_str().unwrap().to_owned());
     let body = request.into_body().collect().await.unwrap().to_bytes();
-    let status = seen.status.load(SeqCst);
+    let status = received.status.load(SeqCst);
     if status == 0 {
         std::future::pending::<()>().await;
     }
-    seen.headers.lock().unwrap().extend(header);
+    received.headers.lock().unwrap().extend(header);
     if status == 200 {
         let message = ExportTraceServiceRequest::decode(body).unwrap();
         let spans = message.resource_spans.iter().flat_map(|one| &one.scope_spans).flat_map(|one| &one.spans);
-        seen.names.lock().unwrap().extend(spans.map(|span| span.name.clone()));
+        received.names.lock().unwrap().extend(spans.map(|span| span.name.clone()));
     }
     let mut answer = Response::new(Full::new(Bytes::new()));
     *answer.status_mut() = StatusCode::from_u16(status).unwrap();
@@ -152,14 +155,14 @@ async fn until(traces: &Traces, name: &str, count: u64) {
 
 #[tokio::test]
 async fn what_waits_is_sent_together_and_at_the_end() {
-    let (address, seen) = collector(false).await;
+    let (address, received) = collector(false).await;
     let traces = Traces::start(&settings(&format!("http://{address}"), LONG), &Handle::current()).unwrap();
     (0..700).for_each(|number| put(&traces, &number.to_string()));
     traces.stop(LONG).await;
-    assert_eq!(seen.names(), (0..700).map(|number| number.to_string()).collect::<Vec<_>>());
+    assert_eq!(received.names(), (0..700).map(|number| number.to_string()).collect::<Vec<_>>());
     // In two messages on one connection, each with the header.
-    assert_eq!(*seen.headers.lock().unwrap(), ["secret", "secret"]);
-    assert_eq!(seen.connections.load(SeqCst), 1);
+    assert_eq!(*received.headers.lock().unwrap(), ["secret", "secret"]);
+    assert_eq!(received.connections.load(SeqCst), 1);
     assert_eq!(counts(&traces)["sent"], 700);
     put(&traces, "late");
     assert_eq!(counts(&traces)["full"], 1);
@@ -167,29 +170,29 @@ async fn what_waits_is_sent_together_and_at_the_end() {
 
 #[tokio::test]
 async fn a_connection_that_was_closed_is_made_again() {
-    let (address, seen) = collector(false).await;
+    let (address, received) = collector(false).await;
     let traces = Traces::start(&settings(&format!("http://{address}"), LONG), &Handle::current()).unwrap();
     put(&traces, "one");
     until(&traces, "sent", 1).await;
-    seen.closes.store(true, SeqCst);
-    while seen.ended.load(SeqCst) == 0 {
+    received.closes.store(true, SeqCst);
+    while received.ended.load(SeqCst) == 0 {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    seen.closes.store(false, SeqCst);
+    received.closes.store(false, SeqCst);
     put(&traces, "two");
     traces.stop(LONG).await;
-    assert_eq!((seen.names(), seen.connections.load(SeqCst)), (vec!["one".into(), "two".into()], 2));
+    assert_eq!((received.names(), received.connections.load(SeqCst)), (vec!["one".into(), "two".into()], 2));
 }
 
 #[tokio::test]
 async fn a_collector_is_trusted_by_its_certificate() {
-    let (address, seen) = collector(true).await;
+    let (address, received) = collector(true).await;
     let trusted = format!("https://{address}?ssl-ca={}", file("ca.pem"));
     probe(&settings(&trusted, LONG)).await.unwrap();
     let traces = Traces::start(&settings(&trusted, LONG), &Handle::current()).unwrap();
     put(&traces, "one");
     traces.stop(LONG).await;
-    assert_eq!(seen.names(), ["one"]);
+    assert_eq!(received.names(), ["one"]);
     let stranger = format!("https://{address}?ssl-ca={}", file("other-ca.pem"));
     let why = probe(&settings(&stranger, LONG)).await.unwrap_err();
     assert!(why.contains("not signed by an authority"), "{why}");
@@ -199,23 +202,23 @@ async fn a_collector_is_trusted_by_its_certificate() {
 
 #[tokio::test]
 async fn what_a_collector_does_not_take_is_counted() {
-    let (address, seen) = collector(false).await;
+    let (address, received) = collector(false).await;
     for (status, outcome) in [(400, "undelivered"), (200, "sent"), (503, "undelivered")] {
-        seen.status.store(status, SeqCst);
+        received.status.store(status, SeqCst);
         let settings = settings(&format!("http://{address}"), LONG);
         let traces = Traces::start(&settings, &Handle::current()).unwrap();
         assert_eq!(probe(&settings).await.is_ok(), outcome == "sent", "{status}");
         put(&traces, &status.to_string());
         until(&traces, outcome, 1).await;
     }
-    assert_eq!(seen.names(), ["200"]);
+    assert_eq!(received.names(), ["200"]);
 }
 
 #[tokio::test]
 async fn what_does_not_fit_is_counted_and_the_end_does_not_wait() {
-    let (address, seen) = collector(false).await;
+    let (address, received) = collector(false).await;
     // It answers nothing.
-    seen.status.store(0, SeqCst);
+    received.status.store(0, SeqCst);
     let settings = settings(&format!("http://{address}"), Duration::from_millis(20));
     let why = probe(&settings).await.unwrap_err();
     assert!(why.contains("did not answer in 20ms"), "{why}");
@@ -225,21 +228,21 @@ async fn what_does_not_fit_is_counted_and_the_end_does_not_wait() {
     (0..10_000).for_each(|_| put(&traces, "many"));
     assert_eq!(counts(&traces)["full"], 10_000 - 4_096);
     traces.stop(Duration::from_millis(50)).await;
-    assert_eq!(seen.names(), Vec::<String>::new());
+    assert_eq!(received.names(), Vec::<String>::new());
 }
 
 #[tokio::test]
 async fn a_collector_that_comes_back_gets_what_waited() {
-    let (address, seen) = collector(false).await;
-    seen.status.store(503, SeqCst);
+    let (address, received) = collector(false).await;
+    received.status.store(503, SeqCst);
     let traces = Traces::start(&settings(&format!("http://{address}"), LONG), &Handle::current()).unwrap();
     put(&traces, "patient");
-    while seen.headers.lock().unwrap().is_empty() {
+    while received.headers.lock().unwrap().is_empty() {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    seen.status.store(200, SeqCst);
+    received.status.store(200, SeqCst);
     until(&traces, "sent", 1).await;
-    assert_eq!((seen.names(), counts(&traces)["undelivered"]), (vec!["patient".into()], 0));
+    assert_eq!((received.names(), counts(&traces)["undelivered"]), (vec!["patient".into()], 0));
 }
 
 #[tokio::test]

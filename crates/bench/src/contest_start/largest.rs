@@ -18,7 +18,7 @@ use tally_rules::ledger::{
 };
 use tally_rules::score::ScoreInput;
 use tally_rules::{Micros, PlayerId};
-use tally_service::contests::act::Actor;
+use tally_service::contests::execute::Actor;
 use tally_service::contests::{finish, read, settle, start};
 use tally_service::ledger::holds::NewHold;
 use tally_service::ledger::transfers::NewTransfer;

@@ -154,7 +154,7 @@ fn cells(
         let (warm, rounds) = if members < LARGE { (1, rounds) } else { (0, 1) };
         let mut of_size = Way::ALL.map(|way| Cell { way, members, took: Vec::new(), grew_kib: None });
         for round in 0..warm + rounds {
-            options.tell(&format!("{members} members"), round as u64, rounds as u64);
+            options.progress(&format!("{members} members"), round as u64, rounds as u64);
             for (place, cell) in places.iter_mut().zip(&mut of_size) {
                 contest += 1;
                 place.prepare(contest, members)?;

@@ -12,7 +12,7 @@ use tally_rules::contest::{Application, Contest, ContestId, Record, State, Statu
 use tally_rules::ledger::Uuid;
 use tally_rules::{Micros, PlayerId};
 use tally_service::Tally;
-use tally_service::contests::act::Actor;
+use tally_service::contests::execute::Actor;
 use tally_service::contests::{read, start};
 use tally_store::{
     ContestWriteSet, EntrantKey, LedgerWriteSet, ReadSet, Store, StoreError, WriteSet, mysql, sqlite,

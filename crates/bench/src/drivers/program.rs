@@ -10,7 +10,6 @@ use std::process::{Command, Stdio};
 /// The command that builds it.
 pub(super) const BUILD: &str = "cargo xtask drivers";
 
-/// Its figures.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 pub(super) struct Figures {
     pub(super) operations: u64,

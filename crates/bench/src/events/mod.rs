@@ -47,8 +47,8 @@ pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
     for (board, players) in [(QUIET, 1), (BOARD, players)] {
         options.say(&format!("filling `{board}`"));
         let target = Target { address: server.listens.http, token: None, board: board.to_owned(), players };
-        let mut tell = |done| options.tell("filling", done, players);
-        fill(&target, options.seed, &mut tell).during("fill the board")?;
+        let mut on_progress = |done| options.progress("filling", done, players);
+        fill(&target, options.seed, &mut on_progress).during("fill the board")?;
     }
     // Once before anything counts: a submit of a new player is of another kind.
     load(&server, players, rate, options)?;

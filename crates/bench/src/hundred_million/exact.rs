@@ -82,7 +82,7 @@ pub(super) fn count(place: &Place<'_>, given: &[Given]) -> Result<u64, Error> {
             break;
         }
         after = last;
-        place.run.options.tell("counting ranks", rows, place.run.players);
+        place.run.options.progress("counting ranks", rows, place.run.players);
     }
     let mut better = 0;
     for (at, (_, one)) in samples.iter().enumerate() {

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use tally_load::report::{Chart, Ratio, Table};
 
-/// The result of a step.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct StepResult {
     /// The number of players, and the seed.

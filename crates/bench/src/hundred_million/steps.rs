@@ -9,7 +9,6 @@ use std::time::Instant;
 use tally_load::report::Machine;
 use tally_load::report::Report;
 
-/// One step.
 pub(super) struct Step {
     pub(super) name: &'static str,
     /// What it does, for the progress line.

@@ -87,7 +87,7 @@ fn fill(
             client.exchange(std::mem::take(&mut waiting)).during("fill Redis")?;
         }
         if number % TELL_ROWS == 0 {
-            options.tell(&format!("{NAME}: filling Redis"), number, work.players);
+            options.progress(&format!("{NAME}: filling Redis"), number, work.players);
         }
     }
     lines.end().during("write the players")?;
@@ -96,7 +96,6 @@ fn fill(
     std::fs::remove_file(&file).during("remove the players")
 }
 
-/// One caller.
 struct Caller {
     runtime: Runtime,
     conn: Conn,

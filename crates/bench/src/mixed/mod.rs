@@ -38,7 +38,6 @@ struct Way {
     memory: Memory,
 }
 
-/// One run.
 struct Run {
     skew: Skew,
     seconds: f64,

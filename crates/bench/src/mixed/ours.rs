@@ -71,8 +71,8 @@ pub(super) fn measure(
             let server = place.start(binary, folder)?;
             let began = Instant::now();
             let what = format!("{}: filling", place.name);
-            let mut tell = |done| options.tell(&what, done, work.players);
-            let filled = fill(&target(&server), work.seed, &mut tell).during("fill the board")?;
+            let mut on_progress = |done| options.progress(&what, done, work.players);
+            let filled = fill(&target(&server), work.seed, &mut on_progress).during("fill the board")?;
             server.stop()?;
             (filled, Some(work.players as f64 / began.elapsed().as_secs_f64()))
         }

@@ -7,7 +7,6 @@ use super::commands::Kind;
 use crate::targets::{DURABLE_TIMES_REDIS, READS_TIMES_REDIS, RELAXED_TIMES_REDIS};
 use tally_load::report::Target;
 
-/// A class.
 #[derive(Debug)]
 pub(super) struct Class {
     pub(super) name: &'static str,

@@ -90,17 +90,17 @@ fn call(
     until: Instant,
 ) -> rusqlite::Result<(Vec<Duration>, Operations)> {
     let mut latencies = Vec::new();
-    let mut asked = Instant::now();
-    while (latencies.len() as u64) < count && asked < until {
+    let mut sent = Instant::now();
+    while (latencies.len() as u64) < count && sent < until {
         let operation = operations.draw();
         let name = player(operation.player);
-        asked = Instant::now();
+        sent = Instant::now();
         let connection = connection.lock().unwrap_or_else(PoisonError::into_inner);
         connection.prepare_cached(UPSERT)?.execute(params![name, operation.score, operation.at_micros])?;
         drop(connection);
-        let heard = Instant::now();
-        latencies.push(heard - asked);
-        asked = heard;
+        let received = Instant::now();
+        latencies.push(received - sent);
+        sent = received;
     }
     Ok((latencies, operations))
 }

@@ -69,15 +69,15 @@ async fn call(
 ) -> Result<Vec<Duration>, Failure> {
     let mut latencies = Vec::new();
     let board = board();
-    let mut asked = Instant::now();
-    while asked < until {
+    let mut sent = Instant::now();
+    while sent < until {
         let operation = operations.draw();
         let new = ours::new_score(&board, &operation);
-        asked = Instant::now();
+        sent = Instant::now();
         ours::call(&tally, new).await?;
-        let heard = Instant::now();
-        latencies.push(heard - asked);
-        asked = heard;
+        let received = Instant::now();
+        latencies.push(received - sent);
+        sent = received;
     }
     Ok(latencies)
 }

@@ -46,7 +46,6 @@ struct Pool {
     again: AtomicU64,
 }
 
-/// One transfer.
 struct Transfer {
     from: u64,
     to: u64,

@@ -37,7 +37,6 @@ enum Kind {
     Lanes { board: usize },
 }
 
-/// One way.
 struct Way {
     kind: Kind,
     callers: usize,

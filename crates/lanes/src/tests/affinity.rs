@@ -17,13 +17,13 @@ fn a_key_is_never_in_two_lanes() {
         let inside: Arc<AtomicU64> = Arc::default();
         // The first lane has enough, so a free assignment gives another one.
         let _elsewhere: Vec<_> = (0..ENOUGH).map(|_| affinity.assign(KEYS[1])).collect();
-        let one = |wished: usize| {
+        let one = |requested: usize| {
             let (affinity, inside) = (affinity.clone(), Arc::clone(&inside));
             thread::spawn(move || {
                 for round in 0..3 {
                     let guard = match round {
                         0 => Some(affinity.assign(KEYS[0])),
-                        _ => affinity.assign_to(KEYS[0], wished),
+                        _ => affinity.assign_to(KEYS[0], requested),
                     };
                     let Some(guard) = guard else { continue };
                     let own = 1 << (16 * guard.lane());

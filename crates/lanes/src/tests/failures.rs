@@ -92,14 +92,14 @@ fn nothing_is_committed_before_a_lost_commit_is_resolved() {
         let lost = Event::Lost { committed, silent: 3 };
         let (lane, thread) = start(BOUNDS, Store::scripted(&[lost]));
         let mut recorder = Recorder::default();
-        let (tell, hear) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         let mut first = Some(recorder.listen(Request::new(0, 0)));
         let reply = move |answer| {
             first.take().expect("once")(answer);
-            tell.send(answer).unwrap();
+            sender.send(answer).unwrap();
         };
         lane.submit(Request::new(0, 0), Box::new(reply)).unwrap();
-        assert_eq!(hear.recv(), Ok(Err(Fault::Unknown)));
+        assert_eq!(receiver.recv(), Ok(Err(Fault::Unknown)));
         for id in 1..5 {
             let request = Request::new(id, 0);
             lane.submit(request, recorder.listen(request)).unwrap();

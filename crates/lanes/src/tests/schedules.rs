@@ -122,10 +122,10 @@ fn callers_that_wait_for_each_answer_are_woken() {
                 let lane = lane.clone();
                 thread::spawn(move || {
                     for id in caller * 100..caller * 100 + 3 {
-                        let (tell, hear) = mpsc::channel();
-                        let reply: Boxed = Box::new(move |answer| tell.send(answer).unwrap());
+                        let (sender, receiver) = mpsc::channel();
+                        let reply: Boxed = Box::new(move |answer| sender.send(answer).unwrap());
                         lane.submit(Request::new(id, 0), reply).expect("three callers fit the queue");
-                        let _any = hear.recv().expect("an answer comes");
+                        let _any = receiver.recv().expect("an answer comes");
                     }
                 })
             })
@@ -147,13 +147,13 @@ fn a_caller_that_disconnects_disturbs_no_other() {
             let lane = lane.clone();
             thread::spawn(move || {
                 for id in 100..103 {
-                    let (tell, hear) = mpsc::channel();
+                    let (sender, receiver) = mpsc::channel();
                     // A reply ignores that its caller no longer waits.
                     let reply: Boxed = Box::new(move |answer| {
-                        let _no_receiver = tell.send(answer);
+                        let _no_receiver = sender.send(answer);
                     });
                     let taken = lane.submit(Request::new(id, 1), reply).is_ok();
-                    drop(hear);
+                    drop(receiver);
                     assert!(taken, "three and three fit the queue");
                 }
             })

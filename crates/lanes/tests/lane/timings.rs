@@ -48,8 +48,8 @@ type Outcome = (Vec<LaneTimings>, Result<u32, &'static str>);
 struct Recorder(Vec<LaneTimings>, Sender<Outcome>);
 
 impl Reply<Result<u32, &'static str>> for Recorder {
-    fn passed(&mut self, passage: &LaneTimings) {
-        self.0.push(passage.clone());
+    fn record_timings(&mut self, timings: &LaneTimings) {
+        self.0.push(timings.clone());
     }
 
     fn send(self, answer: Result<u32, &'static str>) {
@@ -73,17 +73,17 @@ fn handle(requests: &[u32]) -> (Vec<Outcome>, Instant) {
 #[test]
 fn requests_of_one_batch_hear_the_same() {
     let (heard, asked) = handle(&[5, 7]);
-    for (passages, answer) in &heard {
-        let [passage] = passages.as_slice() else { panic!("{passages:?}") };
-        assert_eq!((&*passage.lane, passage.batch, passage.requests, passage.rows), ("lane", 1, 2, 12));
-        assert_eq!((passage.retries, answer.is_ok()), (1, true));
+    for (all_timings, answer) in &heard {
+        let [timings] = all_timings.as_slice() else { panic!("{all_timings:?}") };
+        assert_eq!((&*timings.lane, timings.batch, timings.requests, timings.rows), ("lane", 1, 2, 12));
+        assert_eq!((timings.retries, answer.is_ok()), (1, true));
         let times = [
             asked,
-            passage.taken,
-            passage.begun,
-            passage.read.unwrap(),
-            passage.ended,
-            passage.published.unwrap(),
+            timings.taken,
+            timings.begun,
+            timings.read.unwrap(),
+            timings.ended,
+            timings.published.unwrap(),
         ];
         assert!(times.is_sorted(), "{times:?}");
     }
@@ -96,9 +96,9 @@ fn a_guilty_request_hears_of_its_own_piece_and_nothing_of_publishing() {
     assert_eq!(heard.iter().map(|one| one.1).collect::<Vec<_>>(), [Ok(5), Err("guilty"), Ok(7)]);
     let begun: Vec<Instant> = heard.iter().map(|one| one.0[0].begun).collect();
     assert!(begun.is_sorted() && begun[0] < begun[2], "{begun:?}");
-    for (passages, answer) in heard {
-        assert_eq!((passages.len(), passages[0].requests), (1, 3));
-        assert_eq!(passages[0].published.is_some(), answer.is_ok());
+    for (all_timings, answer) in heard {
+        assert_eq!((all_timings.len(), all_timings[0].requests), (1, 3));
+        assert_eq!(all_timings[0].published.is_some(), answer.is_ok());
     }
 }
 

@@ -55,15 +55,15 @@ pub fn run(
     schedule: &Schedule,
     bounds: Bounds,
     mut stop: mpsc::Receiver<()>,
-    told: &mut dyn FnMut(Progress),
+    on_progress: &mut dyn FnMut(Progress),
 ) -> io::Result<Outcome> {
     let runtime = runtime()?;
     let driven = async {
         let (connections, tokens) = tokio::select! {
-            ready = prepare(scene, bounds, told) => ready?,
+            ready = prepare(scene, bounds, on_progress) => ready?,
             Some(()) = stop.recv() => return Err(io::ErrorKind::Interrupted.into()),
         };
-        drive(scene, schedule, (bounds, &mut stop), (connections, tokens), told).await
+        drive(scene, schedule, (bounds, &mut stop), (connections, tokens), on_progress).await
     };
     LocalSet::new().block_on(&runtime, driven)
 }
@@ -86,14 +86,14 @@ struct Shared {
 async fn prepare(
     scene: &Scene,
     bounds: Bounds,
-    told: &mut dyn FnMut(Progress),
+    on_progress: &mut dyn FnMut(Progress),
 ) -> io::Result<(Vec<Link>, Vec<String>)> {
     let mut connections = Vec::with_capacity(bounds.connections);
     for _ in 0..bounds.connections {
         connections.push(Link::open(scene).await?);
     }
     let tokens = match scene.journey.needs_tokens() {
-        true => sign_in(scene, &mut connections, told).await?,
+        true => sign_in(scene, &mut connections, on_progress).await?,
         false => Vec::new(),
     };
     Ok((connections, tokens))
@@ -104,7 +104,7 @@ async fn drive(
     schedule: &Schedule,
     (bounds, stop): (Bounds, &mut mpsc::Receiver<()>),
     (connections, tokens): (Vec<Link>, Vec<String>),
-    told: &mut dyn FnMut(Progress),
+    on_progress: &mut dyn FnMut(Progress),
 ) -> io::Result<Outcome> {
     let shared = Rc::new(Shared {
         director: RefCell::new(Director::new(scene.clone(), &tokens)),
@@ -137,7 +137,7 @@ async fn drive(
         };
         tokio::select! {
             biased;
-            _ = seconds.tick() => told(Progress::Second(shared.end_second(begin.elapsed(), schedule))),
+            _ = seconds.tick() => on_progress(Progress::Second(shared.end_second(begin.elapsed(), schedule))),
             Some(()) = stop.recv() => match until {
                 None => {
                     until = Some(Instant::now() + bounds.answer);
@@ -158,7 +158,7 @@ async fn drive(
     }
     workers.shutdown().await;
     shared.give_up();
-    told(Progress::Second(shared.end_second(begin.elapsed(), schedule)));
+    on_progress(Progress::Second(shared.end_second(begin.elapsed(), schedule)));
     let mut outcome = shared.outcome.replace(Outcome::new(&[]));
     outcome.lasted = begin.elapsed();
     outcome.stolen = stolen(ticks, shared.ticks.get());
@@ -178,7 +178,7 @@ const SIGN_INS: usize = 4;
 async fn sign_in(
     scene: &Scene,
     connections: &mut Vec<Link>,
-    told: &mut dyn FnMut(Progress),
+    on_progress: &mut dyn FnMut(Progress),
 ) -> io::Result<Vec<String>> {
     let director = Rc::new(RefCell::new(Director::new(scene.clone(), &[])));
     let mut tokens = vec![String::new(); scene.members as usize];
@@ -200,7 +200,7 @@ async fn sign_in(
         connections.push(connection);
         tokens[member as usize] = token;
         done += 1;
-        told(Progress::SignedIn(done, scene.members));
+        on_progress(Progress::SignedIn(done, scene.members));
     }
 }
 

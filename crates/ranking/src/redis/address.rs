@@ -14,7 +14,6 @@ const PREFIX_BYTES_MAX: usize = 64;
 const PARTITIONS: u16 = 16;
 const PARTITIONS_MAX: u16 = 256;
 
-/// A parsed address.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Address {
     pub(super) cluster: bool,

@@ -159,7 +159,7 @@ impl RedisApplications {
         let mut values = reply::list(self.ask(Script::ApplicationsPage, key, args)?)?.into_iter();
         let mut rows = Vec::with_capacity(values.len() / 2);
         while let Some(name) = values.next() {
-            let kept = kept(reply::next(&mut values)?)?.ok_or(RankingError::Lost)?;
+            let kept = decode_stored(reply::next(&mut values)?)?.ok_or(RankingError::Lost)?;
             rows.push((player(name)?, kept.application));
         }
         Ok(rows)
@@ -195,7 +195,7 @@ impl RedisApplications {
         let mut values = reply::list(self.redis.change(&request)?)?.into_iter();
         match reply::number(&reply::next(&mut values)?)? {
             0 => {
-                let applications = values.map(|value| Ok(kept(value)?.map(|kept| kept.application)));
+                let applications = values.map(|value| Ok(decode_stored(value)?.map(|kept| kept.application)));
                 Ok(ChangeResult::Done(applications.collect::<Result<_, RankingError>>()?))
             }
             1 => Ok(ChangeResult::Before(reply::bytes(reply::next(&mut values)?)?)),
@@ -255,11 +255,17 @@ fn decode_read(answer: Value) -> Result<ApplicationsRead, RankingError> {
     let revision = reply::number(&reply::next(&mut values)?)?;
     let frozen = reply::signed(&reply::next(&mut values)?)? >= 0;
     let last = text(reply::bytes(reply::next(&mut values)?)?)?;
-    Ok(ApplicationsRead { counts, revision, frozen, last, rows: values.map(kept).collect::<Result<_, _>>()? })
+    Ok(ApplicationsRead {
+        counts,
+        revision,
+        frozen,
+        last,
+        rows: values.map(decode_stored).collect::<Result<_, _>>()?,
+    })
 }
 
 /// A stored application: its list, its place, when the player applied, and the mark.
-fn kept(value: Value) -> Result<Option<StoredApplication>, RankingError> {
+fn decode_stored(value: Value) -> Result<Option<StoredApplication>, RankingError> {
     let bytes = match value {
         Value::Nil => return Ok(None),
         value => reply::bytes(value)?,

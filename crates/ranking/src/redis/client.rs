@@ -5,8 +5,8 @@
 //! would go unnoticed (see `node`). The rest is short. Any node is queried for slots, `MOVED` repeats the query, and
 //! every caller gets the error of the node that its request needed.
 //!
-//! Callers are threads that may block, and reads that do not (`replay`). All requests of a query go out together and
-//! cost one round trip, whatever the nodes (`together`). A slot that is moving to another node is unavailable until it
+//! Callers are threads that may block, and reads that do not (`reexecute`). All requests of a query go out together and
+//! cost one round trip, whatever the nodes (`pipeline`). A slot that is moving to another node is unavailable until it
 //! has arrived.
 
 use super::address::Address;
@@ -285,11 +285,11 @@ impl Shared {
     }
 
     /// Queries the slots, and takes the owner of this one from `MOVED`: other nodes may learn of it later.
-    async fn follow(&self, told: &Arc<Node>, slot: u16, owner: &str) -> Result<(), RankingError> {
+    async fn follow(&self, answered: &Arc<Node>, slot: u16, owner: &str) -> Result<(), RankingError> {
         self.ask_slots().await?;
         // An empty host is that of the node that answered.
         let (host, port) = owner.rsplit_once(':').unwrap_or_default();
-        let host = if host.is_empty() { told.host() } else { host };
+        let host = if host.is_empty() { answered.host() } else { host };
         let Ok(port) = port.parse() else { return Err(RankingError::Refused(format!("MOVED to {owner}"))) };
         let present = self.map();
         if present.node(slot).is_some_and(|node| node.is(host, port)) {

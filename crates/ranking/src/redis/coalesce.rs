@@ -106,7 +106,7 @@ impl ReadQueue {
 fn each(answer: Value, readers: usize) -> Result<Vec<QueryResult>, RankingError> {
     let answers = reply::list(answer)?;
     if answers.len() != readers {
-        return Err(reply::strange("another number of stretches than was asked for"));
+        return Err(reply::strange("another number of entry ranges than was requested"));
     }
     Ok(answers.into_iter().map(|answer| Ok(Value::Array(vec![answer]))).collect())
 }

@@ -10,7 +10,6 @@ use tally_rules::ledger::Uuid;
 /// Slots of a Redis Cluster.
 pub(super) const SLOTS: u16 = 16_384;
 
-/// The keys of one partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PartitionKeys {
     pub(super) slot: u16,

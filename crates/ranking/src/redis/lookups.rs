@@ -88,7 +88,7 @@ fn first_round(
         for some in whom.chunks(AT_ONCE) {
             let window = items[some[0]].0;
             let want = match count {
-                _ if window.is_split() => PlayerFields::Kept,
+                _ if window.is_split() => PlayerFields::Record,
                 Count::Ahead => PlayerFields::Counts(window.ranking()),
                 Count::Before => PlayerFields::Place,
             };
@@ -139,10 +139,10 @@ fn second_round(redis: &Redis, items: &[Item<'_>], count: Count, all: &mut Looku
         }
     }
     let requests: Vec<Request> =
-        asks.iter().map(|(ask, whom)| items[whom[0]].0.ask_request(ask, PlayerFields::Kept)).collect();
+        asks.iter().map(|(ask, whom)| items[whom[0]].0.ask_request(ask, PlayerFields::Record)).collect();
     for ((ask, whom), value) in asks.iter().zip(redis.all(&requests)) {
         let window = items[whom[0]].0;
-        let answer = value.and_then(|value| window.answer(ask, PlayerFields::Kept, value));
+        let answer = value.and_then(|value| window.answer(ask, PlayerFields::Record, value));
         for (nth, at) in whom.iter().enumerate() {
             let Ok(Some(lookup)) = &mut all[*at] else { continue };
             match &answer {
@@ -175,7 +175,7 @@ impl RedisWindow {
     pub(super) fn present(&self, player: &PlayerId) -> Result<Option<Vec<u8>>, RankingError> {
         let (partition, field) = self.whereabouts(player);
         let ask = PartitionQuery { partition, players: vec![field], ..PartitionQuery::default() };
-        let found = only(self.ask(&[ask], PlayerFields::Kept))?.players.pop().unwrap_or(Ok(None))?;
+        let found = only(self.ask(&[ask], PlayerFields::Record))?.players.pop().unwrap_or(Ok(None))?;
         Ok(found.and_then(|found| found.seen).map(|seen| seen.member))
     }
 
@@ -207,7 +207,7 @@ impl RedisWindow {
             })
             .collect();
         asks[partition].players.push(field);
-        let want = if dense { PlayerFields::Same } else { PlayerFields::Kept };
+        let want = if dense { PlayerFields::Same } else { PlayerFields::Record };
         let mut answers: Vec<Answer> = self.ask(&asks, want).into_iter().collect::<Result<_, _>>()?;
         let counted: u64 =
             answers.iter().flat_map(|answer| answer.counts.iter().chain(&answer.distinct)).sum();

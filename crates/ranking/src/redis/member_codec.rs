@@ -105,7 +105,7 @@ impl Codec {
     }
 
     /// A member without the player's bytes, which follow its first [`head_bytes`](Self::head_bytes).
-    pub(super) fn kept(&self, record: &Record) -> Vec<u8> {
+    pub(super) fn record_bytes(&self, record: &Record) -> Vec<u8> {
         let mut bytes = self.score_key(record);
         bytes.extend(ascending(self.instant(record.at.0)));
         bytes
@@ -132,14 +132,14 @@ impl Codec {
         ascending(order_key::directed(self.definition.order, score)).to_vec()
     }
 
-    /// A member from its two halves; `None` if `kept` has the wrong length.
-    pub(super) fn join(&self, field: &[u8], kept: &[u8]) -> Option<Vec<u8>> {
-        let (head, tail) = kept.split_at_checked(self.head_bytes())?;
+    /// A member from its two halves; `None` if `record_bytes` has the wrong length.
+    pub(super) fn join(&self, field: &[u8], record_bytes: &[u8]) -> Option<Vec<u8>> {
+        let (head, tail) = record_bytes.split_at_checked(self.head_bytes())?;
         (tail.len() == self.tail_bytes()).then(|| [head, field, tail].concat())
     }
 
     pub(super) fn member(&self, player: &PlayerId, record: &Record) -> Vec<u8> {
-        self.join(&self.field(player), &self.kept(record)).expect("its own halves fit")
+        self.join(&self.field(player), &self.record_bytes(record)).expect("its own halves fit")
     }
 
     /// The player and record of a member; `None` if the bytes are invalid.
@@ -152,8 +152,8 @@ impl Codec {
     }
 
     /// The record in a hash value, which is given without its version.
-    pub(super) fn record_of(&self, kept: &[u8]) -> Option<Record> {
-        let (head, tail) = kept.split_at_checked(self.head_bytes())?;
+    pub(super) fn record_of(&self, record_bytes: &[u8]) -> Option<Record> {
+        let (head, tail) = record_bytes.split_at_checked(self.head_bytes())?;
         self.record(head, tail)
     }
 
@@ -168,7 +168,7 @@ impl Codec {
 
     /// All members before this key are below these bytes. The instant counts only if it decides ties.
     pub(super) fn lower(&self, player: &PlayerId, record: &Record) -> Vec<u8> {
-        let mut bytes = self.kept(record);
+        let mut bytes = self.record_bytes(record);
         bytes.truncate(self.head_bytes());
         bytes.extend(self.field(player));
         bytes
@@ -272,10 +272,10 @@ mod tests {
         fn what_is_encoded_decodes(definition in definitions(), key in keys()) {
             let (player, record) = fitting(&definition, key);
             let codec = Codec::new(&definition);
-            let (field, kept) = (codec.field(&player), codec.kept(&record));
+            let (field, record_bytes) = (codec.field(&player), codec.record_bytes(&record));
             prop_assert_eq!(codec.player(&field), Some(player.clone()));
-            prop_assert_eq!(codec.record_of(&kept), Some(record));
-            prop_assert_eq!(codec.join(&field, &kept), Some(codec.member(&player, &record)));
+            prop_assert_eq!(codec.record_of(&record_bytes), Some(record));
+            prop_assert_eq!(codec.join(&field, &record_bytes), Some(codec.member(&player, &record)));
             let member = codec.member(&player, &record);
             prop_assert_eq!(codec.score_of(&member), codec.score_key(&record));
             prop_assert_eq!(codec.decode(&member), Some((player, record)));

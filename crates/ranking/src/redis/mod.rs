@@ -6,8 +6,8 @@
 //! newer version wins. So any number of servers may publish in any order, twice and late, and the newest record of each
 //! player remains.
 //!
-//! A query blocks its thread, or is re-executed without one (`replay`). On a single server a window is one partition
-//! and every query one round trip (`asks`); concurrent reads share it (`gather`). On a cluster, ordinal and competition
+//! A query blocks its thread, or is re-executed without one (`reexecute`). On a single server a window is one partition
+//! and every query one round trip (`queries`); concurrent reads share it (`coalesce`). On a cluster, ordinal and competition
 //! windows are partitioned by player (`keys`). There a rank is the sum of the counts of all partitions, and a page the
 //! merge of their entry ranges (`pages`). A page far from the edge takes a k-way selection first (`select`). Publishing
 //! (`publish`) queries what the ranks need, writes last, and returns serial ranks.

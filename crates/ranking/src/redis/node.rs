@@ -40,7 +40,6 @@ pub(super) struct Reach {
     pub(super) store: OnceLock<String>,
 }
 
-/// One server.
 #[derive(Debug)]
 pub(super) struct Node {
     host: String,

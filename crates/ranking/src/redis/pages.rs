@@ -162,7 +162,7 @@ impl RedisWindow {
                 (Edge::Worst, From::Place(from)) => Mode::Up { from, take },
             };
             let range = self.entry_ranges(between, &[mode], ranked)?.pop().flatten();
-            return range.map(MergedRange::from).ok_or_else(|| reply::strange("no stretch"));
+            return range.map(MergedRange::from).ok_or_else(|| reply::strange("no entry range"));
         }
         let mut cut = match (edge, start) {
             (_, From::Edge(skip)) | (Edge::Best, From::Place(skip))
@@ -296,7 +296,7 @@ impl RedisWindow {
         let Some(first) = first else { return Ok(0) };
         let ask =
             PartitionQuery { bounds: vec![self.bound(first, Count::Ahead)], ..PartitionQuery::default() };
-        Ok(self.ask_everywhere(&ask, PlayerFields::Kept)?.iter().flat_map(|answer| &answer.counts).sum())
+        Ok(self.ask_everywhere(&ask, PlayerFields::Record)?.iter().flat_map(|answer| &answer.counts).sum())
     }
 
     /// Adds ranks to an entry range.

@@ -20,9 +20,9 @@ impl Shared {
             all => {
                 let mut answers: Vec<Option<_>> = all.iter().map(|_| None).collect();
                 let by_node = self.by_node(all);
-                let asked = by_node.iter().map(|(node, which)| self.pipeline(node, all, which));
-                for ((_, which), heard) in by_node.iter().zip(join_all(asked).await) {
-                    for (at, answer) in which.iter().zip(heard) {
+                let pipelines = by_node.iter().map(|(node, which)| self.pipeline(node, all, which));
+                for ((_, which), of_node) in by_node.iter().zip(join_all(pipelines).await) {
+                    for (at, answer) in which.iter().zip(of_node) {
                         answers[*at] = answer;
                     }
                 }

@@ -2,7 +2,7 @@
 //!
 //! For a window of one partition, a script applies the changes one by one and returns the ranks in between. A
 //! partitioned window takes two rounds. The first queries all partitions for the players and for the counts that the
-//! ranks need, from which `turns` computes the serial ranks. The second writes the newest record of each player. A
+//! ranks need, from which `serial_ranks` computes the serial ranks. The second writes the newest record of each player. A
 //! third round is needed only if the caller's previous record was wrong.
 //!
 //! A change that is not newer than the stored one does nothing, so everything may be published again after an error. A
@@ -74,9 +74,9 @@ impl RedisWindow {
             let first = nth * AT_ONCE;
             let may_rank = left_out.is_empty() && outcome.failed.is_empty();
             let ranked = may_rank && some.iter().any(|one| one.movement.ranked);
-            let mut told = |at: usize, published| each(first + at, published);
+            let mut publish_one = |at: usize, published| each(first + at, published);
             let came_late = if ranked && !self.is_split() {
-                self.publish_in_turn(some, &mut told).unwrap_or_else(|error| {
+                self.publish_serially(some, &mut publish_one).unwrap_or_else(|error| {
                     outcome.failed.insert(0, error);
                     Vec::new()
                 })
@@ -86,7 +86,7 @@ impl RedisWindow {
                 let may_write = |partition| !left_out.contains(&partition);
                 let late = self.write(some, may_write, &mut outcome.failed);
                 outcome.lost |= matches!(ranks, Err(RankingError::Lost));
-                ranks.into_iter().flatten().for_each(|(at, published)| told(at, published));
+                ranks.into_iter().flatten().for_each(|(at, published)| publish_one(at, published));
                 late
             };
             outcome.stale.extend(came_late.into_iter().map(|at| first + at));
@@ -95,7 +95,7 @@ impl RedisWindow {
         outcome
     }
 
-    fn publish_in_turn(
+    fn publish_serially(
         &self,
         movements: &[VersionedMovement],
         each: &mut dyn FnMut(usize, Published),
@@ -137,14 +137,14 @@ impl RedisWindow {
         let guessed = SerialRanks::new(self, movements, &self.guess(movements));
         let bounds: Vec<Vec<u8>> = guessed.bounds().collect::<HashSet<_>>().into_iter().cloned().collect();
         let (entries, mut counts) = self.look_up_and_count(&players, bounds)?;
-        let turns = SerialRanks::new(self, movements, &entries);
+        let serial = SerialRanks::new(self, movements, &entries);
         let missing: HashSet<&Vec<u8>> =
-            turns.bounds().filter(|bound| !counts.contains_key(*bound)).collect();
+            serial.bounds().filter(|bound| !counts.contains_key(*bound)).collect();
         if !missing.is_empty() {
             let bounds = missing.into_iter().cloned().collect();
             counts.extend(self.look_up_and_count(&[], bounds)?.1);
         }
-        Ok(turns.ranks(&counts))
+        Ok(serial.ranks(&counts))
     }
 
     /// The caller's guess of what is stored of each player: the record before its first change.
@@ -182,7 +182,7 @@ impl RedisWindow {
         }
         let mut entries = HashMap::new();
         let mut counts: HashMap<Vec<u8>, u64> = bounds.iter().map(|bound| (bound.clone(), 0)).collect();
-        for (whose, answer) in whose.into_iter().zip(self.ask(&asks, PlayerFields::Kept)) {
+        for (whose, answer) in whose.into_iter().zip(self.ask(&asks, PlayerFields::Record)) {
             let answer = answer?;
             for (player, entry) in whose.into_iter().zip(answer.players) {
                 entries.insert(player, entry?);
@@ -273,7 +273,7 @@ impl RedisWindow {
 
     /// Field, version, and the bytes after the version.
     pub(super) fn row(&self, one: &VersionedMovement) -> [Vec<u8>; 3] {
-        let kept = one.movement.record.map(|record| self.codec().kept(&record)).unwrap_or_default();
+        let kept = one.movement.record.map(|record| self.codec().record_bytes(&record)).unwrap_or_default();
         [self.codec().field(&one.movement.player), one.version.to_be_bytes().to_vec(), kept]
     }
 

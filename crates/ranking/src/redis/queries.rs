@@ -25,7 +25,7 @@ pub(super) struct PartitionQuery {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PlayerFields {
     /// Version and record.
-    Kept,
+    Record,
     /// Also the position.
     Place,
     /// The counts for ranks and percentiles of this kind.
@@ -37,7 +37,7 @@ pub(super) enum PlayerFields {
 impl PlayerFields {
     fn letter(self) -> &'static [u8] {
         match self {
-            Self::Kept => b"-",
+            Self::Record => b"-",
             Self::Place | Self::Counts(Ranking::Ordinal) => b"o",
             Self::Counts(Ranking::Competition) => b"c",
             Self::Counts(Ranking::Dense) => b"d",
@@ -46,7 +46,6 @@ impl PlayerFields {
     }
 }
 
-/// The answer of one partition.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) total: u64,
@@ -194,7 +193,7 @@ impl RedisWindow {
         let numbers = item.map(|value| reply::number(&value).map_err(|_| RankingError::Lost));
         let numbers = numbers.collect::<Result<Vec<u64>, _>>()?;
         let seen = match (want, numbers.as_slice()) {
-            (PlayerFields::Kept, []) => RankedMember::of(member),
+            (PlayerFields::Record, []) => RankedMember::of(member),
             (PlayerFields::Place | PlayerFields::Counts(Ranking::Ordinal), &[place]) => {
                 RankedMember { place, ..RankedMember::of(member) }
             }

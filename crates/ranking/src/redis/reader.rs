@@ -19,7 +19,6 @@ const PROBES: u64 = 32;
 /// The first byte of the fields that are not players.
 const OURS: u8 = 0xff;
 
-/// One read.
 pub(super) struct Reader<'a> {
     window: &'a RedisWindow,
     error: OnceCell<RankingError>,

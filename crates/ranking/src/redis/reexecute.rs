@@ -22,7 +22,6 @@ pub(super) struct ReexecutedRead {
     answered: Vec<Answers>,
 }
 
-/// One run of a read.
 #[derive(Debug)]
 struct Run {
     answered: Vec<Answers>,

@@ -4,7 +4,6 @@
 //! Scripts of applications change nothing that is not as the caller read it. All run by their digest, which a server
 //! returns when they are loaded, once per connection.
 
-/// A script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Script {
     PartitionQuery,

@@ -19,7 +19,7 @@ type Change = (Option<Vec<u8>>, Option<Vec<u8>>);
 #[derive(Debug, Default)]
 pub(super) struct SerialRanks {
     changes: Vec<Change>,
-    turns: Vec<RankedChange>,
+    ranked: Vec<RankedChange>,
 }
 
 /// A change that is `ranked`. Each pair is the bound of the member, if there is one, and the number of earlier changes.
@@ -37,7 +37,7 @@ impl SerialRanks {
         movements: &[VersionedMovement],
         entries: &HashMap<&PlayerId, Option<HashEntry>>,
     ) -> Self {
-        let mut turns = Self::default();
+        let mut serial = Self::default();
         let mut present: HashMap<&PlayerId, (u64, Option<Vec<u8>>)> = HashMap::new();
         for (player, entry) in entries {
             if let Some(entry) = entry {
@@ -56,9 +56,9 @@ impl SerialRanks {
             };
             if movement.ranked {
                 let bound = |member: &Option<Vec<u8>>| Some(window.bound(member.as_ref()?, Count::Ahead));
-                let changes = turns.changes.len();
+                let changes = serial.changes.len();
                 let before = (bound(&old), changes);
-                turns.turns.push(RankedChange {
+                serial.ranked.push(RankedChange {
                     movement: at,
                     before,
                     after: (bound(&new), changes + usize::from(newer)),
@@ -66,15 +66,15 @@ impl SerialRanks {
             }
             if newer {
                 present.insert(player, (*version, new.clone()));
-                turns.changes.push((old, new));
+                serial.changes.push((old, new));
             }
         }
-        turns
+        serial
     }
 
     /// Every bound whose count is needed.
     pub(super) fn bounds(&self) -> impl Iterator<Item = &Vec<u8>> {
-        self.turns.iter().flat_map(|turn| turn.before.0.iter().chain(&turn.after.0))
+        self.ranked.iter().flat_map(|change| change.before.0.iter().chain(&change.after.0))
     }
 
     /// The ranks around each change, from the counts of all bounds before the batch.
@@ -90,9 +90,9 @@ impl SerialRanks {
             }
             Some(count + 1)
         };
-        let one = |turn: &RankedChange| {
-            (turn.movement, Published { before: rank(&turn.before), after: rank(&turn.after) })
+        let one = |change: &RankedChange| {
+            (change.movement, Published { before: rank(&change.before), after: rank(&change.after) })
         };
-        self.turns.iter().map(one).collect()
+        self.ranked.iter().map(one).collect()
     }
 }

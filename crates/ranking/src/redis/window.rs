@@ -207,7 +207,7 @@ impl RedisWindow {
     /// The number of players of each partition.
     pub(super) fn totals(&self) -> Result<Vec<u64>, RankingError> {
         Ok(self
-            .ask_everywhere(&PartitionQuery::default(), PlayerFields::Kept)?
+            .ask_everywhere(&PartitionQuery::default(), PlayerFields::Record)?
             .iter()
             .map(|answer| answer.total)
             .collect())

@@ -167,7 +167,7 @@ fn a_node_that_comes_back_empty_is_loaded_and_no_other_is_written() {
         // Stored while the node is unavailable, some of it for nodes that are up.
         let at = i64::try_from(lost).unwrap();
         world.submit(&(0..50).map(|player| (player, 10_000 * at + player)).collect::<Vec<_>>());
-        assert!(world.remote().is_behind(), "no rank is told meanwhile");
+        assert!(world.remote().is_lagging(), "no rank is told meanwhile");
         cluster.restart(lost);
         cluster.wait_ok();
         let began = Instant::now();

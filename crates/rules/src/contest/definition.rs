@@ -268,19 +268,19 @@ impl ContestSpec {
         currencies: &Currencies,
         bounds: Bounds,
     ) -> Result<Contest, Rejection> {
-        let wished = self.over(present);
-        let frozen = |field: &&Field| state >= field.1 && field.2(present, &wished);
+        let requested = self.over(present);
+        let frozen = |field: &&Field| state >= field.1 && field.2(present, &requested);
         let mut fields: Vec<&'static str> = FROZEN_FROM.iter().filter(frozen).map(|field| field.0).collect();
         fields.dedup();
         if !fields.is_empty() {
             return Err(Rejection::ContestFrozen { state, fields });
         }
-        match wished.check(currencies, bounds) {
+        match requested.check(currencies, bounds) {
             // The bound was higher when the contest got this capacity.
-            Err(Rejection::ContestTooLarge(_)) if wished.is_as_large(present) => {}
+            Err(Rejection::ContestTooLarge(_)) if requested.is_as_large(present) => {}
             checked => checked?,
         }
-        Ok(wished)
+        Ok(requested)
     }
 
     fn over(&self, base: &Contest) -> Contest {

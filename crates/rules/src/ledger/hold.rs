@@ -87,7 +87,7 @@ impl Hold {
 
     /// Judges an ending. A hold that is due only by an untrusted clock can still be captured and voided: nothing has released
     /// its money.
-    pub fn judge(&self, ending: Ending, time: DecisionTime) -> Result<Verdict, Rejection> {
+    pub fn decide_end(&self, ending: Ending, time: DecisionTime) -> Result<Verdict, Rejection> {
         let whole = || Amount::new(self.amount).expect("a hold is of an amount");
         match (self.end.map(|(end, _)| end), ending) {
             (Some(End::Expired), _) => Err(Rejection::HoldExpired),
@@ -152,7 +152,7 @@ mod tests {
         ];
         for (end, ending, now, wanted) in rows {
             let time = DecisionTime::trusted(Micros(now));
-            assert_eq!(hold(end).judge(ending, time), wanted, "{end:?} {ending:?} at {now}");
+            assert_eq!(hold(end).decide_end(ending, time), wanted, "{end:?} {ending:?} at {now}");
         }
         let doubtful = DecisionTime { now: Micros(999), is_trusted: false };
         let rows = [
@@ -164,7 +164,7 @@ mod tests {
             (Some(End::Voided), all, Err(Rejection::HoldResolved)),
         ];
         for (end, ending, wanted) in rows {
-            assert_eq!(hold(end).judge(ending, doubtful), wanted, "{end:?} {ending:?} in doubt");
+            assert_eq!(hold(end).decide_end(ending, doubtful), wanted, "{end:?} {ending:?} in doubt");
         }
     }
 

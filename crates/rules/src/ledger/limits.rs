@@ -28,7 +28,7 @@ pub struct Spent {
 
 impl Limits {
     /// The spending after a transfer, if the limits allow it.
-    pub fn judge(&self, spent: Spent, amount: Amount, now: Micros) -> Result<Spent, Rejection> {
+    pub fn check(&self, spent: Spent, amount: Amount, now: Micros) -> Result<Spent, Rejection> {
         if self.per_transfer.is_some_and(|limit| amount.units() > limit) {
             return Err(Rejection::LimitExceeded(Limit::PerTransfer));
         }
@@ -63,7 +63,7 @@ mod tests {
         ];
         for (limits, spent, amount, now, wanted) in rows {
             let spent = Spent { day: 1, units: spent };
-            let got = limits.judge(spent, Amount::new(amount).unwrap(), Micros(now)).map(|spent| spent.units);
+            let got = limits.check(spent, Amount::new(amount).unwrap(), Micros(now)).map(|spent| spent.units);
             assert_eq!(got, wanted, "{spent:?} and {amount} at {now}");
         }
     }

@@ -105,8 +105,8 @@ mod tests {
         let rule = PinRule { attempts: 3, lock_micros: 60 * SECOND };
         let mut attempts = Attempts::default();
         for (second, what, wanted) in story {
-            let (after, judged) = attempt(attempts, *what == 'r', Micros(second * SECOND), rule);
-            let got = match judged {
+            let (after, outcome) = attempt(attempts, *what == 'r', Micros(second * SECOND), rule);
+            let got = match outcome {
                 Ok(()) => "ok".to_owned(),
                 Err(Rejection::PinLocked { retry_after_s }) => format!("locked {retry_after_s}"),
                 Err(rejection) => rejection.code().to_owned(),
@@ -148,8 +148,8 @@ mod tests {
         let (mut attempts, mut now, mut locks) = (Attempts::default(), Micros(0), Vec::new());
         for _ in 0..60 {
             for wrong in 1..=5 {
-                let (after, judged) = attempt(attempts, false, now, rule);
-                assert_eq!((judged, after.locked_until.is_some()), (Err(Rejection::InvalidPin), wrong == 5));
+                let (after, outcome) = attempt(attempts, false, now, rule);
+                assert_eq!((outcome, after.locked_until.is_some()), (Err(Rejection::InvalidPin), wrong == 5));
                 attempts = after;
             }
             let until = attempts.locked_until.unwrap();
@@ -160,8 +160,8 @@ mod tests {
         assert_eq!(locks[..9], [15, 30, 60, 120, 240, 480, 960, 1_440, 1_440]);
         assert!(locks[9..].iter().all(|lock| *lock == 1_440), "{locks:?}");
         // A right attempt resets the count.
-        let (fresh, judged) = attempt(attempts, true, now, rule);
-        assert_eq!((fresh, judged), (Attempts::default(), Ok(())));
+        let (fresh, outcome) = attempt(attempts, true, now, rule);
+        assert_eq!((fresh, outcome), (Attempts::default(), Ok(())));
     }
 
     #[test]

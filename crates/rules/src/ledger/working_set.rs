@@ -160,7 +160,7 @@ impl<'a> LedgerWorkingSet<'a> {
         now: Micros,
     ) -> Result<Wallet, Rejection> {
         let limits = self.limits.get(&currency).copied().unwrap_or_default();
-        Ok(Wallet { spent: limits.judge(wallet.spent, amount, now)?, ..wallet })
+        Ok(Wallet { spent: limits.check(wallet.spent, amount, now)?, ..wallet })
     }
 
     /// Makes one transfer.
@@ -273,7 +273,7 @@ impl<'a> LedgerWorkingSet<'a> {
         time: DecisionTime,
     ) -> Result<Hold, Rejection> {
         let hold = self.hold(&id).ok_or(Rejection::HoldNotFound)?;
-        let end = match (hold.judge(ending, time)?, ending) {
+        let end = match (hold.decide_end(ending, time)?, ending) {
             (Verdict::AsItStands, _) => return Ok(hold),
             (Verdict::Capture(amount), Ending::Capture { to, .. }) => {
                 self.capture(&hold, (amount, to), transfer, reference)?;

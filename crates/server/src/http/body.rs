@@ -61,7 +61,7 @@ impl Unread {
             }
         }
         if response.headers().get(CONNECTION).is_some_and(|value| value == "close") {
-            linger.ask();
+            linger.request();
         }
     }
 }

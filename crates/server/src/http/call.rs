@@ -57,8 +57,8 @@ pub(super) struct CallerCheck {
 
 impl CallerCheck {
     /// Whether the token of a member has not expired. Does not read the store.
-    pub(super) fn token_holds(&self) -> bool {
-        guard::token_holds(&self.readiness, &self.headers)
+    pub(super) fn token_is_valid(&self) -> bool {
+        guard::token_is_valid(&self.readiness, &self.headers)
     }
 
     /// Whether the same request would still be allowed, for the same caller.
@@ -261,7 +261,7 @@ impl Call {
     }
 
     /// What is needed to authenticate the caller again.
-    pub(super) fn presence(&self) -> CallerCheck {
+    pub(super) fn caller_check(&self) -> CallerCheck {
         let (readiness, peer) = (Arc::clone(&self.readiness), self.peer.clone());
         CallerCheck { readiness, peer, headers: self.parts.headers.clone(), route: self.route }
     }

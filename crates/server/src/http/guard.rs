@@ -17,23 +17,20 @@ use hyper::http::request::Parts;
 use hyper::{Request, Version};
 use tally_rules::Micros;
 use tally_rules::role::Permission;
-use tally_service::{Caller, CallerKind, Failure};
+use tally_service::{Caller, CallerKind, Failure, keys};
 use tally_wire::{Problem, host};
-
-/// The prefix of every API key. Any other credential counts as a member's token.
-const KEY_PREFIX: &str = "tally_";
 
 impl Trust {
     /// The trust in one request: that of its connection, or less if the request shows signs of a proxy.
     pub(super) fn of_request(self, parts: &Parts) -> Self {
         // nginx with only `proxy_pass` adds no header and speaks HTTP/1.0.
-        let proxied = parts.version < Version::HTTP_11 || parts.headers.keys().any(is_of_proxy);
+        let proxied = parts.version < Version::HTTP_11 || parts.headers.keys().any(is_proxy_header);
         if self == Self::Direct && proxied { Self::Local } else { self }
     }
 }
 
 /// Whether proxies add this header. One such header is enough, whatever its value.
-fn is_of_proxy(name: &HeaderName) -> bool {
+fn is_proxy_header(name: &HeaderName) -> bool {
     const EXACT: [&str; 5] = ["forwarded", "via", "cdn-loop", "proxy-connection", "x-forwarded"];
     const STARTS: [&str; 6] = ["cf-", "cloudfront-", "x-azure-", "x-envoy-", "x-forwarded-", "x-original-"];
     let name = name.as_str();
@@ -56,7 +53,6 @@ pub(super) fn check_one_host<B>(request: &Request<B>) -> Result<(), Problem> {
     Err(bad_parameter("Host", "must be sent once, and be that of the request's target"))
 }
 
-/// An authenticated caller.
 pub(super) struct Authenticated {
     pub(super) caller: Caller,
     /// The instant from which the tokens of a member are valid.
@@ -78,7 +74,7 @@ pub(super) async fn authenticate(
 ) -> Result<Authenticated, Problem> {
     let (permission, metrics) = (route.permission, route.path == METRICS_PATH);
     let authenticated = if headers.contains_key(AUTHORIZATION) {
-        presented(readiness, trust, headers).await?
+        authenticate_credential(readiness, trust, headers).await?
     } else if metrics && readiness.limits.metrics_open {
         Caller::local().into()
     } else {
@@ -90,7 +86,7 @@ pub(super) async fn authenticate(
         if permission == Permission::Open {
             Caller::anonymous().into()
         } else {
-            anonymous(readiness, trust)?.into()
+            authenticate_local(readiness, trust)?.into()
         }
     };
     if authenticated.caller.may(permission) {
@@ -98,7 +94,7 @@ pub(super) async fn authenticate(
     }
     let detail = match authenticated.caller.kind {
         CallerKind::Key(_) if permission == Permission::Own => {
-            "only a member who has signed in has something of its own".into()
+            "this route needs the token of a member".into()
         }
         CallerKind::Key(role) => format!("a key of role `{role}` may not do this"),
         CallerKind::Member(_) | CallerKind::Anonymous => "a member may not do this".into(),
@@ -117,14 +113,13 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     token.filter(|_| all.next().is_none())
 }
 
-/// The id of the key that a request claims to have, for security events: 12 hexadecimal digits, not authenticated.
+/// The id of the key that a request claims to have, see [`keys::claimed_id`].
 pub(super) fn claimed_key(headers: &HeaderMap) -> Option<&str> {
-    let (id, _) = bearer(headers)?.strip_prefix(KEY_PREFIX)?.split_once('_')?;
-    (id.len() == 12 && id.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(id)
+    bearer(headers).and_then(keys::claimed_id)
 }
 
 /// Whether the token of an authenticated member has not expired. Does not read the store.
-pub(super) fn token_holds(readiness: &Readiness, headers: &HeaderMap) -> bool {
+pub(super) fn token_is_valid(readiness: &Readiness, headers: &HeaderMap) -> bool {
     let tally = readiness.loaded();
     tally
         .zip(bearer(headers))
@@ -134,12 +129,12 @@ pub(super) fn token_holds(readiness: &Readiness, headers: &HeaderMap) -> bool {
 /// Whether the caller is a subcommand on this machine: it has the token of the data directory.
 pub(super) fn is_this_machine(readiness: &Readiness, trust: Trust, headers: &HeaderMap) -> bool {
     let local = bearer(headers).and_then(|token| token.strip_prefix(LOCAL_PREFIX));
-    let is_ours = |local: &str| same(local.as_bytes(), readiness.local_token.as_bytes());
+    let is_ours = |local: &str| constant_time_eq(local.as_bytes(), readiness.local_token.as_bytes());
     trust != Trust::Foreign && local.is_some_and(is_ours)
 }
 
 /// Authenticates the caller by its credential: the token of this machine, a member's token, or an API key.
-async fn presented(
+async fn authenticate_credential(
     readiness: &Readiness,
     trust: Trust,
     headers: &HeaderMap,
@@ -150,22 +145,23 @@ async fn presented(
     if is_this_machine(readiness, trust, headers) {
         return Ok(Caller::local().into());
     }
-    if !token.starts_with(KEY_PREFIX) {
-        return signed_in(readiness, token, headers).await;
+    // Any other credential counts as a member's token.
+    if !token.starts_with(keys::PREFIX) {
+        return authenticate_member(readiness, token, headers).await;
     }
-    let keys = readiness.keys().ok_or_else(|| starting(readiness))?;
+    let keys = readiness.keys().ok_or_else(|| loading(readiness))?;
     let caller = keys.authenticate(token);
     caller.map(Authenticated::from).ok_or_else(|| unauthorized("the key is unknown or was revoked"))
 }
 
 /// Authenticates a member by its token. Signing the member out or closing it ends the token.
-async fn signed_in(
+async fn authenticate_member(
     readiness: &Readiness,
     token: &str,
     headers: &HeaderMap,
 ) -> Result<Authenticated, Problem> {
-    let tally = readiness.loaded().ok_or_else(|| starting(readiness))?;
-    let subject = tally.members.tokens.read(token, tally.now()).ok_or_else(signed_out)?;
+    let tally = readiness.loaded().ok_or_else(|| loading(readiness))?;
+    let subject = tally.members.tokens.read(token, tally.now()).ok_or_else(invalid_token)?;
     match tally.members.known(&tally, subject.member).await {
         Ok(member) if member.tokens_from == subject.tokens_from && member.closed_at.is_none() => {
             if headers.contains_key("tally-acting-player") {
@@ -173,19 +169,19 @@ async fn signed_in(
             }
             Ok(Authenticated { caller: Caller::member(subject.member), tokens_from: subject.tokens_from })
         }
-        Ok(_) | Err(Failure::Rejected(_)) => Err(signed_out()),
+        Ok(_) | Err(Failure::Rejected(_)) => Err(invalid_token()),
         Err(failure) => Err(problem::of_failure(&failure)),
     }
 }
 
 /// 401 for an invalid token.
-pub(super) fn signed_out() -> Problem {
-    unauthorized("the token is not one of ours, or has ended: sign in again")
+pub(super) fn invalid_token() -> Problem {
+    unauthorized("the token is invalid or has expired: sign in again")
 }
 
 /// Accepts a caller without a credential, as this machine in protected mode.
-fn anonymous(readiness: &Readiness, trust: Trust) -> Result<Caller, Problem> {
-    let keys = readiness.keys().ok_or_else(|| starting(readiness))?;
+fn authenticate_local(readiness: &Readiness, trust: Trust) -> Result<Caller, Problem> {
+    let keys = readiness.keys().ok_or_else(|| loading(readiness))?;
     if !keys.protected_mode() {
         return Err(unauthorized("a key is needed: `Authorization: Bearer tally_…`"));
     }
@@ -193,15 +189,15 @@ fn anonymous(readiness: &Readiness, trust: Trust) -> Result<Caller, Problem> {
         return Ok(Caller::local());
     }
     Err(unauthorized(
-        "protected mode: without a key only this machine itself may ask, over a listener of the loopback interface and \
-         not through a proxy; make a key there with `tally keys create --role admin`",
+        "protected mode: without a key, only requests of this machine are served, on a listener of the loopback \
+         interface and not through a proxy; make a key there with `tally keys create --role admin`",
     ))
 }
 
 /// Checks the host name of a request without a credential. After DNS rebinding a browser sends a foreign one.
 fn check_host(readiness: &Readiness, headers: &HeaderMap) -> Result<(), Problem> {
     let host = host(headers);
-    if our_host(readiness, host) {
+    if is_own_host(readiness, host) {
         return Ok(());
     }
     let detail = format!(
@@ -227,7 +223,7 @@ fn host(headers: &HeaderMap) -> &str {
     headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default()
 }
 
-fn our_host(readiness: &Readiness, host: &str) -> bool {
+fn is_own_host(readiness: &Readiness, host: &str) -> bool {
     let Some(name) = host::name(host) else { return false };
     host::is_address(name)
         || name.eq_ignore_ascii_case("localhost")
@@ -240,15 +236,14 @@ fn unauthorized(detail: &str) -> Problem {
 }
 
 /// 503 while the server loads or reloads its store.
-fn starting(readiness: &Readiness) -> Problem {
+fn loading(readiness: &Readiness) -> Problem {
     match readiness.not_loaded() {
         lost @ NotReady::Lost(_) => problem::of_not_ready(&lost),
         _ => Problem::new(503, "loading", "the service is starting").retry_after(1),
     }
 }
 
-/// Compares in constant time.
-fn same(left: &[u8], right: &[u8]) -> bool {
+fn constant_time_eq(left: &[u8], right: &[u8]) -> bool {
     left.len() == right.len() && left.iter().zip(right).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
 }
 

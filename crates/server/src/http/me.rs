@@ -118,7 +118,7 @@ pub(super) async fn transfer(mut call: Call) -> Result<Response, Problem> {
     };
     let receipt = match pay::pay(&tally, new).await.map_err(failed)? {
         Payment::Paid(receipt) => receipt,
-        Payment::SignedOut => return Err(super::guard::signed_out()),
+        Payment::SignedOut => return Err(super::guard::invalid_token()),
         Payment::Wait(seconds) => {
             let detail = "too many phone numbers that no member has; wait before the next transfer";
             return Err(Problem::new(429, "too_many_attempts", detail).retry_after(seconds));

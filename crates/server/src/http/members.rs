@@ -17,7 +17,7 @@ use tally_service::members::change::{MemberChange, Set};
 use tally_service::members::find;
 use tally_service::{Failure, Tally};
 use tally_wire::Problem;
-use tally_wire::api::members::{self, Changed, MemberRules};
+use tally_wire::api::members::{self, FieldChange, MemberRules};
 
 /// `POST /v1/members`
 pub(super) async fn create(mut call: Call) -> Result<Response, Problem> {
@@ -87,21 +87,21 @@ pub(super) async fn change(mut call: Call) -> Result<Response, Problem> {
     let wanted = members::read_change(body, rules(&tally)).map_err(Problem::fields)?;
     let failed = |failure: Failure| problem::of_failure(&failure);
     let password = match wanted.password {
-        Changed::Kept => Set::Keep,
-        Changed::To(None) => Set::To(None),
-        Changed::To(Some(text)) => Set::To(Some(tally.members.digest(text).await.map_err(failed)?)),
+        FieldChange::Unchanged => Set::Keep,
+        FieldChange::To(None) => Set::To(None),
+        FieldChange::To(Some(text)) => Set::To(Some(tally.members.digest(text).await.map_err(failed)?)),
     };
     let pin = match wanted.pin {
-        Changed::Kept => Set::Keep,
-        Changed::To(None) => Set::To(None),
-        Changed::To(Some(digits)) => {
+        FieldChange::Unchanged => Set::Keep,
+        FieldChange::To(None) => Set::To(None),
+        FieldChange::To(Some(digits)) => {
             let member = tally.members.known(&tally, id).await.map_err(failed)?;
             Set::To(Some(tally.members.pins.pin(&member.login, &digits)))
         }
     };
     let phone = match wanted.phone {
-        Changed::Kept => Set::Keep,
-        Changed::To(phone) => Set::To(phone),
+        FieldChange::Unchanged => Set::Keep,
+        FieldChange::To(phone) => Set::To(phone),
     };
     let name = wanted.name.map(Into::into);
     let change =

@@ -16,7 +16,6 @@ use tally_service::{Failure, Fault};
 use tally_wire::Problem;
 use tally_wire::fields::FieldError;
 
-/// The problem of a rejection.
 pub(super) fn of_rejection(rejection: &Rejection) -> Problem {
     let status = match rejection {
         Rejection::InvalidScore(why) => return Problem::field("/score", *why),
@@ -132,11 +131,10 @@ pub(super) fn of_failure(failure: &Failure) -> Problem {
     }
 }
 
-/// The problem of a fault.
 fn of_fault(fault: &Fault) -> Problem {
     match fault {
         Fault::Overloaded => {
-            Problem::new(503, "overloaded", "too much is waiting already; nothing was done").retry_after(1)
+            Problem::new(503, "overloaded", "too many requests are waiting; nothing was done, try again").retry_after(1)
         }
         Fault::Draining => {
             Problem::new(503, "draining", "the service is shutting down; nothing was done").retry_after(5)
@@ -164,7 +162,7 @@ fn of_fault(fault: &Fault) -> Problem {
         }
         Fault::ApplicationsUnavailable(_) => {
             let detail =
-                "the Redis that has the applications of this contest cannot be used now; nothing was done";
+                "the Redis with the applications of this contest is unavailable; nothing was done, try again";
             Problem::new(503, "applications_away", detail).retry_after(1)
         }
         Fault::RanksUnavailable(_) | Fault::RanksRefused(_) => {
@@ -173,7 +171,7 @@ fn of_fault(fault: &Fault) -> Problem {
         Fault::OutcomeUnknown(_) => Problem::new(
             503,
             "outcome_unknown",
-            "the store was lost while it committed; the same request with its Idempotency-Key will tell",
+            "the store did not answer the commit; send the same request with its Idempotency-Key to learn the outcome",
         )
         .retry_after(5),
         Fault::Damaged(row) => {
@@ -192,39 +190,28 @@ fn of_fault(fault: &Fault) -> Problem {
 
 /// The problem of a service that cannot answer now.
 pub(super) fn of_not_ready(not_ready: &NotReady) -> Problem {
-    match not_ready {
-        NotReady::Draining => of_fault(&Fault::Draining),
+    let (detail, retry_after_s) = match not_ready {
+        NotReady::Draining => return of_fault(&Fault::Draining),
         NotReady::Unsure => {
-            let detail =
-                "the store does not answer, or another server has taken it over; ranks would not be exact";
-            let mut problem = Problem::new(503, "loading", detail).retry_after(1);
-            if let Value::Object(members) = not_ready.members() {
-                problem.more = members;
-            }
-            problem
+            ("the store does not answer, or another server has taken it over; ranks would not be exact", 1)
         }
-        NotReady::Lost(_) => {
-            let detail = "the database has lost commits that it had acknowledged: nothing is answered until everything is \
-                          read anew; see /readyz";
-            let mut problem = Problem::new(503, "loading", detail).retry_after(1);
-            if let Value::Object(members) = not_ready.members() {
-                problem.more = members;
-            }
-            problem
-        }
+        NotReady::Lost(_) => (
+            "the database has lost commits that it had acknowledged: nothing is answered until everything is read anew; \
+             see /readyz",
+            1,
+        ),
         NotReady::Loading(at) => {
             let seconds = at.eta_s.map_or(1.0, |seconds| seconds.clamp(1.0, 60.0));
-            let detail = "ranks are being loaded and would not be exact; see /readyz";
-            let mut problem = Problem::new(503, "loading", detail).retry_after(seconds as u32);
-            if let Value::Object(members) = not_ready.members() {
-                problem.more = members;
-            }
-            problem
+            ("ranks are being loaded and would not be exact; see /readyz", seconds as u32)
         }
+    };
+    let mut problem = Problem::new(503, "loading", detail).retry_after(retry_after_s);
+    if let Value::Object(members) = not_ready.members() {
+        problem.more = members;
     }
+    problem
 }
 
-/// Renders a problem.
 pub(super) fn render(problem: &Problem, instance: &str, request_id: &str) -> Response {
     let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let body = problem.body(instance, request_id).to_string();

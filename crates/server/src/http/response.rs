@@ -26,7 +26,6 @@ pub(super) fn name_damaged(body: &mut Value, damaged: &[CorruptRow]) {
     body["damaged"] = damaged.iter().take(DAMAGED_MAX).map(name).collect();
 }
 
-/// A response.
 pub(super) type Response = hyper::Response<Content>;
 
 /// The body of a response.

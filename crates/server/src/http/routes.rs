@@ -11,14 +11,14 @@ use tally_rules::role::Permission::{self, Administer, Members, Observe, Open, Ow
 use tally_wire::Problem;
 
 /// The result of an operation.
-pub(super) type Operated = Pin<Box<dyn Future<Output = Result<Response, Problem>> + Send>>;
+pub(super) type OperationFuture = Pin<Box<dyn Future<Output = Result<Response, Problem>> + Send>>;
 
 /// One operation.
 pub(super) struct Route {
     pub(super) method: &'static str,
     pub(super) path: &'static str,
     pub(super) permission: Permission,
-    pub(super) run: fn(Call) -> Operated,
+    pub(super) run: fn(Call) -> OperationFuture,
 }
 
 macro_rules! route {
@@ -81,11 +81,11 @@ pub(super) const ROUTES: &[Route] = &[
     route!("GET" "/v1/contests" Read contests::change::list),
     route!("GET" "/v1/contests/{contest}" Read contests::change::get),
     route!("PATCH" "/v1/contests/{contest}" Write contests::change::patch),
-    route!("POST" "/v1/contests/{contest}/open" Play contests::act::open),
-    route!("POST" "/v1/contests/{contest}/start" Play contests::act::start),
-    route!("POST" "/v1/contests/{contest}/finish" Play contests::act::finish),
-    route!("POST" "/v1/contests/{contest}/settle" Play contests::act::settle),
-    route!("POST" "/v1/contests/{contest}/cancel" Play contests::act::cancel),
+    route!("POST" "/v1/contests/{contest}/open" Play contests::actions::open),
+    route!("POST" "/v1/contests/{contest}/start" Play contests::actions::start),
+    route!("POST" "/v1/contests/{contest}/finish" Play contests::actions::finish),
+    route!("POST" "/v1/contests/{contest}/settle" Play contests::actions::settle),
+    route!("POST" "/v1/contests/{contest}/cancel" Play contests::actions::cancel),
     route!("POST" "/v1/contests/{contest}/applications" Play contests::applications::apply),
     route!("GET" "/v1/contests/{contest}/applications" Play contests::applications::list),
     route!("POST" "/v1/contests/{contest}/applications/accept" Play contests::applications::accept),

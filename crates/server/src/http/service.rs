@@ -113,7 +113,6 @@ fn finding(finding: &Finding) -> Value {
     json!({"level": if finding.wrong { "wrong" } else { "warning" }, "text": finding.text})
 }
 
-/// A slow transaction.
 fn slow(slow: &Slow) -> Value {
     let since_1970 = slow.at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let at = Micros(i64::try_from(since_1970.as_micros()).unwrap_or(i64::MAX));

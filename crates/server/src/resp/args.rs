@@ -11,7 +11,7 @@ pub(super) enum Args<'a> {
     /// A command just decoded.
     Wire(&'a Decoder, &'a [u8]),
     /// A command of a log.
-    Kept(&'a Log, usize),
+    Logged(&'a Log, usize),
 }
 
 impl<'a> Args<'a> {
@@ -19,7 +19,7 @@ impl<'a> Args<'a> {
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Wire(decoder, _) => decoder.len(),
-            Self::Kept(log, at) => log.ends_of(*at).len(),
+            Self::Logged(log, at) => log.ends_of(*at).len(),
         }
     }
 
@@ -28,7 +28,7 @@ impl<'a> Args<'a> {
         match self {
             Self::Wire(decoder, input) if at < decoder.len() => decoder.arg(input, at),
             Self::Wire(..) => &[],
-            Self::Kept(log, command) => log.arg(*command, at),
+            Self::Logged(log, command) => log.arg(*command, at),
         }
     }
 
@@ -96,7 +96,7 @@ impl Log {
 
     /// The commands in order.
     pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = Args<'_>> + DoubleEndedIterator {
-        (0..self.len()).map(|at| Args::Kept(self, at))
+        (0..self.len()).map(|at| Args::Logged(self, at))
     }
 
     fn first(&self, command: usize) -> usize {

@@ -5,9 +5,9 @@
 //! their thread wait for them. Not here: which reads wait, see `target.rs`.
 
 use super::args::{Args, Log};
-use super::error::{self, Wrong};
+use super::error::{self, ErrorReply};
 use super::spec::{self, Kind, Spec};
-use super::target::{Read, Reading, Target};
+use super::target::{Read, ReadContext, Target};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tally_service::scores::rankings::{Rankings, TransactionWindows};
@@ -26,40 +26,40 @@ const AT_ONCE: usize = 32;
 /// Running reads, and the replies of finished ones.
 #[derive(Default)]
 pub(super) struct BlockingReads {
-    under_way: VecDeque<JoinHandle<Result<Vec<u8>, Failure>>>,
+    running: VecDeque<JoinHandle<Result<Vec<u8>, Failure>>>,
     replies: VecDeque<Vec<u8>>,
 }
 
 impl BlockingReads {
     /// Starts a read; waits for the oldest if too many run.
-    pub(super) async fn ask(&mut self, mut question: ReadStep, protocol: Protocol) {
-        if self.under_way.len() >= AT_ONCE {
+    pub(super) async fn start(&mut self, mut step: ReadStep, protocol: Protocol) {
+        if self.running.len() >= AT_ONCE {
             self.wait(protocol).await;
         }
-        let ask = move || Ok(question.ask(&Rankings::FREE, &mut Vec::new()));
-        self.under_way.push_back(tokio::spawn(tally_service::blocking(ask)));
+        let read = move || Ok(step.run(&Rankings::FREE, &mut Vec::new()));
+        self.running.push_back(tokio::spawn(tally_service::blocking(read)));
     }
 
     /// Runs the reads of a transaction without a change.
-    pub(super) async fn ask_together(
+    pub(super) async fn run_transaction(
         &mut self,
-        tally: Result<Arc<Tally>, Wrong>,
+        tally: error::Result<Arc<Tally>>,
         (log, which): (&Arc<Log>, Vec<usize>),
         (protocol, quota): (Protocol, &Arc<Quota>),
     ) {
         let (log, quota, count) = (Arc::clone(log), Arc::clone(quota), which.len());
-        let _one_of_few = TRANSACTIONS.acquire().await;
+        let _permit = TRANSACTIONS.acquire().await;
         let replies = match tally {
             Ok(tally) => {
-                let ask =
-                    move || Ok(Transaction { tally: &tally, log: &log, protocol, quota: &quota }.ask(&which));
-                tally_service::blocking(ask).await.map_err(|failure| error::of_failure(&failure))
+                let run =
+                    move || Ok(Transaction { tally: &tally, log: &log, protocol, quota: &quota }.run(&which));
+                tally_service::blocking(run).await.map_err(|failure| error::of_failure(&failure))
             }
-            Err(wrong) => Err(wrong),
+            Err(error) => Err(error),
         };
-        let refused = |wrong: Wrong| {
+        let refused = |error: ErrorReply| {
             let mut out = Vec::new();
-            Encoder::new(&mut out, protocol).error(wrong.as_bytes());
+            Encoder::new(&mut out, protocol).error(error.as_bytes());
             vec![out; count]
         };
         self.replies.extend(replies.unwrap_or_else(refused));
@@ -67,7 +67,7 @@ impl BlockingReads {
 
     /// Waits for all reads.
     pub(super) async fn settle(&mut self, protocol: Protocol) {
-        while !self.under_way.is_empty() {
+        while !self.running.is_empty() {
             self.wait(protocol).await;
         }
     }
@@ -78,7 +78,7 @@ impl BlockingReads {
     }
 
     async fn wait(&mut self, protocol: Protocol) {
-        let Some(oldest) = self.under_way.pop_front() else { return };
+        let Some(oldest) = self.running.pop_front() else { return };
         let failure = match oldest.await {
             Ok(Ok(reply)) => return self.replies.push_back(reply),
             Ok(Err(failure)) => failure,
@@ -91,19 +91,19 @@ impl BlockingReads {
 }
 
 /// Creates a read that runs while its batch is published, or on a blocking thread.
-pub(super) fn question(
-    tally: Result<Arc<Tally>, Wrong>,
+pub(super) fn read_step(
+    tally: error::Result<Arc<Tally>>,
     (log, at): (&Arc<Log>, usize),
     read: Read,
     (protocol, quota): (Protocol, &Arc<Quota>),
 ) -> ReadStep {
     let (log, quota) = (Arc::clone(log), Arc::clone(quota));
-    ReadStep::new(move |orders, out| match &tally {
+    ReadStep::new(move |rankings, out| match &tally {
         Ok(tally) => {
-            let reading = Reading { tally, orders, protocol, serving: false };
-            reading.answer(read, Args::Kept(&log, at), out, &quota);
+            let context = ReadContext { tally, rankings, protocol, serving: false };
+            context.answer(read, Args::Logged(&log, at), out, &quota);
         }
-        Err(wrong) => Encoder::new(out, protocol).error(wrong.as_bytes()),
+        Err(error) => Encoder::new(out, protocol).error(error.as_bytes()),
     })
 }
 
@@ -118,17 +118,17 @@ struct Transaction<'a> {
 impl Transaction<'_> {
     /// Returns the replies in order. Reads that wait for the store or for Redis run before the rankings are locked, and so
     /// do those without a key. A thread with locked rankings must not wait for anything else.
-    fn ask(&self, which: &[usize]) -> Vec<Vec<u8>> {
-        let mut together = TransactionWindows::default();
-        let shares: Vec<bool> = which.iter().map(|at| self.share(*at, &mut together)).collect();
+    fn run(&self, which: &[usize]) -> Vec<Vec<u8>> {
+        let mut windows = TransactionWindows::default();
+        let covered: Vec<bool> = which.iter().map(|at| self.add_windows(*at, &mut windows)).collect();
         // A reply that grows in a buffer of its own touches twice its memory, while the rankings are locked.
         let mut buffer = Vec::new();
-        let mut one = |at: usize, orders: &Rankings<'_>| self.one(at, orders, &mut buffer);
-        let free = |(at, shares): (&usize, &bool)| (!shares).then(|| one(*at, &Rankings::FREE));
-        let mut replies: Vec<Option<Vec<u8>>> = which.iter().zip(&shares).map(free).collect();
-        together.ask(|orders, missed| {
+        let mut one = |at: usize, rankings: &Rankings<'_>| self.one(at, rankings, &mut buffer);
+        let free = |(at, covered): (&usize, &bool)| (!covered).then(|| one(*at, &Rankings::FREE));
+        let mut replies: Vec<Option<Vec<u8>>> = which.iter().zip(&covered).map(free).collect();
+        windows.read(|rankings, missed| {
             for (at, reply) in which.iter().zip(&mut replies).filter(|(_, reply)| reply.is_none()) {
-                *reply = Some(one(*at, orders)).filter(|_| !missed());
+                *reply = Some(one(*at, rankings)).filter(|_| !missed());
             }
         });
         // The leaderboard or the period was created meanwhile.
@@ -137,35 +137,35 @@ impl Transaction<'_> {
     }
 
     /// Adds the rankings that a command reads. Returns whether the locks cover all of them.
-    fn share(&self, at: usize, together: &mut TransactionWindows) -> bool {
-        let args = Args::Kept(self.log, at);
+    fn add_windows(&self, at: usize, windows: &mut TransactionWindows) -> bool {
+        let args = Args::Logged(self.log, at);
         let (first, last) = match spec::find(args.get(0)) {
             Some(Spec { keys: (first @ 1.., last, _), .. }) => (*first as usize, *last),
             _ => return false,
         };
         let end = usize::try_from(last).map_or(args.len(), |last| last + 1);
-        let mut shares = true;
+        let mut covered = true;
         for key in (first..end).map(|at| args.get(at)) {
-            shares &= match self.reading(&Rankings::FREE).target(key) {
-                Ok(Target::Board(board)) => together.add_board(&board),
-                Ok(Target::View(view)) => together.add(&view),
+            covered &= match self.context(&Rankings::FREE).target(key) {
+                Ok(Target::Board(board)) => windows.add_board(&board),
+                Ok(Target::View(view)) => windows.add(&view),
                 Ok(Target::Missing) => !self.tally.has_others(),
                 Err(_) => false,
             };
         }
-        shares
+        covered
     }
 
-    fn one(&self, at: usize, orders: &Rankings<'_>, buffer: &mut Vec<u8>) -> Vec<u8> {
-        let args = Args::Kept(self.log, at);
+    fn one(&self, at: usize, rankings: &Rankings<'_>, buffer: &mut Vec<u8>) -> Vec<u8> {
+        let args = Args::Logged(self.log, at);
         buffer.clear();
         if let Some(Spec { kind: Kind::Read(read), .. }) = spec::find(args.get(0)) {
-            self.reading(orders).answer(*read, args, buffer, self.quota);
+            self.context(rankings).answer(*read, args, buffer, self.quota);
         }
         buffer.as_slice().to_vec()
     }
 
-    fn reading<'o>(&'o self, orders: &'o Rankings<'o>) -> Reading<'o> {
-        Reading { tally: self.tally, orders, protocol: self.protocol, serving: false }
+    fn context<'o>(&'o self, rankings: &'o Rankings<'o>) -> ReadContext<'o> {
+        ReadContext { tally: self.tally, rankings, protocol: self.protocol, serving: false }
     }
 }

@@ -1,8 +1,8 @@
 //! Commands of the connection itself: authentication, protocol, transactions, and commands that run alone in a pipeline.
 
 use super::args::{Args, Log};
-use super::error::{self, Wrong};
-use super::run::{Made, StepBuilder};
+use super::error;
+use super::run::{Prepared, StepBuilder};
 use super::session::{Client, Session};
 use super::spec::{ConnectionCommand, Kind, Spec};
 use super::{keys, lb};
@@ -60,14 +60,14 @@ impl Session {
             ConnectionCommand::Create => lb::create::create(self, args, &mut to).await,
             ConnectionCommand::Delete => keys::delete(self, args, &mut to).await,
         };
-        if let Err(wrong) = done {
+        if let Err(error) = done {
             out.truncate(start);
-            Encoder::new(out, self.protocol).error(wrong.as_bytes());
+            Encoder::new(out, self.protocol).error(error.as_bytes());
         }
         true
     }
 
-    async fn exec(&mut self, out: &mut Vec<u8>) -> Result<(), Wrong> {
+    async fn exec(&mut self, out: &mut Vec<u8>) -> error::Result {
         let multi = self.multi.take().ok_or("ERR EXEC without MULTI")?;
         if multi.aborted {
             return Err(error::EXEC_ABORT.into());
@@ -81,7 +81,7 @@ impl Session {
         done
     }
 
-    fn auth(&mut self, args: Args<'_>) -> Result<(), Wrong> {
+    fn auth(&mut self, args: Args<'_>) -> error::Result {
         match args.len() {
             2 => self.authenticate(None, args.get(1)),
             3 => self.authenticate(Some(args.get(1)), args.get(2)),
@@ -90,7 +90,7 @@ impl Session {
     }
 
     /// `HELLO [protocol [AUTH user key] [SETNAME name]]`
-    fn hello(&mut self, args: Args<'_>, out: &mut Vec<u8>) -> Result<(), Wrong> {
+    fn hello(&mut self, args: Args<'_>, out: &mut Vec<u8>) -> error::Result {
         let mut protocol = self.protocol;
         if args.len() > 1 {
             protocol = match number::integer(args.get(1)) {
@@ -116,7 +116,7 @@ impl Session {
         if let Some((user, password)) = key {
             self.authenticate(Some(user), password)?;
         }
-        if let Err(why) = self.known() {
+        if let Err(why) = self.require_caller() {
             if why == error::LOADING {
                 return Err(why.into());
             }
@@ -150,7 +150,7 @@ impl Session {
         Ok(())
     }
 
-    fn durability(&mut self, args: Args<'_>) -> Result<(), Wrong> {
+    fn durability(&mut self, args: Args<'_>) -> error::Result {
         self.relaxed = match args.get(1) {
             word if word.eq_ignore_ascii_case(b"relaxed") => true,
             word if word.eq_ignore_ascii_case(b"commit") => false,
@@ -164,8 +164,8 @@ impl Session {
         let mut log = Log::default();
         log.push(args);
         let start = out.len();
-        let made = self.make_one(args);
-        let Ok(Made::Step(Step::Take { board, which, .. }, shape)) = made else {
+        let prepared = self.prepare_one(args);
+        let Ok(Prepared::Step(Step::Take { board, which, .. }, shape)) = prepared else {
             // One command is no transaction.
             let _done = self.run(&Arc::new(log), false, out).await;
             return;
@@ -185,9 +185,9 @@ impl Session {
             let reply = match self.one(step).await {
                 Ok(StepReply::Took(list)) => list,
                 Ok(_) => Vec::new(),
-                Err(wrong) => {
+                Err(error) => {
                     out.truncate(start);
-                    return Encoder::new(out, self.protocol).error(wrong.as_bytes());
+                    return Encoder::new(out, self.protocol).error(error.as_bytes());
                 }
             };
             let took = reply.len();
@@ -203,7 +203,7 @@ impl Session {
 }
 
 /// `PING [message]`
-pub(super) fn ping(_: &mut Session, args: Args<'_>, to: &mut Encoder<'_>) -> Result<(), Wrong> {
+pub(super) fn ping(_: &mut Session, args: Args<'_>, to: &mut Encoder<'_>) -> error::Result {
     match args.len() {
         1 => to.simple("PONG"),
         2 => to.bulk(args.get(1)),
@@ -213,13 +213,13 @@ pub(super) fn ping(_: &mut Session, args: Args<'_>, to: &mut Encoder<'_>) -> Res
 }
 
 /// `ECHO message`
-pub(super) fn echo(_: &mut Session, args: Args<'_>, to: &mut Encoder<'_>) -> Result<(), Wrong> {
+pub(super) fn echo(_: &mut Session, args: Args<'_>, to: &mut Encoder<'_>) -> error::Result {
     to.bulk(args.get(1));
     Ok(())
 }
 
 /// `SELECT 0`
-pub(super) fn select(_: &mut Session, args: Args<'_>, to: &mut Encoder<'_>) -> Result<(), Wrong> {
+pub(super) fn select(_: &mut Session, args: Args<'_>, to: &mut Encoder<'_>) -> error::Result {
     match number::integer(args.get(1)) {
         Some(0) => to.simple("OK"),
         Some(_) => return Err("ERR DB index is out of range".into()),
@@ -229,7 +229,7 @@ pub(super) fn select(_: &mut Session, args: Args<'_>, to: &mut Encoder<'_>) -> R
 }
 
 /// `CLIENT …`
-pub(super) fn client(session: &mut Session, args: Args<'_>, to: &mut Encoder<'_>) -> Result<(), Wrong> {
+pub(super) fn client(session: &mut Session, args: Args<'_>, to: &mut Encoder<'_>) -> error::Result {
     let word = String::from_utf8_lossy(args.get(1)).to_ascii_lowercase();
     match word.as_str() {
         "id" => to.integer(session.client.id.cast_signed()),
@@ -257,7 +257,7 @@ pub(super) fn client(session: &mut Session, args: Args<'_>, to: &mut Encoder<'_>
     Ok(())
 }
 
-fn set_info(session: &Session, args: Args<'_>) -> Result<(), Wrong> {
+fn set_info(session: &Session, args: Args<'_>) -> error::Result {
     let value = args.get(3);
     if value.len() > NAME_MAX || !value.iter().all(u8::is_ascii_graphic) {
         let field = String::from_utf8_lossy(args.get(2)).to_ascii_lowercase();
@@ -274,7 +274,7 @@ fn set_info(session: &Session, args: Args<'_>) -> Result<(), Wrong> {
     Ok(())
 }
 
-fn client_name(name: &[u8]) -> Result<String, Wrong> {
+fn client_name(name: &[u8]) -> error::Result<String> {
     if name.len() > NAME_MAX || !name.iter().all(u8::is_ascii_graphic) {
         return Err("ERR Client names cannot contain spaces, newlines or special characters.".into());
     }
@@ -300,7 +300,7 @@ fn describe(client: &Client) -> String {
 }
 
 impl Session {
-    fn make_one(&self, args: Args<'_>) -> Result<Made, Wrong> {
+    fn prepare_one(&self, args: Args<'_>) -> error::Result<Prepared> {
         let spec = self.check(args)?;
         let (Kind::Remove(write), Ok(tally)) = (spec.kind, self.tally()) else {
             return Err(error::SYNTAX.into());

@@ -7,12 +7,12 @@
 //! `progress.rs`), or of authentication. It closes the largest one when all buffers together exceed their limit.
 
 use super::args::{Args, Log};
+use super::budget::WorkBudget;
 use super::buffers::{BufferUse, FREE_BYTES};
 use super::counts::Class;
 use super::error;
 use super::session::{NextAction, Session};
 use super::spec;
-use super::turn::Turn;
 use crate::progress::PROGRESS_BYTES;
 use crate::traces::Pipeline;
 use std::future::poll_fn;
@@ -87,7 +87,7 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     if session.denied() {
         session.refused("connection", None);
         Encoder::new(&mut pipe.out, session.protocol).error(error::DENIED);
-        let _ = pipe.write(&mut session.turn).await;
+        let _ = pipe.write(&mut session.budget).await;
         return;
     }
     let mut decoder = Decoder::new();
@@ -115,9 +115,9 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
             if read.is_err() || pipe.ended {
                 return;
             }
-            session.turn.bytes(pipe.filled - before);
+            session.budget.bytes(pipe.filled - before);
         }
-        session.turn.pass().await;
+        session.budget.yield_if_spent().await;
         let arrived = session.heard();
         session.begin();
         let open = match Pipeline::begin(session.listener.readiness.traces.as_ref()) {
@@ -134,7 +134,7 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
         if !pipe.count() {
             return;
         }
-        let written = pipe.write(&mut session.turn).await;
+        let written = pipe.write(&mut session.budget).await;
         if !open || written.is_err() || *stopped.borrow() {
             return;
         }
@@ -160,9 +160,9 @@ async fn round<S: AsyncRead + AsyncWrite + Unpin>(
             Ok(Some(length)) => length,
             Ok(None) => break true,
             Err(ProtocolError::Foreign) => break false,
-            Err(wrong) => {
+            Err(error) => {
                 flush(session, log, &mut pipe.out).await;
-                Encoder::new(&mut pipe.out, session.protocol).error(format!("ERR {wrong}"));
+                Encoder::new(&mut pipe.out, session.protocol).error(format!("ERR {error}"));
                 break false;
             }
         };
@@ -180,7 +180,7 @@ async fn round<S: AsyncRead + AsyncWrite + Unpin>(
                 flush(session, log, &mut pipe.out).await;
                 let start = pipe.out.len();
                 let open = session.alone(spec, args, &mut pipe.out).await;
-                session.burst.answered(Class::of(Some(spec)), &pipe.out[start..]);
+                session.pipeline_counts.answered(Class::of(Some(spec)), &pipe.out[start..]);
                 if !open {
                     break false;
                 }
@@ -194,9 +194,9 @@ async fn round<S: AsyncRead + AsyncWrite + Unpin>(
         if log.len() >= GATHERED_MAX || log.bytes() >= GATHERED_BYTES {
             flush(session, log, &mut pipe.out).await;
         }
-        session.turn.command();
-        session.turn.pass().await;
-        if pipe.out.len() >= WRITE_BYTES && pipe.write(&mut session.turn).await.is_err() {
+        session.budget.command();
+        session.budget.yield_if_spent().await;
+        if pipe.out.len() >= WRITE_BYTES && pipe.write(&mut session.budget).await.is_err() {
             break false;
         }
     };
@@ -339,7 +339,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Pipe<S> {
     }
 
     /// Writes all replies, and reads meanwhile.
-    async fn write(&mut self, turn: &mut Turn) -> io::Result<()> {
+    async fn write(&mut self, budget: &mut WorkBudget) -> io::Result<()> {
         if self.out.len() > KEPT_BYTES && !self.count() {
             return Err(io::ErrorKind::OutOfMemory.into());
         }
@@ -358,8 +358,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Pipe<S> {
                 Moved::In(_) => self.fresh = true,
                 Moved::Out(bytes) => written += bytes,
             }
-            turn.bytes(bytes);
-            turn.pass().await;
+            budget.bytes(bytes);
+            budget.yield_if_spent().await;
         }
         self.out.clear();
         if self.out.capacity() > KEPT_BYTES {

@@ -124,17 +124,17 @@ mod tests {
 
     #[test]
     fn a_burst_is_handed_over_once_and_threads_are_added_up() {
-        let (all, mut burst) = (AllCounts::default(), PipelineCounts::default());
+        let (all, mut pipeline_counts) = (AllCounts::default(), PipelineCounts::default());
         let (one, other) = (all.of_thread(), all.of_thread());
-        burst.end(&one, Instant::now());
+        pipeline_counts.end(&one, Instant::now());
         assert_eq!(all.seconds().count(), 0, "nothing was whole");
-        burst.answered(Class::Read, b"$1\r\n5\r\n");
-        burst.answered(Class::Read, b"-WRONGTYPE no\r\n");
-        burst.answered(Class::Write, b":1\r\n");
-        burst.end(&one, Instant::now());
-        burst.answered(Class::Write, b":0\r\n");
-        burst.end(&other, Instant::now());
-        burst.end(&other, Instant::now());
+        pipeline_counts.answered(Class::Read, b"$1\r\n5\r\n");
+        pipeline_counts.answered(Class::Read, b"-WRONGTYPE no\r\n");
+        pipeline_counts.answered(Class::Write, b":1\r\n");
+        pipeline_counts.end(&one, Instant::now());
+        pipeline_counts.answered(Class::Write, b":0\r\n");
+        pipeline_counts.end(&other, Instant::now());
+        pipeline_counts.end(&other, Instant::now());
         assert_eq!(all.seconds().count(), 2);
         let counts: Vec<u64> = all.answered().into_iter().map(|(_, _, count)| count).collect();
         assert_eq!(counts, [1, 1, 2, 0, 0, 0]);

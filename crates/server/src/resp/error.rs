@@ -24,7 +24,7 @@ pub(super) const LOST: &str =
 pub(super) const LOADING: &str = "LOADING Redis is loading the dataset in memory";
 pub(super) const READ_ONLY: &str = "READONLY a period of a leaderboard can only be read";
 /// The archive of a closed period was rewritten during the read.
-pub(super) const AGAIN: &str = "TRYAGAIN the period is being written anew";
+pub(super) const AGAIN: &str = "TRYAGAIN the archive of the period is being rewritten";
 /// Never sent: the command runs again on a blocking thread.
 pub(super) const WAITS: &str = "ERR internal error: this read waits for the store";
 pub(super) const INVALID_PERIOD: &str = "ERR invalid period";
@@ -41,31 +41,33 @@ pub(super) const DENIED: &str = "DENIED tally is running in protected mode becau
      key on the host itself with: tally keys create --role server";
 
 /// An error, formatted when it is needed.
-pub(super) type Wrong = std::borrow::Cow<'static, str>;
+pub(super) type ErrorReply = std::borrow::Cow<'static, str>;
 
-pub(super) fn arity(name: &str) -> Wrong {
+/// The result of a command.
+pub(super) type Result<T = ()> = std::result::Result<T, ErrorReply>;
+
+pub(super) fn arity(name: &str) -> ErrorReply {
     format!("ERR wrong number of arguments for '{name}' command").into()
 }
 
 /// The error of an invalid `EXEC`.
-pub(super) fn exec_abort(wrong: &Wrong) -> Wrong {
-    let why = wrong.split_once(' ').map_or("", |(_, why)| why);
+pub(super) fn exec_abort(error: &ErrorReply) -> ErrorReply {
+    let why = error.split_once(' ').map_or("", |(_, why)| why);
     format!("EXECABORT Transaction discarded because of: {why}").into()
 }
 
 /// In the form of Redis, with at most 128 bytes of the word.
-pub(super) fn unknown_subcommand(command: &str, word: &[u8]) -> Wrong {
+pub(super) fn unknown_subcommand(command: &str, word: &[u8]) -> ErrorReply {
     let word = String::from_utf8_lossy(&word[..word.len().min(128)]).into_owned();
     let command = command.to_ascii_uppercase();
     format!("ERR unknown subcommand '{word}'. Try {command} HELP.").into()
 }
 
-pub(super) fn no_permission(name: &str) -> Wrong {
+pub(super) fn no_permission(name: &str) -> ErrorReply {
     format!("NOPERM this key has no permissions to run the '{name}' command").into()
 }
 
-/// The error of a rejection.
-pub(super) fn of_rejection(rejection: &Rejection) -> Wrong {
+pub(super) fn of_rejection(rejection: &Rejection) -> ErrorReply {
     match rejection {
         Rejection::LeaderboardNotFound(_) => NO_BOARD.into(),
         Rejection::LeaderboardDamaged => format!("ERR {} {}", rejection.code(), rejection.detail()).into(),
@@ -139,9 +141,9 @@ pub(super) fn of_rejection(rejection: &Rejection) -> Wrong {
 }
 
 /// The error of a fault: a later retry may succeed.
-pub(super) fn of_fault(fault: &Fault) -> Wrong {
+pub(super) fn of_fault(fault: &Fault) -> ErrorReply {
     match fault {
-        Fault::Overloaded => "BUSY too much is waiting to be written, try again later".into(),
+        Fault::Overloaded => "BUSY too many writes are waiting, try again later".into(),
         Fault::Draining => "TRYAGAIN the server is shutting down".into(),
         Fault::RanksUnavailable(_) | Fault::RanksRefused(_) => LOADING.into(),
         Fault::Purging(_) => {
@@ -156,7 +158,7 @@ pub(super) fn of_fault(fault: &Fault) -> Wrong {
                 .into()
         }
         Fault::ApplicationsUnavailable(_) => {
-            "TRYAGAIN applications cannot be asked now; nothing was done".into()
+            "TRYAGAIN the applications are unavailable; nothing was done".into()
         }
         Fault::ShardUnavailable { shard, .. } => {
             format!("TRYAGAIN {shard} of the store cannot be used now; nothing was done").into()
@@ -174,7 +176,7 @@ pub(super) fn of_fault(fault: &Fault) -> Wrong {
     }
 }
 
-pub(super) fn of_failure(failure: &Failure) -> Wrong {
+pub(super) fn of_failure(failure: &Failure) -> ErrorReply {
     crate::faults::log(failure);
     match failure {
         Failure::Rejected(rejection) => of_rejection(rejection),

@@ -3,7 +3,7 @@
 //! Sections and fields are those of Redis as far as they apply here; clients and exporters read them by name.
 
 use super::args::Args;
-use super::error::Wrong;
+use super::error;
 use super::pattern::Pattern;
 use super::session::Session;
 use super::spec::{self, Spec, TABLE};
@@ -17,7 +17,7 @@ use tally_wire::resp::Encoder;
 pub(super) const REDIS_VERSION: &str = "7.2.0";
 
 /// `TIME`
-pub(super) fn time(_: &mut Session, _: Args<'_>, to: &mut Encoder<'_>) -> Result<(), Wrong> {
+pub(super) fn time(_: &mut Session, _: Args<'_>, to: &mut Encoder<'_>) -> error::Result {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     to.array(2);
     to.bulk(now.as_secs().to_string());
@@ -26,7 +26,7 @@ pub(super) fn time(_: &mut Session, _: Args<'_>, to: &mut Encoder<'_>) -> Result
 }
 
 /// `CONFIG GET pattern [pattern …]`
-pub(super) fn config(session: &mut Session, args: Args<'_>, to: &mut Encoder<'_>) -> Result<(), Wrong> {
+pub(super) fn config(session: &mut Session, args: Args<'_>, to: &mut Encoder<'_>) -> error::Result {
     let settings = &session.listener.settings;
     let timeout = settings.idle_timeout.map_or(0, |time| time.as_secs());
     let all: [(&str, String); 10] = [
@@ -58,7 +58,7 @@ pub(super) fn config(session: &mut Session, args: Args<'_>, to: &mut Encoder<'_>
 }
 
 /// `COMMAND [COUNT | DOCS [name …] | INFO [name …] | LIST]`
-pub(super) fn command(_: &mut Session, args: Args<'_>, to: &mut Encoder<'_>) -> Result<(), Wrong> {
+pub(super) fn command(_: &mut Session, args: Args<'_>, to: &mut Encoder<'_>) -> error::Result {
     if args.len() == 1 {
         to.array(TABLE.len());
         TABLE.iter().for_each(|spec| describe(spec, to));
@@ -134,7 +134,7 @@ fn describe(spec: &Spec, to: &mut Encoder<'_>) {
 }
 
 /// `INFO [section …]`
-pub(super) fn info(session: &mut Session, args: Args<'_>, to: &mut Encoder<'_>) -> Result<(), Wrong> {
+pub(super) fn info(session: &mut Session, args: Args<'_>, to: &mut Encoder<'_>) -> error::Result {
     const DEFAULT: [&[u8]; 4] = [b"default", b"all", b"everything", b""];
     let wanted = |section: &str| {
         args.len() == 1

@@ -1,11 +1,11 @@
 //! Keys: `EXISTS`, `TYPE`, `DEL`, `UNLINK`, `KEYS`, `SCAN`, `DBSIZE`.
 
 use super::args::Args;
-use super::error::{self, Wrong};
+use super::error;
 use super::pattern::Pattern;
-use super::run::{Made, Shape, StepBuilder};
+use super::run::{Prepared, Shape, StepBuilder};
 use super::session::Session;
-use super::target::{Reading, board_id};
+use super::target::{ReadContext, board_id};
 use std::sync::Arc;
 use tally_rules::Rejection;
 use tally_service::boards::{self, Board};
@@ -24,47 +24,47 @@ const KEYS_MAX: usize = 1_000_000;
 pub(super) const VISIT_BYTES: usize = 32;
 
 /// `EXISTS key [key …]`
-pub(super) fn exists(reading: &Reading<'_>, args: Args<'_>, to: &mut Encoder<'_>) -> Result<(), Wrong> {
+pub(super) fn exists(context: &ReadContext<'_>, args: Args<'_>, to: &mut Encoder<'_>) -> error::Result {
     let mut count = 0;
     for key in args.from(1) {
-        count += i64::from(reading.exists(key)?);
+        count += i64::from(context.exists(key)?);
     }
     to.integer(count);
     Ok(())
 }
 
 /// `TYPE key`
-pub(super) fn kind(reading: &Reading<'_>, args: Args<'_>, to: &mut Encoder<'_>) -> Result<(), Wrong> {
-    to.simple(if reading.exists(args.get(1))? { "zset" } else { "none" });
+pub(super) fn kind(context: &ReadContext<'_>, args: Args<'_>, to: &mut Encoder<'_>) -> error::Result {
+    to.simple(if context.exists(args.get(1))? { "zset" } else { "none" });
     Ok(())
 }
 
 /// `DBSIZE`
-pub(super) fn dbsize(reading: &Reading<'_>, _: Args<'_>, to: &mut Encoder<'_>) -> Result<(), Wrong> {
-    let boards = reading.tally.boards.from_no(BoardNo(0), usize::MAX);
+pub(super) fn dbsize(context: &ReadContext<'_>, _: Args<'_>, to: &mut Encoder<'_>) -> error::Result {
+    let boards = context.tally.boards.from_no(BoardNo(0), usize::MAX);
     to.work(boards.len() * VISIT_BYTES);
-    to.integer(boards.iter().filter(|board| reading.is_there(board)).count() as i64);
+    to.integer(boards.iter().filter(|board| context.is_there(board)).count() as i64);
     Ok(())
 }
 
 /// `KEYS pattern`
-pub(super) fn keys(reading: &Reading<'_>, args: Args<'_>, to: &mut Encoder<'_>) -> Result<(), Wrong> {
-    let boards = reading.tally.boards.from_no(BoardNo(0), usize::MAX);
+pub(super) fn keys(context: &ReadContext<'_>, args: Args<'_>, to: &mut Encoder<'_>) -> error::Result {
+    let boards = context.tally.boards.from_no(BoardNo(0), usize::MAX);
     to.work(boards.len() * VISIT_BYTES);
     let pattern = Pattern::new(args.get(1));
     let meant = |board: &&Arc<Board>| pattern.fits(board.id.as_str().as_bytes());
     let names: Vec<&Arc<Board>> =
-        boards.iter().filter(meant).filter(|board| reading.is_there(board)).take(KEYS_MAX).collect();
+        boards.iter().filter(meant).filter(|board| context.is_there(board)).take(KEYS_MAX).collect();
     to.array(names.len());
     names.iter().for_each(|board| to.bulk(board.id.as_str()));
     Ok(())
 }
 
 /// `SCAN cursor [MATCH pattern] [COUNT count] [TYPE type]`
-pub(super) fn scan(reading: &Reading<'_>, args: Args<'_>, to: &mut Encoder<'_>) -> Result<(), Wrong> {
+pub(super) fn scan(context: &ReadContext<'_>, args: Args<'_>, to: &mut Encoder<'_>) -> error::Result {
     let scan = Scan::read(args, 1)?;
     let from = u32::try_from(scan.cursor).map(BoardNo);
-    let boards = from.map_or_else(|_| Vec::new(), |from| reading.tally.boards.from_no(from, scan.count));
+    let boards = from.map_or_else(|_| Vec::new(), |from| context.tally.boards.from_no(from, scan.count));
     to.work(boards.len() * VISIT_BYTES);
     let next =
         boards.last().filter(|_| boards.len() == scan.count).map_or(0, |last| u64::from(last.no.0) + 1);
@@ -73,7 +73,7 @@ pub(super) fn scan(reading: &Reading<'_>, args: Args<'_>, to: &mut Encoder<'_>) 
         scan.sorted_sets && scan.pattern.as_ref().is_none_or(|pattern| pattern.fits(name))
     };
     let names: Vec<&Arc<Board>> =
-        boards.iter().filter(meant).filter(|board| reading.is_there(board)).collect();
+        boards.iter().filter(meant).filter(|board| context.is_there(board)).collect();
     to.array(2);
     to.bulk(next.to_string());
     to.array(names.len());
@@ -92,7 +92,7 @@ pub(super) struct Scan {
 
 impl Scan {
     /// Reads the cursor at an argument, and the options after it.
-    pub(super) fn read(args: Args<'_>, at: usize) -> Result<Self, Wrong> {
+    pub(super) fn read(args: Args<'_>, at: usize) -> error::Result<Self> {
         let cursor = std::str::from_utf8(args.get(at)).ok().and_then(|text| text.parse().ok());
         let cursor = cursor.ok_or("ERR invalid cursor")?;
         let mut scan = Self { cursor, pattern: None, count: COUNT_DEFAULT, sorted_sets: true };
@@ -118,13 +118,13 @@ impl Scan {
 }
 
 /// Deletes boards as over HTTP, and replies with their number.
-pub(super) async fn delete(session: &Session, args: Args<'_>, to: &mut Encoder<'_>) -> Result<(), Wrong> {
+pub(super) async fn delete(session: &Session, args: Args<'_>, to: &mut Encoder<'_>) -> error::Result {
     let tally = session.tally()?;
     let mut count = 0;
     for key in args.from(1) {
         let id = match board_id(key) {
             Ok(id) => id,
-            Err(wrong) if key.contains(&b'@') => return Err(wrong),
+            Err(error) if key.contains(&b'@') => return Err(error),
             Err(_) => continue,
         };
         let owner = Arc::clone(tally);
@@ -139,15 +139,18 @@ pub(super) async fn delete(session: &Session, args: Args<'_>, to: &mut Encoder<'
 }
 
 /// The same within a transaction. A board that a score has created is deleted with its last member.
-pub(super) fn delete_in_transaction(making: &mut StepBuilder<'_>, args: Args<'_>) -> Result<Made, Wrong> {
+pub(super) fn delete_in_transaction(
+    builder: &mut StepBuilder<'_>,
+    args: Args<'_>,
+) -> error::Result<Prepared> {
     let mut steps = Vec::new();
     for key in args.from(1) {
         let id = match board_id(key) {
             Ok(id) => id,
-            Err(wrong) if key.contains(&b'@') => return Err(wrong),
+            Err(error) if key.contains(&b'@') => return Err(error),
             Err(_) => continue,
         };
-        let Some(board) = making.tally.board(&id) else { continue };
+        let Some(board) = builder.tally.board(&id) else { continue };
         if !board.is_implicit() {
             return Err(
                 "ERR a leaderboard made by PUT or LB.CREATE cannot be deleted in a transaction".into()
@@ -157,7 +160,7 @@ pub(super) fn delete_in_transaction(making: &mut StepBuilder<'_>, args: Args<'_>
         steps.push(Step::Take { board, which, all: true });
     }
     if steps.is_empty() {
-        return Ok(Made::Answer(|to| to.integer(0)));
+        return Ok(Prepared::Reply(|to| to.integer(0)));
     }
-    Ok(Made::Steps(steps, Shape::Deleted))
+    Ok(Prepared::Steps(steps, Shape::Deleted))
 }

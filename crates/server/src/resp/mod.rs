@@ -11,6 +11,7 @@
 
 mod args;
 mod blocking_reads;
+mod budget;
 mod buffers;
 mod client;
 mod connection;
@@ -26,7 +27,6 @@ mod session;
 mod spec;
 mod target;
 mod threads;
-mod turn;
 mod zset;
 
 pub use listen::{RespServer, Settings, start};

@@ -3,14 +3,12 @@
 //! A pattern may have half a MiB, and it is compared with each byte of up to 100,000 names while a ranking is locked. So it
 //! is parsed once: a character class of any length becomes a set of bytes. A name shorter than the minimum is not compared.
 
-/// A parsed pattern.
 pub(super) struct Pattern {
     elements: Vec<Element>,
     /// The minimum number of bytes of a matching name.
     least: usize,
 }
 
-/// An element of a pattern.
 enum Element {
     /// Any bytes, or none.
     Star,

@@ -7,7 +7,7 @@
 use super::args::{Args, Log};
 use super::blocking_reads::{self, BlockingReads};
 use super::counts::Class;
-use super::error::{self, Wrong};
+use super::error;
 use super::session::Session;
 use super::spec::{self, ConnectionCommand, Kind, Spec};
 use super::target;
@@ -18,7 +18,7 @@ use std::time::Duration;
 use tally_rules::definition::ScoreType;
 use tally_rules::idempotency::RequestKey;
 use tally_rules::{BoardId, Rejection};
-use tally_service::requests::Running;
+use tally_service::requests::KeyGuard;
 use tally_service::scores::pipeline::{self, Pipeline};
 use tally_service::scores::steps::{ReadStep, Step, StepReply};
 use tally_service::{Failure, Tally, boards};
@@ -32,18 +32,17 @@ const ATTEMPTS: usize = 10;
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// Creates the steps of a command that changes something.
-pub(super) type Write = fn(&mut StepBuilder<'_>, Args<'_>) -> Result<Made, Wrong>;
+pub(super) type Write = fn(&mut StepBuilder<'_>, Args<'_>) -> error::Result<Prepared>;
 
 /// The result of preparing a command.
-pub(super) enum Made {
+pub(super) enum Prepared {
     /// Steps, and the form of their replies.
     Steps(Vec<Step>, Shape),
-    /// One step.
     Step(Step, Shape),
     /// Nothing to do: the reply is known.
-    Answer(fn(&mut Encoder<'_>)),
+    Reply(fn(&mut Encoder<'_>)),
     /// The sorted set of this name must be created first.
-    Needs(BoardId),
+    NeedsSortedSet(BoardId),
 }
 
 /// The form of the reply to a command.
@@ -61,7 +60,7 @@ pub(super) enum Shape {
     /// For `LB.SUBMIT`.
     Submitted(ScoreType),
     /// For `LB.MSUBMIT`: an error, or the reply of the next step.
-    SubmittedMany(Vec<Result<ScoreType, Wrong>>),
+    SubmittedMany(Vec<error::Result<ScoreType>>),
     /// Bytes unchanged.
     Read,
 }
@@ -72,7 +71,7 @@ pub(super) struct StepBuilder<'a> {
     pub(super) tally: &'a Arc<Tally>,
     /// For one transaction: a change that takes several requests is refused.
     pub(super) atomic: bool,
-    running: Vec<Running>,
+    running: Vec<KeyGuard>,
     begun: HashSet<RequestKey>,
 }
 
@@ -115,14 +114,14 @@ struct Run {
     /// The limit of all replies.
     quota: Arc<Quota>,
     /// Held until the replies are known, so that a retry gets "in progress" exactly until then.
-    _running: Vec<Running>,
+    _running: Vec<KeyGuard>,
 }
 
 impl Session {
     /// Runs collected commands and writes their replies. A transaction on several databases fails without effect.
-    pub(super) async fn run(&mut self, log: &Arc<Log>, atomic: bool, out: &mut Vec<u8>) -> Result<(), Wrong> {
+    pub(super) async fn run(&mut self, log: &Arc<Log>, atomic: bool, out: &mut Vec<u8>) -> error::Result {
         for attempt in 1..=ATTEMPTS {
-            let mut run = self.make(log, atomic).await;
+            let mut run = self.prepare(log, atomic).await;
             let steps = std::mem::take(&mut run.steps);
             let replies = match self.tally().map(Arc::clone) {
                 _ if steps.is_empty() => Ok(Vec::new()),
@@ -141,7 +140,7 @@ impl Session {
                         replies => replies.map_err(|failure| error::of_failure(&failure)),
                     }
                 }
-                Err(wrong) => Err(wrong),
+                Err(error) => Err(error),
             };
             self.write(run, replies, log, out).await;
             break;
@@ -150,7 +149,7 @@ impl Session {
     }
 
     /// Runs one step and returns its reply.
-    pub(super) async fn one(&self, step: Step) -> Result<StepReply, Wrong> {
+    pub(super) async fn one(&self, step: Step) -> error::Result<StepReply> {
         let commands = Pipeline { steps: vec![step], atomic: false, relaxed: self.relaxed, alone: false };
         let replies = pipeline::run(self.tally()?, commands).await;
         match replies.map(|mut replies| replies.pop()) {
@@ -163,7 +162,7 @@ impl Session {
         }
     }
 
-    async fn make(&mut self, log: &Arc<Log>, atomic: bool) -> Run {
+    async fn prepare(&mut self, log: &Arc<Log>, atomic: bool) -> Run {
         let (mut steps, mut slots, mut early) = (Vec::new(), Vec::new(), Vec::new());
         let mut classes = Vec::with_capacity(log.len());
         let (mut running, mut begun) = (Vec::new(), HashSet::new());
@@ -172,15 +171,15 @@ impl Session {
         let changed_last = self.last_change(log).await;
         let last_change = changed_last.unwrap_or(0);
         for (at, args) in log.iter().enumerate() {
-            self.turn.command();
-            self.turn.pass().await;
+            self.budget.command();
+            self.budget.yield_if_spent().await;
             let checked = self.check(args);
             let known = checked.as_ref().ok().copied().or_else(|| spec::find(args.get(0)));
             classes.push(Class::of(known));
             let spec = match checked {
                 Ok(spec) => spec,
-                Err(wrong) => {
-                    Encoder::new(&mut early, self.protocol).error(wrong.as_bytes());
+                Err(error) => {
+                    Encoder::new(&mut early, self.protocol).error(error.as_bytes());
                     slots.push(Slot::Early(early.len()));
                     continue;
                 }
@@ -191,35 +190,35 @@ impl Session {
                     slots.push(Slot::Blocking);
                 }
                 Kind::Read(_) if atomic || !steps.is_empty() && at < last_change => {
-                    steps.push(Step::Read(self.question(spec, log, at, &quota)));
+                    steps.push(Step::Read(self.read_step(spec, log, at, &quota)));
                     slots.push(Slot::Steps(1, Shape::Read));
                 }
                 Kind::Read(_) if !steps.is_empty() => slots.push(Slot::Later(at)),
                 Kind::Now(_) | Kind::Read(_) => slots.push(if self.answer(spec, args, &mut early, &quota) {
                     Slot::Early(early.len())
                 } else {
-                    blocking.ask(self.question(spec, log, at, &quota), self.protocol).await;
+                    blocking.start(self.read_step(spec, log, at, &quota), self.protocol).await;
                     Slot::Blocking
                 }),
                 Kind::Write(_) | Kind::Remove(_) | Kind::Connection(_) => {
                     let held = (std::mem::take(&mut running), std::mem::take(&mut begun));
-                    let (made, held) = self.change(spec, args, atomic, held).await;
+                    let (prepared, held) = self.change(spec, args, atomic, held).await;
                     (running, begun) = held;
                     let mut to = Encoder::new(&mut early, self.protocol);
-                    match made {
-                        Ok(Made::Step(step, shape)) => {
+                    match prepared {
+                        Ok(Prepared::Step(step, shape)) => {
                             steps.push(step);
                             slots.push(Slot::Steps(1, shape));
                             continue;
                         }
-                        Ok(Made::Steps(some, shape)) => {
+                        Ok(Prepared::Steps(some, shape)) => {
                             slots.push(Slot::Steps(some.len(), shape));
                             steps.extend(some);
                             continue;
                         }
-                        Ok(Made::Answer(write)) => write(&mut to),
-                        Ok(Made::Needs(_)) => to.error(error::NO_BOARD),
-                        Err(wrong) => to.error(wrong.as_bytes()),
+                        Ok(Prepared::Reply(write)) => write(&mut to),
+                        Ok(Prepared::NeedsSortedSet(_)) => to.error(error::NO_BOARD),
+                        Err(error) => to.error(error.as_bytes()),
                     }
                     slots.push(Slot::Early(early.len()));
                 }
@@ -229,7 +228,7 @@ impl Session {
         blocking.settle(self.protocol).await;
         if !gathered_reads.is_empty() {
             blocking
-                .ask_together(self.tally().cloned(), (log, gathered_reads), (self.protocol, &quota))
+                .run_transaction(self.tally().cloned(), (log, gathered_reads), (self.protocol, &quota))
                 .await;
         }
         Run { steps, slots, classes, early, blocking, quota, _running: running }
@@ -238,9 +237,9 @@ impl Session {
     /// The last command that changes something.
     async fn last_change(&mut self, log: &Log) -> Option<usize> {
         for at in (0..log.len()).rev() {
-            self.turn.command();
-            self.turn.pass().await;
-            if self.check(Args::Kept(log, at)).is_ok_and(Spec::writes) {
+            self.budget.command();
+            self.budget.yield_if_spent().await;
+            if self.check(Args::Logged(log, at)).is_ok_and(Spec::writes) {
                 return Some(at);
             }
         }
@@ -253,28 +252,28 @@ impl Session {
         spec: &Spec,
         args: Args<'_>,
         atomic: bool,
-        (running, begun): (Vec<Running>, HashSet<RequestKey>),
-    ) -> (Result<Made, Wrong>, (Vec<Running>, HashSet<RequestKey>)) {
+        (running, begun): (Vec<KeyGuard>, HashSet<RequestKey>),
+    ) -> (error::Result<Prepared>, (Vec<KeyGuard>, HashSet<RequestKey>)) {
         let tally = match self.tally() {
             Ok(tally) => tally,
-            Err(wrong) => return (Err(wrong), (running, begun)),
+            Err(error) => return (Err(error), (running, begun)),
         };
         let write: Write = match spec.kind {
             Kind::Write(write) | Kind::Remove(write) => write,
             Kind::Connection(ConnectionCommand::Delete) => keys::delete_in_transaction,
             Kind::Connection(_) | Kind::Now(_) | Kind::Read(_) => unreachable!("it changes no scores"),
         };
-        let mut making = StepBuilder { session: self, tally, atomic, running, begun };
-        let mut made = write(&mut making, args);
-        if let Ok(Made::Needs(id)) = &made {
+        let mut builder = StepBuilder { session: self, tally, atomic, running, begun };
+        let mut prepared = write(&mut builder, args);
+        if let Ok(Prepared::NeedsSortedSet(id)) = &prepared {
             let (owner, id) = (Arc::clone(tally), id.clone());
             let board = tally_service::blocking(move || boards::sorted_set(&owner, &id)).await;
-            made = match board {
-                Ok(_) => write(&mut making, args),
+            prepared = match board {
+                Ok(_) => write(&mut builder, args),
                 Err(failure) => Err(error::of_failure(&failure)),
             };
         }
-        (made, (making.running, making.begun))
+        (prepared, (builder.running, builder.begun))
     }
 
     /// Runs the reads that waited for the lane.
@@ -282,17 +281,17 @@ impl Session {
         let quota = Arc::clone(&run.quota);
         for slot in &mut run.slots {
             let Slot::Later(at) = *slot else { continue };
-            self.turn.command();
-            self.turn.pass().await;
-            let (args, mut reply) = (Args::Kept(log, at), Vec::new());
+            self.budget.command();
+            self.budget.yield_if_spent().await;
+            let (args, mut reply) = (Args::Logged(log, at), Vec::new());
             *slot = match self.check(args) {
                 Ok(spec) if self.answer(spec, args, &mut reply, &quota) => Slot::Answered(reply),
                 Ok(spec) => {
-                    run.blocking.ask(self.question(spec, log, at, &quota), self.protocol).await;
+                    run.blocking.start(self.read_step(spec, log, at, &quota), self.protocol).await;
                     Slot::Blocking
                 }
-                Err(wrong) => {
-                    Encoder::new(&mut reply, self.protocol).error(wrong.as_bytes());
+                Err(error) => {
+                    Encoder::new(&mut reply, self.protocol).error(error.as_bytes());
                     Slot::Answered(reply)
                 }
             };
@@ -300,16 +299,16 @@ impl Session {
         run.blocking.settle(self.protocol).await;
     }
 
-    fn question(&self, spec: &Spec, log: &Arc<Log>, at: usize, quota: &Arc<Quota>) -> ReadStep {
-        let Kind::Read(read) = spec.kind else { unreachable!("only reads are asked") };
-        blocking_reads::question(self.tally().cloned(), (log, at), read, (self.protocol, quota))
+    fn read_step(&self, spec: &Spec, log: &Arc<Log>, at: usize, quota: &Arc<Quota>) -> ReadStep {
+        let Kind::Read(read) = spec.kind else { unreachable!("only reads become read steps") };
+        blocking_reads::read_step(self.tally().cloned(), (log, at), read, (self.protocol, quota))
     }
 
     /// Writes the reply of every command. If the lane refused the steps, each command that needed them gets the error.
     async fn write(
         &mut self,
         mut run: Run,
-        replies: Result<Vec<StepReply>, Wrong>,
+        replies: error::Result<Vec<StepReply>>,
         log: &Arc<Log>,
         out: &mut Vec<u8>,
     ) {
@@ -329,16 +328,16 @@ impl Session {
                     let mut to = Encoder::new(out, self.protocol);
                     match &mut replies {
                         Ok(replies) => shape.write(replies.by_ref().take(count), &mut to),
-                        Err(wrong) => to.error(wrong.as_bytes()),
+                        Err(error) => to.error(error.as_bytes()),
                     }
                 }
                 Slot::Answered(reply) => out.extend(reply),
                 Slot::Blocking => out.extend(replies_elsewhere.next()),
                 Slot::Later(_) => unreachable!("it was answered before"),
             }
-            self.burst.answered(class, &out[start..]);
-            self.turn.bytes(out.len() - start);
-            self.turn.pass().await;
+            self.pipeline_counts.answered(class, &out[start..]);
+            self.budget.bytes(out.len() - start);
+            self.budget.yield_if_spent().await;
         }
     }
 }

@@ -4,13 +4,13 @@
 //! creating the first key ends protected mode.
 
 use super::args::{Args, Log};
+use super::budget::WorkBudget;
 use super::counts::{Class, Counts, PipelineCounts};
-use super::error::{self, Wrong};
+use super::error::{self, ErrorReply};
 use super::listen::RespListener;
 use super::run::REPLIES_BYTES_MAX;
 use super::spec::{self, Kind, Spec};
-use super::target::{self, Reading};
-use super::turn::Turn;
+use super::target::{self, ReadContext};
 use crate::listener::PeerAddress;
 use crate::readiness::Serving;
 use crate::security::Event;
@@ -70,9 +70,9 @@ pub(super) struct Session {
     pub(super) relaxed: bool,
     pub(super) multi: Option<Multi>,
     /// The replies of the current pipeline.
-    pub(super) burst: PipelineCounts,
+    pub(super) pipeline_counts: PipelineCounts,
     /// The work of the connection on its thread.
-    pub(super) turn: Turn,
+    pub(super) budget: WorkBudget,
     /// The replies of all connections of this thread.
     counts: Arc<Counts>,
     /// The caller of the presented key.
@@ -80,7 +80,7 @@ pub(super) struct Session {
     /// The current caller.
     caller: Option<Caller>,
     /// Whether the caller was checked: keys are loaded some moments after the listener opens.
-    judged: bool,
+    keys_loaded: bool,
     /// The service, while commands run.
     serving: Option<Arc<Serving>>,
 }
@@ -99,7 +99,7 @@ impl Session {
         let trust = Trust::of(&listener.readiness, client.peer, listener.address);
         let protocol = Protocol::Resp2;
         let (presented, caller, serving) = (None, None, None);
-        let (multi, burst, judged) = (None, PipelineCounts::default(), false);
+        let (multi, pipeline_counts, keys_loaded) = (None, PipelineCounts::default(), false);
         let mut new = Self {
             listener,
             client,
@@ -107,12 +107,12 @@ impl Session {
             protocol,
             relaxed,
             multi,
-            burst,
-            turn: Turn::default(),
+            pipeline_counts,
+            budget: WorkBudget::default(),
             counts,
             presented,
             caller,
-            judged,
+            keys_loaded,
             serving,
         };
         new.reauthenticate();
@@ -141,7 +141,7 @@ impl Session {
     }
 
     /// Authenticates by a key. Fails if the key is invalid.
-    pub(super) fn authenticate(&mut self, user: Option<&[u8]>, password: &[u8]) -> Result<(), Wrong> {
+    pub(super) fn authenticate(&mut self, user: Option<&[u8]>, password: &[u8]) -> error::Result {
         let Some(keys) = self.listener.readiness.keys() else { return Err(error::LOADING.into()) };
         let known = user.is_none_or(|user| user == b"default");
         let token = std::str::from_utf8(password).ok().filter(|_| known);
@@ -157,8 +157,7 @@ impl Session {
 
     /// Records a refused credential, or a refused connection without one.
     pub(super) fn refused(&self, subject: &str, token: Option<&str>) {
-        let id = token.and_then(|token| token.strip_prefix("tally_")?.split_once('_')).map(|(id, _)| id);
-        let id = id.filter(|id| id.len() == 12 && id.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        let id = token.and_then(tally_service::keys::claimed_id);
         let actor = id.map_or_else(|| "no key".to_owned(), |id| format!("claims key {id}"));
         let address = self.client.peer.ip();
         let event = Event { name: "credential_refused", actor: &actor, address, request: "", subject };
@@ -173,7 +172,7 @@ impl Session {
 
     fn authenticate_by(&mut self, keys: Option<&Keys>) {
         let Some(keys) = keys else { return };
-        self.judged = true;
+        self.keys_loaded = true;
         self.caller = match &self.presented {
             Some(caller) if keys.is_live(caller) => self.presented.clone(),
             Some(_) => None,
@@ -184,12 +183,12 @@ impl Session {
 
     /// Whether a key is needed and none was presented.
     pub(super) fn is_unauthenticated(&self) -> bool {
-        self.judged && self.caller.is_none()
+        self.keys_loaded && self.caller.is_none()
     }
 
     /// The caller, or the error for an unauthenticated one. While keys load, every caller gets an error.
-    pub(super) fn known(&self) -> Result<&Caller, &'static str> {
-        self.caller.as_ref().ok_or(if self.judged { error::NO_AUTH } else { error::LOADING })
+    pub(super) fn require_caller(&self) -> Result<&Caller, &'static str> {
+        self.caller.as_ref().ok_or(if self.keys_loaded { error::NO_AUTH } else { error::LOADING })
     }
 
     /// Gets the service for all commands that have arrived: getting it for each of them costs more than some of them.
@@ -205,7 +204,7 @@ impl Session {
     }
 
     /// The service, if it can answer.
-    pub(super) fn tally(&self) -> Result<&Arc<Tally>, Wrong> {
+    pub(super) fn tally(&self) -> error::Result<&Arc<Tally>> {
         let tally = self.serving.as_ref().and_then(|serving| serving.tally.as_ref());
         self.listener.readiness.check(tally).map_err(|not_ready| match not_ready {
             crate::readiness::NotReady::Loading(_) => error::LOADING.into(),
@@ -220,11 +219,11 @@ impl Session {
     }
 
     /// The command, if it exists and the caller may run it now.
-    pub(super) fn check(&self, args: Args<'_>) -> Result<&'static Spec, Wrong> {
+    pub(super) fn check(&self, args: Args<'_>) -> error::Result<&'static Spec> {
         let Some(spec) = spec::find(args.get(0)) else { return Err(unknown(args)) };
         spec.check(args)?;
         if let Some(permission) = spec.permission {
-            let caller = self.known()?;
+            let caller = self.require_caller()?;
             if !caller.may(permission) {
                 return Err(error::no_permission(spec.name));
             }
@@ -240,24 +239,24 @@ impl Session {
         let start = out.len();
         let spec = match self.check(args) {
             Ok(spec) => spec,
-            Err(wrong) if self.multi.is_none() && !log.is_empty() => {
-                drop(wrong);
+            Err(error) if self.multi.is_none() && !log.is_empty() => {
+                drop(error);
                 log.push(args);
                 return NextAction::Done;
             }
-            Err(wrong) if self.multi.is_some() && args.is(0, "exec") => {
+            Err(error) if self.multi.is_some() && args.is(0, "exec") => {
                 // The transaction ends all the same.
                 self.multi = None;
-                Encoder::new(out, self.protocol).error(wrong.as_bytes());
-                self.burst.answered(Class::Other, &out[start..]);
+                Encoder::new(out, self.protocol).error(error.as_bytes());
+                self.pipeline_counts.answered(Class::Other, &out[start..]);
                 return NextAction::Done;
             }
-            Err(wrong) => {
+            Err(error) => {
                 if let Some(multi) = &mut self.multi {
                     multi.aborted = true;
                 }
-                Encoder::new(out, self.protocol).error(wrong.as_bytes());
-                self.burst.answered(Class::of(spec::find(args.get(0))), &out[start..]);
+                Encoder::new(out, self.protocol).error(error.as_bytes());
+                self.pipeline_counts.answered(Class::of(spec::find(args.get(0))), &out[start..]);
                 return NextAction::Done;
             }
         };
@@ -269,7 +268,7 @@ impl Session {
             Kind::Write(_) => log.push(args),
             Kind::Now(_) | Kind::Read(_) if !log.is_empty() => log.push(args),
             Kind::Now(_) | Kind::Read(_) if self.answer(spec, args, out, &Quota::new(REPLIES_BYTES_MAX)) => {
-                self.burst.answered(Class::of(Some(spec)), &out[start..]);
+                self.pipeline_counts.answered(Class::of(Some(spec)), &out[start..]);
             }
             Kind::Now(_) | Kind::Read(_) => log.push(args),
         }
@@ -282,20 +281,20 @@ impl Session {
         let answered = match spec.kind {
             Kind::Now(run) => target::answer(out, protocol, quota, |to| run(self, args, to)),
             Kind::Read(run) => match self.tally() {
-                Ok(tally) => Reading { tally, orders: &Rankings::FREE, protocol, serving: true }
+                Ok(tally) => ReadContext { tally, rankings: &Rankings::FREE, protocol, serving: true }
                     .answer(run, args, out, quota),
-                Err(wrong) => target::answer(out, protocol, quota, |_| Err(wrong.clone())),
+                Err(error) => target::answer(out, protocol, quota, |_| Err(error.clone())),
             },
             Kind::Connection(_) | Kind::Write(_) | Kind::Remove(_) => unreachable!("it changes something"),
         };
-        self.turn.bytes(left.saturating_sub(quota.left()));
+        self.budget.bytes(left.saturating_sub(quota.left()));
         answered
     }
 
     fn queue(&mut self, spec: &'static Spec, args: Args<'_>, out: &mut Vec<u8>) -> NextAction {
         use super::spec::ConnectionCommand::{Delete, Discard, Exec, Multi, Quit, Reset, Watch};
         let multi = self.multi.as_mut().expect("it is being gathered");
-        let refused: Wrong = match spec.kind {
+        let refused: ErrorReply = match spec.kind {
             Kind::Connection(Exec | Discard | Multi | Quit | Reset | Watch) => {
                 return NextAction::Alone(spec);
             }
@@ -312,7 +311,7 @@ impl Session {
         multi.aborted = true;
         let start = out.len();
         Encoder::new(out, self.protocol).error(refused.as_bytes());
-        self.burst.answered(Class::of(Some(spec)), &out[start..]);
+        self.pipeline_counts.answered(Class::of(Some(spec)), &out[start..]);
         NextAction::Done
     }
 
@@ -326,12 +325,12 @@ impl Session {
 
     /// Counts the replies to the pipeline that arrived then.
     pub(super) fn answered(&mut self, arrived: Instant) {
-        self.burst.end(&self.counts, arrived);
+        self.pipeline_counts.end(&self.counts, arrived);
     }
 }
 
 /// In the form of Redis: the name and the first arguments, shortened.
-fn unknown(args: Args<'_>) -> Wrong {
+fn unknown(args: Args<'_>) -> ErrorReply {
     const SHOWN_MAX: usize = 128;
     let text = |bytes: &[u8]| String::from_utf8_lossy(&bytes[..bytes.len().min(SHOWN_MAX)]).into_owned();
     let mut shown = String::new();

@@ -1,7 +1,7 @@
 //! The only table of commands: name, arity, permission, kind, and the fields of `COMMAND`.
 
 use super::args::Args;
-use super::error::{self, Wrong};
+use super::error;
 use super::{client, info, keys, lb, run, session, target, zset};
 use tally_rules::role::Permission;
 use tally_wire::resp::Encoder;
@@ -10,7 +10,7 @@ use tally_wire::resp::Encoder;
 #[derive(Clone, Copy)]
 pub(super) enum Kind {
     /// Answered from the state of the connection, in order.
-    Now(fn(&mut session::Session, Args<'_>, &mut Encoder<'_>) -> Result<(), Wrong>),
+    Now(fn(&mut session::Session, Args<'_>, &mut Encoder<'_>) -> error::Result),
     /// Changes the meaning of the commands after it, so all commands before it run first. Not allowed in a transaction.
     Connection(ConnectionCommand),
     /// A read of the rankings of one or more boards.
@@ -24,21 +24,13 @@ pub(super) enum Kind {
 /// Commands that change the connection, or boards as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ConnectionCommand {
-    /// `AUTH`
     Auth,
-    /// `HELLO`
     Hello,
-    /// `RESET`
     Reset,
-    /// `QUIT`
     Quit,
-    /// `MULTI`
     Multi,
-    /// `EXEC`
     Exec,
-    /// `DISCARD`
     Discard,
-    /// `WATCH`
     Watch,
     /// `LB.DURABILITY`
     Durability,
@@ -91,12 +83,12 @@ fn fits(arity: i32, count: usize) -> bool {
 
 impl Spec {
     /// Refuses a wrong number of arguments, and unknown subcommands.
-    pub(super) fn check(&self, args: Args<'_>) -> Result<(), Wrong> {
+    pub(super) fn check(&self, args: Args<'_>) -> error::Result {
         if !fits(self.arity, args.len()) {
-            let wrong = error::arity(self.name);
+            let error = error::arity(self.name);
             return Err(match self.kind {
-                Kind::Connection(ConnectionCommand::Exec) => error::exec_abort(&wrong),
-                _ => wrong,
+                Kind::Connection(ConnectionCommand::Exec) => error::exec_abort(&error),
+                _ => error,
             });
         }
         let mut subcommands = SUBCOMMANDS.iter().filter(|(of, _, _)| *of == self.name).peekable();

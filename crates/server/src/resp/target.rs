@@ -1,7 +1,7 @@
 //! The target of a key: a board, one of its periods, or nothing; and reads of it.
 
 use super::args::Args;
-use super::error::{self, Wrong};
+use super::error::{self, ErrorReply};
 use super::session::READ_ATTEMPTS;
 use std::sync::Arc;
 use tally_rules::definition::ScoreType;
@@ -34,9 +34,9 @@ pub(super) enum Target {
 }
 
 /// The context of the reads of one command.
-pub(super) struct Reading<'a> {
+pub(super) struct ReadContext<'a> {
     pub(super) tally: &'a Tally,
-    pub(super) orders: &'a Rankings<'a>,
+    pub(super) rankings: &'a Rankings<'a>,
     pub(super) protocol: Protocol,
     /// Whether this thread serves connections: a read that would block is [refused](error::WAITS) here.
     pub(super) serving: bool,
@@ -54,16 +54,16 @@ impl Target {
 }
 
 /// A command that reads.
-pub(super) type Read = fn(&Reading<'_>, Args<'_>, &mut Encoder<'_>) -> Result<(), Wrong>;
+pub(super) type Read = fn(&ReadContext<'_>, Args<'_>, &mut Encoder<'_>) -> error::Result;
 
-impl Reading<'_> {
+impl ReadContext<'_> {
     /// Runs a read and writes its reply or its error. Returns whether it could without waiting.
     pub(super) fn answer(&self, read: Read, args: Args<'_>, out: &mut Vec<u8>, quota: &Quota) -> bool {
         answer(out, self.protocol, quota, |to| read(self, args, to))
     }
 
     /// The target of a key.
-    pub(super) fn target(&self, key: &[u8]) -> Result<Target, Wrong> {
+    pub(super) fn target(&self, key: &[u8]) -> error::Result<Target> {
         let (name, period) = split(key)?;
         let found = name.map_or(Ok(None), |name| self.find(name))?;
         let Some(board) = found else { return Ok(Target::Missing) };
@@ -75,7 +75,7 @@ impl Reading<'_> {
     }
 
     /// The board with this name. Another server may have created it a moment ago.
-    fn find(&self, name: &str) -> Result<Option<Arc<Board>>, Wrong> {
+    fn find(&self, name: &str) -> error::Result<Option<Arc<Board>>> {
         let found = self.tally.boards.get(name);
         if found.is_none() {
             self.tally.boards.check_damaged(name).map_err(|rejection| error::of_rejection(&rejection))?;
@@ -87,28 +87,27 @@ impl Reading<'_> {
     }
 
     /// Reads the target of a key; `None` if there is none.
-    pub(super) fn ask<T>(
+    pub(super) fn read_key<T>(
         &self,
         key: &[u8],
         with: impl FnOnce(&Definition, &dyn Reads) -> T,
-    ) -> Result<Option<T>, Wrong> {
+    ) -> error::Result<Option<T>> {
         let target = self.target(key)?;
         self.read(&target, with)
     }
 
-    /// Reads a target.
     pub(super) fn read<T>(
         &self,
         target: &Target,
         with: impl FnOnce(&Definition, &dyn Reads) -> T,
-    ) -> Result<Option<T>, Wrong> {
+    ) -> error::Result<Option<T>> {
         match target {
             Target::Missing => Ok(None),
             Target::Board(board) => {
                 if self.serving && board.ranking.waits() {
                     return Err(error::WAITS.into());
                 }
-                let read = self.orders.read_board(board, |order| with(&board.definition, order));
+                let read = self.rankings.read_board(board, |ranking| with(&board.definition, ranking));
                 read.map(Some).map_err(|failure| match failure {
                     // The board was deleted during the read. A retry sees the current state.
                     _ if !self.tally.boards.has(board) => error::AGAIN.into(),
@@ -120,7 +119,7 @@ impl Reading<'_> {
                 if self.serving && view.blocks() {
                     return Err(error::WAITS.into());
                 }
-                let read = self.orders.read(view, store, |order| with(&view.board.definition, order));
+                let read = self.rankings.read(view, store, |ranking| with(&view.board.definition, ranking));
                 read.map(Some).map_err(|failure| match failure {
                     _ if view.is_stale(store) || !self.tally.boards.has(&view.board) => error::AGAIN.into(),
                     failure => error::of_failure(&failure),
@@ -130,7 +129,7 @@ impl Reading<'_> {
     }
 
     /// Refuses a missing member if its stored row is corrupt.
-    pub(super) fn check_missed(&self, key: &[u8], member: &[u8]) -> Result<(), Wrong> {
+    pub(super) fn check_missed(&self, key: &[u8], member: &[u8]) -> error::Result {
         let store = &*self.tally.store;
         let (true, Ok(player)) = (store.corrupt_row_count() > 0, player(member)) else { return Ok(()) };
         let target = self.target(key)?;
@@ -147,7 +146,7 @@ impl Reading<'_> {
     }
 
     /// Whether a key exists. A board that its first score created exists as long as it has players.
-    pub(super) fn exists(&self, key: &[u8]) -> Result<bool, Wrong> {
+    pub(super) fn exists(&self, key: &[u8]) -> error::Result<bool> {
         Ok(match self.target(key)? {
             Target::Missing => false,
             Target::Board(board) => self.is_there(&board),
@@ -157,7 +156,7 @@ impl Reading<'_> {
 
     /// The same for a board.
     pub(super) fn is_there(&self, board: &Board) -> bool {
-        !board.is_implicit() || self.orders.total_of_board(board) > 0
+        !board.is_implicit() || self.rankings.total_of_board(board) > 0
     }
 }
 
@@ -167,22 +166,22 @@ pub(super) fn answer(
     out: &mut Vec<u8>,
     protocol: Protocol,
     quota: &Quota,
-    mut run: impl FnMut(&mut Encoder<'_>) -> Result<(), Wrong>,
+    mut run: impl FnMut(&mut Encoder<'_>) -> error::Result,
 ) -> bool {
     let start = out.len();
     for attempt in 1.. {
         let mut to = Encoder::within(out, protocol, quota);
         let done = if quota.is_used_up() { Err(error::TOO_LARGE.into()) } else { run(&mut to) };
         let whole = to.finish(done.is_ok());
-        let Err(wrong) = done.and_then(|()| if whole { Ok(()) } else { Err(error::TOO_LARGE.into()) }) else {
+        let Err(error) = done.and_then(|()| if whole { Ok(()) } else { Err(error::TOO_LARGE.into()) }) else {
             break;
         };
         out.truncate(start);
-        if wrong == error::WAITS {
+        if error == error::WAITS {
             return false;
         }
-        if wrong != error::AGAIN || attempt == READ_ATTEMPTS {
-            Encoder::new(out, protocol).error(wrong.as_bytes());
+        if error != error::AGAIN || attempt == READ_ATTEMPTS {
+            Encoder::new(out, protocol).error(error.as_bytes());
             break;
         }
     }
@@ -190,7 +189,7 @@ pub(super) fn answer(
 }
 
 /// Splits a key into the name of a board, if it can be one, and that of a period.
-pub(super) fn split(key: &[u8]) -> Result<(Option<&str>, Option<&str>), Wrong> {
+pub(super) fn split(key: &[u8]) -> error::Result<(Option<&str>, Option<&str>)> {
     let Ok(text) = std::str::from_utf8(key) else { return Ok((None, None)) };
     let Some(at) = key.iter().position(|byte| *byte == PERIOD) else { return Ok((Some(text), None)) };
     let (name, period) = (&text[..at], &text[at + 1..]);
@@ -210,23 +209,23 @@ pub(super) fn split(key: &[u8]) -> Result<(Option<&str>, Option<&str>), Wrong> {
 }
 
 /// The board id in a key, for writing.
-pub(super) fn board_id(key: &[u8]) -> Result<BoardId, Wrong> {
+pub(super) fn board_id(key: &[u8]) -> error::Result<BoardId> {
     if key.contains(&PERIOD) {
         split(key)?;
         return Err(error::READ_ONLY.into());
     }
-    let text = std::str::from_utf8(key).map_err(|_| Wrong::from("ERR key must be UTF-8"))?;
+    let text = std::str::from_utf8(key).map_err(|_| ErrorReply::from("ERR key must be UTF-8"))?;
     BoardId::new(text).map_err(|bad| format!("ERR key {}", bad.0).into())
 }
 
 /// The player id in a member.
-pub(super) fn player(member: &[u8]) -> Result<PlayerId, Wrong> {
-    let text = std::str::from_utf8(member).map_err(|_| Wrong::from("ERR member must be UTF-8"))?;
+pub(super) fn player(member: &[u8]) -> error::Result<PlayerId> {
+    let text = std::str::from_utf8(member).map_err(|_| ErrorReply::from("ERR member must be UTF-8"))?;
     PlayerId::new(text).map_err(|bad| format!("ERR member {}", bad.0).into())
 }
 
 /// Parses a score into the stored form of this type.
-pub(super) fn score(kind: ScoreType, text: &[u8]) -> Result<i64, Wrong> {
+pub(super) fn score(kind: ScoreType, text: &[u8]) -> error::Result<i64> {
     match kind {
         ScoreType::Float64 => number::score(text).and_then(from_f64).ok_or_else(|| error::NOT_A_FLOAT.into()),
         ScoreType::Int64 => number::integer(text)
@@ -247,10 +246,10 @@ pub(super) fn write_score(to: &mut Encoder<'_>, kind: ScoreType, score: i64) {
 }
 
 /// A range of scores as an inclusive range of stored scores; `None` if it is empty.
-pub(super) fn score_range(kind: ScoreType, min: &[u8], max: &[u8]) -> Result<Option<(i64, i64)>, Wrong> {
-    let wrong = || Wrong::from(error::NOT_A_RANGE);
-    let low = bound(kind, min, false).ok_or_else(wrong)?;
-    let high = bound(kind, max, true).ok_or_else(wrong)?;
+pub(super) fn score_range(kind: ScoreType, min: &[u8], max: &[u8]) -> error::Result<Option<(i64, i64)>> {
+    let error = || ErrorReply::from(error::NOT_A_RANGE);
+    let low = bound(kind, min, false).ok_or_else(error)?;
+    let high = bound(kind, max, true).ok_or_else(error)?;
     Ok(low.zip(high).filter(|(low, high)| low <= high))
 }
 

@@ -3,7 +3,7 @@
 //! A command takes about a microsecond, and moving a connection to another thread several. So a connection stays on its
 //! thread, which serves its connections one after the other. Runtimes that share their tasks wake each other for every
 //! command. That costs a third more processor time for each command, measured with one command per round trip. The price is
-//! that a long command delays the other connections of its thread, as in Redis. A long run of commands does not, see `turn.rs`.
+//! that a long command delays the other connections of its thread, as in Redis. A long run of commands does not, see `budget.rs`.
 //!
 //! Not here: accepting, limits, and commands.
 

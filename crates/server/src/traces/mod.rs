@@ -18,7 +18,6 @@ use tally_service::LaneTimings;
 use tally_service::traces::Sink;
 use tally_traces::{Span, Trace, Traces, Value};
 
-/// A sampled request.
 pub(crate) struct SampledRequest {
     traces: Arc<Traces>,
     trace: Trace,
@@ -83,31 +82,31 @@ impl Drop for SampledRequest {
 }
 
 impl Sink for SampledRequest {
-    fn passed(&self, entered: Instant, passage: &LaneTimings) {
-        let (trace, clock, passage) = (self.trace.clone(), self.clock, passage.clone());
-        let stages = 3 + usize::from(passage.published.is_some());
-        self.traces.put(stages, move |spans| spans.extend(stages_of(&trace, clock, entered, &passage)));
+    fn record_timings(&self, entered: Instant, timings: &LaneTimings) {
+        let (trace, clock, timings) = (self.trace.clone(), self.clock, timings.clone());
+        let stages = 3 + usize::from(timings.published.is_some());
+        self.traces.put(stages, move |spans| spans.extend(stages_of(&trace, clock, entered, &timings)));
     }
 }
 
 /// The spans of one request in a batch, one after the other. If the batch failed, the last span has an error.
-fn stages_of(trace: &Trace, clock: Clock, entered: Instant, passage: &LaneTimings) -> Vec<Span> {
-    let LaneTimings { begun, ended, published, .. } = *passage;
+fn stages_of(trace: &Trace, clock: Clock, entered: Instant, timings: &LaneTimings) -> Vec<Span> {
+    let LaneTimings { begun, ended, published, .. } = *timings;
     // Without a read, all of the time was spent reading.
-    let read = passage.read.unwrap_or(ended);
+    let read = timings.read.unwrap_or(ended);
     let stages =
-        [("queue", entered, passage.taken.max(entered)), ("read", begun, read), ("commit", read, ended)];
+        [("queue", entered, timings.taken.max(entered)), ("read", begun, read), ("commit", read, ended)];
     let publish = published.map(|published| ("publish", ended, published));
     let spans = stages.into_iter().chain(publish).map(|(name, from, to)| {
         let mut span = trace.child(name, (clock.time(from), clock.time(to)));
-        span.set("tally.lane", passage.lane.to_string());
-        span.set("tally.batch.number", passage.batch);
+        span.set("tally.lane", timings.lane.to_string());
+        span.set("tally.batch.number", timings.batch);
         if name != "queue" {
-            span.set("tally.batch.requests", passage.requests);
-            span.set("tally.batch.rows", passage.rows);
+            span.set("tally.batch.requests", timings.requests);
+            span.set("tally.batch.rows", timings.rows);
         }
         if name == "commit" {
-            span.set("tally.batch.retries", u64::from(passage.retries));
+            span.set("tally.batch.retries", u64::from(timings.retries));
             if published.is_none() {
                 span.fail("the store did not do it");
             }
@@ -147,7 +146,7 @@ mod tests {
         traces.counts().all().into_iter().map(|(_, count)| count).sum()
     }
 
-    fn passage(begun: Instant, published: Option<Instant>) -> LaneTimings {
+    fn timings(begun: Instant, published: Option<Instant>) -> LaneTimings {
         let ended = begun + Duration::from_millis(3);
         LaneTimings {
             lane: "lane".into(),
@@ -172,7 +171,7 @@ mod tests {
         drop(sampled);
         assert_eq!(put(&traces), 0, "its lane still knows it");
         let now = Instant::now();
-        sink.passed(now, &passage(now, Some(now + Duration::from_millis(4))));
+        sink.record_timings(now, &timings(now, Some(now + Duration::from_millis(4))));
         assert_eq!(put(&traces), 4);
         drop(sink);
         assert_eq!(put(&traces), 5);
@@ -190,7 +189,7 @@ mod tests {
         let traces = stopped();
         let sampled = begin(&traces);
         let now = Instant::now();
-        let stages = |published| stages_of(&sampled.trace, sampled.clock, now, &passage(now, published));
+        let stages = |published| stages_of(&sampled.trace, sampled.clock, now, &timings(now, published));
         assert_eq!(stages(Some(now + Duration::from_millis(4))).len(), 4);
         assert_eq!(stages(None).len(), 3);
     }

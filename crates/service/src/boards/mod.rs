@@ -267,8 +267,8 @@ impl Board {
     }
 
     /// Whether the archive of a closed period lacks a change that may be acknowledged.
-    pub(crate) fn is_behind(&self, window: Window) -> bool {
-        self.stale.is_behind() && self.periods().closed(window).is_some_and(|row| row.stale)
+    pub(crate) fn is_lagging(&self, window: Window) -> bool {
+        self.stale.is_lagging() && self.periods().closed(window).is_some_and(|row| row.stale)
     }
 
     /// The definition with its present periods.

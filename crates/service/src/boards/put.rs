@@ -72,20 +72,24 @@ fn put_once(
     spec.check_currencies(&tally.settings.ledger.currencies)?;
     in_doubt::resolve_all(tally)?;
     tally.refresh_blocking();
-    let there = || tally.boards.get(id).filter(|board| board.is_there());
+    let existing = || tally.boards.get(id).filter(|board| board.is_there());
     // A change goes through the lane, and nothing else waits for it.
-    let board = match there() {
+    let board = match existing() {
         Some(board) => board,
         None => {
             let one = tally.changing_boards.lock().unwrap_or_else(PoisonError::into_inner);
-            let wished = || Ok(spec.create()?.with_prizes_from(tally.now()));
-            let made =
-                there().map_or_else(|| create(tally, id, wished, identity), |there| Ok(Made::There(there)));
+            let definition = || Ok(spec.create()?.with_prizes_from(tally.now()));
+            let creation = existing().map_or_else(
+                || create(tally, id, definition, identity),
+                |existing| Ok(Creation::Existing(existing)),
+            );
             drop(one);
-            match made? {
-                Made::New(put) => return Ok(put),
-                Made::There(there) => there,
-                Made::Taken => tally.board(id).filter(|board| board.is_there()).ok_or_else(|| taken(id))?,
+            match creation? {
+                Creation::Created(put) => return Ok(put),
+                Creation::Existing(existing) => existing,
+                Creation::NameTaken => {
+                    tally.board(id).filter(|board| board.is_there()).ok_or_else(|| name_conflict(id))?
+                }
             }
         }
     };
@@ -117,29 +121,32 @@ pub fn sorted_set(tally: &Tally, id: &BoardId) -> Result<Arc<Board>, Failure> {
             return Ok(board);
         }
         let one = tally.changing_boards.lock().unwrap_or_else(PoisonError::into_inner);
-        let there = tally.boards.get(id).map(Made::There);
-        let made = there.map_or_else(|| create(tally, id, || Ok(Definition::sorted_set()), None), Ok);
+        let existing = tally.boards.get(id).map(Creation::Existing);
+        let creation = existing.map_or_else(|| create(tally, id, || Ok(Definition::sorted_set()), None), Ok);
         drop(one);
-        match made? {
-            Made::New(Put { board, .. }) | Made::There(board) => Ok(board),
-            Made::Taken => Ok(tally.board(id).ok_or_else(|| taken(id))?),
+        match creation? {
+            Creation::Created(Put { board, .. }) | Creation::Existing(board) => Ok(board),
+            Creation::NameTaken => Ok(tally.board(id).ok_or_else(|| name_conflict(id))?),
         }
     })
 }
 
 /// The outcome of making a leaderboard.
-enum Made {
+enum Creation {
     /// It is made, or was by the same request.
-    New(Put),
+    Created(Put),
     /// It was made meanwhile.
-    There(Arc<Board>),
+    Existing(Arc<Board>),
     /// Another server has made one of that name.
-    Taken,
+    NameTaken,
 }
 
 /// The name was made and deleted by other servers too often.
-fn taken(id: &BoardId) -> StoreError {
-    StoreError::Conflict(format!("the leaderboard `{}` is made and deleted by others", id.as_str()))
+fn name_conflict(id: &BoardId) -> StoreError {
+    StoreError::Conflict(format!(
+        "the leaderboard `{}` was created and deleted by other servers each time",
+        id.as_str()
+    ))
 }
 
 /// Makes a board, in place of one with that name that no request sees any more.
@@ -148,7 +155,7 @@ fn create(
     id: &BoardId,
     definition: impl Fn() -> Result<Definition, Rejection>,
     identity: Option<&IdempotencyKey>,
-) -> Result<Made, Failure> {
+) -> Result<Creation, Failure> {
     let time = tally.clock.read();
     let now = time.later();
     let full = !make_room(tally, 1)?;
@@ -191,7 +198,7 @@ fn create(
         Ok(Outcome::BoardPut { created: true })
     });
     if is_taken {
-        return Ok(Made::Taken);
+        return Ok(Creation::NameTaken);
     }
     let stored = stored?;
     if let (None, Some(board)) = (&stored, new) {
@@ -202,14 +209,14 @@ fn create(
         }
         set(tally, id, Some(Arc::clone(&board)));
         let board = tally.boards.by_no(board.no).unwrap_or(board);
-        return Ok(Made::New(Put { board, created: true, replayed: false }));
+        return Ok(Creation::Created(Put { board, created: true, replayed: false }));
     }
     // It was deleted since. The first reply showed it new and empty.
     let created_at = stored.as_ref().map_or(now, |stored| stored.at);
     let row = BoardRow { no: BoardNo(0), id: id.clone(), definition: definition()?, created_at };
     let created = stored.is_some_and(|stored| matches!(stored.outcome, Outcome::BoardPut { created: true }));
     let board = Arc::new(Board::new(row, Vec::new(), &RankingBackend::Memory)?);
-    Ok(Made::New(Put { board, created, replayed: true }))
+    Ok(Creation::Created(Put { board, created, replayed: true }))
 }
 
 /// Puts a leaderboard under that name, and forgets the rankings of the previous one.
@@ -276,8 +283,8 @@ fn delete_once(tally: &Tally, id: &BoardId, identity: Option<&IdempotencyKey>) -
     plan.exclusive = true;
     let stored = tally.once(&plan, identity, time, |loaded, changes| {
         let board = tally.boards.get(id);
-        let there = board.as_ref().is_some_and(|board| board.is_there());
-        let present = loaded.board_names[0].as_ref().filter(|_| there);
+        let existing = board.as_ref().is_some_and(|board| board.is_there());
+        let present = loaded.board_names[0].as_ref().filter(|_| existing);
         let present = present.ok_or(Rejection::LeaderboardNotFound(None))?;
         owes = board.is_some_and(|board| prizes::owes(&board.periods(), time.now, &written));
         // Any rejection would do: nothing is changed.

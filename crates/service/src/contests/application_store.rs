@@ -5,8 +5,8 @@
 //! never has its applications there. A start concerns both: it freezes the applications first and clears them last, and a crash
 //! is possible anywhere in between.
 
-use super::act::{Actor, again, ask, find, once};
-use super::acts::{Act, ContestDone, ContestRequest, ExternalChange, Seen};
+use super::actions::{Action, ContestDone, ContestRequest, ExternalChange, ObservedApplication};
+use super::execute::{Actor, attempt, find, retry, submit};
 use super::redis_applications::{self, ApplicationsInRedis};
 use super::start::boards_free;
 use crate::failure::{Failure, Fault};
@@ -30,21 +30,20 @@ pub(super) struct ApplicationRequest<'a> {
 }
 
 /// The reply of one try; `None` if the contest has changed since it was read.
-pub(super) type Tried = Result<Option<ContestDone>, Failure>;
+pub(super) type AttemptResult = Result<Option<ContestDone>, Failure>;
 
 /// The applications of one contest.
 pub(super) trait ApplicationStore {
-    /// A player applies.
-    fn apply(&self, ask: &ApplicationRequest<'_>, player: &PlayerId) -> Tried;
+    fn apply(&self, request: &ApplicationRequest<'_>, player: &PlayerId) -> AttemptResult;
 
     /// Accepts or rejects players; each row for itself.
-    fn decide(&self, ask: &ApplicationRequest<'_>, players: &[PlayerId], accept: bool) -> Tried;
+    fn decide(&self, request: &ApplicationRequest<'_>, players: &[PlayerId], accept: bool) -> AttemptResult;
 
     /// A player takes the application back.
-    fn withdraw(&self, ask: &ApplicationRequest<'_>, player: &PlayerId) -> Tried;
+    fn withdraw(&self, request: &ApplicationRequest<'_>, player: &PlayerId) -> AttemptResult;
 
     /// The applications of some players.
-    fn seen(&self, record: &Record, players: &[PlayerId]) -> Result<Vec<Seen>, Failure>;
+    fn observe(&self, record: &Record, players: &[PlayerId]) -> Result<Vec<ObservedApplication>, Failure>;
 
     /// At most `limit` applications in one status by their places, from the first one above `above`.
     fn page(
@@ -87,21 +86,23 @@ pub(super) fn at<'a>(
     id: &'a ContestId,
     actor: &'a Actor,
     identity: Option<&'a IdempotencyKey>,
-    what: impl Fn(&dyn ApplicationStore, &ApplicationRequest<'_>) -> Tried,
+    what: impl Fn(&dyn ApplicationStore, &ApplicationRequest<'_>) -> AttemptResult,
 ) -> Result<ContestDone, Failure> {
     let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
-    again(|| {
-        let ask = ApplicationRequest { tally, id, actor, identity, record: find(tally, id)? };
-        match of(tally, &ask.record).and_then(|store| what(&*store, &ask)) {
+    retry(|| {
+        let request = ApplicationRequest { tally, id, actor, identity, record: find(tally, id)? };
+        match of(tally, &request.record).and_then(|store| what(&*store, &request)) {
             // The reply is the present contest, and not that its applications are lost.
-            Err(Failure::Rejected(Rejection::ApplicationsLost)) if has_moved_on(tally, id, &ask.record)? => {
+            Err(Failure::Rejected(Rejection::ApplicationsLost))
+                if has_moved_on(tally, id, &request.record)? =>
+            {
                 Ok(None)
             }
             // It may be a retry of a request from when they were in Redis.
             Err(Failure::Rejected(Rejection::ContestState(state)))
-                if ask.record.kept == ApplicationLocation::Store =>
+                if request.record.kept == ApplicationLocation::Store =>
             {
-                let before = redis_applications::recall(&ask)?;
+                let before = redis_applications::recall(&request)?;
                 before.map_or(Err(Rejection::ContestState(state).into()), |done| Ok(Some(done)))
             }
             done => done,
@@ -111,9 +112,9 @@ pub(super) fn at<'a>(
 
 /// Whether a contest has been started, cancelled or opened again since it was read: then its applications may have been
 /// cleared, and are not lost.
-pub(super) fn has_moved_on(tally: &Tally, id: &ContestId, seen: &Record) -> Result<bool, Failure> {
+pub(super) fn has_moved_on(tally: &Tally, id: &ContestId, observed: &Record) -> Result<bool, Failure> {
     let now = find(tally, id)?;
-    Ok((now.state, now.kept) != (seen.state, seen.kept))
+    Ok((now.state, now.kept) != (observed.state, observed.kept))
 }
 
 /// Whether a draft that opens now makes its applications ready in Redis.
@@ -157,7 +158,7 @@ pub(super) fn opening(tally: &Tally, record: &Record, by: ActorKind) -> Result<A
 pub(super) fn forget(tally: &Tally, contest: Uuid, number: Uuid) {
     let gone = redis_applications::redis(tally).map(|redis| redis.clear(ApplicationsKey { contest, number }));
     if !matches!(gone, Ok(Ok(()))) {
-        tracing::debug!(?gone, "take away what was prepared for applications");
+        tracing::debug!(?gone, "delete prepared applications");
     }
 }
 
@@ -165,10 +166,10 @@ pub(super) fn forget(tally: &Tally, contest: Uuid, number: Uuid) {
 pub(super) fn record_external(
     tally: &Tally,
     id: &ContestId,
-    seen: Record,
+    observed: Record,
     what: ExternalChange,
 ) -> Result<ContestDone, Failure> {
-    ask(tally, ContestRequest::by_clock(id, seen, Act::External(what)))
+    submit(tally, ContestRequest::by_clock(id, observed, Action::External(what)))
 }
 
 /// Clears the applications of a contest in Redis once none is needed; doing it again changes nothing.
@@ -186,36 +187,37 @@ pub(super) fn clear(tally: &Tally, id: &ContestId, record: Record) -> Result<(),
 pub(super) struct StoredApplications<'a>(&'a Tally);
 
 impl StoredApplications<'_> {
-    fn once(ask: &ApplicationRequest<'_>, by: ActorKind, act: Act) -> Tried {
-        once(ask.tally, ask.id, ask.record.clone(), (ask.identity, None), (by, act))
+    fn attempt(request: &ApplicationRequest<'_>, by: ActorKind, action: Action) -> AttemptResult {
+        attempt(request.tally, request.id, request.record.clone(), (request.identity, None), (by, action))
     }
 }
 
 impl ApplicationStore for StoredApplications<'_> {
-    fn apply(&self, ask: &ApplicationRequest<'_>, player: &PlayerId) -> Tried {
-        let by = ask.actor.by(&ask.record, Event::Apply, Some(player))?;
+    fn apply(&self, request: &ApplicationRequest<'_>, player: &PlayerId) -> AttemptResult {
+        let by = request.actor.by(&request.record, Event::Apply, Some(player))?;
         let handle = Handle::Player(player.clone());
-        let needs = ask.record.contest.needs_members();
+        let needs = request.record.contest.needs_members();
         let member = if needs { self.0.store.ledger().member_of(&handle)? } else { None };
-        Self::once(ask, by, Act::Apply { player: player.clone(), member })
+        Self::attempt(request, by, Action::Apply { player: player.clone(), member })
     }
 
-    fn decide(&self, ask: &ApplicationRequest<'_>, players: &[PlayerId], accept: bool) -> Tried {
-        let by = ask.actor.by(&ask.record, Event::Decide, None)?;
-        let rows = self.seen(&ask.record, players)?;
+    fn decide(&self, request: &ApplicationRequest<'_>, players: &[PlayerId], accept: bool) -> AttemptResult {
+        let by = request.actor.by(&request.record, Event::Decide, None)?;
+        let rows = self.observe(&request.record, players)?;
         let count = u32::try_from(players.len()).unwrap_or(u32::MAX);
-        let members = ask.record.applications.accepted.saturating_add(count);
-        let accept = accept.then(|| boards_free(ask.tally, &ask.record.contest, members)).transpose()?;
-        Self::once(ask, by, Act::Decide { rows, accept })
+        let members = request.record.applications.accepted.saturating_add(count);
+        let accept =
+            accept.then(|| boards_free(request.tally, &request.record.contest, members)).transpose()?;
+        Self::attempt(request, by, Action::Decide { rows, accept })
     }
 
-    fn withdraw(&self, ask: &ApplicationRequest<'_>, player: &PlayerId) -> Tried {
-        let by = ask.actor.by(&ask.record, Event::Withdraw, Some(player))?;
-        let mut seen = self.seen(&ask.record, std::slice::from_ref(player))?;
-        Self::once(ask, by, Act::Withdraw(seen.remove(0)))
+    fn withdraw(&self, request: &ApplicationRequest<'_>, player: &PlayerId) -> AttemptResult {
+        let by = request.actor.by(&request.record, Event::Withdraw, Some(player))?;
+        let mut observed = self.observe(&request.record, std::slice::from_ref(player))?;
+        Self::attempt(request, by, Action::Withdraw(observed.remove(0)))
     }
 
-    fn seen(&self, record: &Record, players: &[PlayerId]) -> Result<Vec<Seen>, Failure> {
+    fn observe(&self, record: &Record, players: &[PlayerId]) -> Result<Vec<ObservedApplication>, Failure> {
         let key = |player: &PlayerId| EntrantKey { contest: record.no, player: player.clone() };
         let keys = tally_lanes::keys_to_load(players.iter().map(key));
         let found = self.0.store.ledger().applications_of(&keys)?;

@@ -1,8 +1,8 @@
 //! Applying, deciding on applications, and withdrawing one, in any application store. Each blocks.
 
-use super::act::Actor;
-use super::acts::{ActResult, ContestDone, Seen};
+use super::actions::{ActionResult, ContestDone, ObservedApplication};
 use super::application_store;
+use super::execute::Actor;
 use crate::failure::Failure;
 use crate::tally::Tally;
 use std::sync::PoisonError;
@@ -20,7 +20,7 @@ pub fn apply(
     identity: Option<&IdempotencyKey>,
 ) -> Result<ContestDone, Failure> {
     let _not_renamed = tally.contests.renaming.read().unwrap_or_else(PoisonError::into_inner);
-    application_store::at(tally, id, actor, identity, |store, ask| store.apply(ask, player))
+    application_store::at(tally, id, actor, identity, |store, request| store.apply(request, player))
 }
 
 /// Accepts or rejects players; each row for itself. A replay returns their present status.
@@ -32,10 +32,11 @@ pub fn decide(
     accept: bool,
     identity: Option<&IdempotencyKey>,
 ) -> Result<ContestDone, Failure> {
-    let mut done =
-        application_store::at(tally, id, actor, identity, |store, ask| store.decide(ask, players, accept))?;
+    let mut done = application_store::at(tally, id, actor, identity, |store, request| {
+        store.decide(request, players, accept)
+    })?;
     if done.replayed {
-        done.what = ActResult::Decided(statuses(tally, &done.record, players)?);
+        done.result = ActionResult::Decided(statuses(tally, &done.record, players)?);
     }
     Ok(done)
 }
@@ -46,18 +47,18 @@ fn statuses(
     record: &Record,
     players: &[PlayerId],
 ) -> Result<Vec<Result<Status, Rejection>>, Failure> {
-    let seen = application_store::of(tally, record)?.seen(record, players)?;
+    let observed = application_store::of(tally, record)?.observe(record, players)?;
     let key = |player: &PlayerId| EntrantKey { contest: record.no, player: player.clone() };
     let keys = tally_lanes::keys_to_load(players.iter().map(key));
     let enrolled = tally.store.ledger().enrolled(&keys)?;
-    let one = |(player, application): Seen| match application {
+    let one = |(player, application): ObservedApplication| match application {
         Some(application) => Ok(application.status),
         None => {
             let at = keys.binary_search(&key(&player)).ok();
             at.and_then(|at| enrolled[at]).map(|_| Status::Accepted).ok_or(Rejection::NotApplied)
         }
     };
-    Ok(seen.into_iter().map(one).collect())
+    Ok(observed.into_iter().map(one).collect())
 }
 
 /// Withdraws an application, for the player or for staff.
@@ -68,5 +69,5 @@ pub fn withdraw(
     player: &PlayerId,
     identity: Option<&IdempotencyKey>,
 ) -> Result<ContestDone, Failure> {
-    application_store::at(tally, id, actor, identity, |store, ask| store.withdraw(ask, player))
+    application_store::at(tally, id, actor, identity, |store, request| store.withdraw(request, player))
 }

@@ -3,7 +3,7 @@
 //! The ban goes through the score lane, so it is ordered with scores and before the end. Every ban on a contest's leaderboard
 //! comes this way, so the rules of contests apply to each.
 
-use super::act::{Actor, find};
+use super::execute::{Actor, find};
 use crate::failure::{Failure, blocking};
 use crate::players::erase;
 use crate::scores::remove::replay_or_reject;

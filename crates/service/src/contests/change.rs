@@ -1,7 +1,7 @@
 //! Making a contest, changing its definition, and opening it. Each blocks.
 
-use super::act::{Actor, act, act_at, ask, may_make};
-use super::acts::{Act, ContestDone, ContestRequest};
+use super::actions::{Action, ContestDone, ContestRequest};
+use super::execute::{Actor, execute, execute_at, may_make, submit};
 use super::start::check_boards;
 use super::{application_store, finish};
 use crate::failure::{Failure, Fault};
@@ -42,11 +42,19 @@ pub fn create(
     may_make(actor)?;
     check_schedules(spec)?;
     let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
-    let act = Act::Create { spec: Box::new(spec.clone()), series: None };
+    let action = Action::Create { spec: Box::new(spec.clone()), series: None };
     let (id, identity) = (id.clone(), identity.cloned());
-    ask(
+    submit(
         tally,
-        ContestRequest { id, seen: None, by: ActorKind::Server, at: None, act, boards: Vec::new(), identity },
+        ContestRequest {
+            id,
+            observed: None,
+            by: ActorKind::Server,
+            at: None,
+            action,
+            boards: Vec::new(),
+            identity,
+        },
     )
 }
 
@@ -64,15 +72,15 @@ pub fn patch(
         Actor::Member(_) => return Err(Rejection::Forbidden.into()),
     };
     check_schedules(spec)?;
-    act(tally, id, identity, |record| {
+    execute(tally, id, identity, |record| {
         if record.state == State::Open && (spec.capacity.is_some() || spec.division_size.is_some()) {
             let settings = &tally.settings.ledger;
-            let wished =
+            let requested =
                 spec.change(&record.contest, record.state, &settings.currencies, settings.contests)?;
-            check_boards(tally, &wished, record.applications.accepted.max(1))?;
+            check_boards(tally, &requested, record.applications.accepted.max(1))?;
         }
         check_staff(tally, record, spec)?;
-        Ok((by, Act::Patch(Box::new(spec.clone()), finish::boards(tally, id, record)?)))
+        Ok((by, Action::Patch(Box::new(spec.clone()), finish::boards(tally, id, record)?)))
     })
 }
 
@@ -119,7 +127,7 @@ pub(super) fn open_at(
     by: impl Fn(&Record) -> Result<ActorKind, Rejection>,
 ) -> Result<ContestDone, Failure> {
     let prepared = RefCell::new(Vec::new());
-    let done = act_at(tally, id, identity, at, |record| {
+    let done = execute_at(tally, id, identity, at, |record| {
         let by = by(record)?;
         // Applications hold fees, so one leaderboard must be possible. Accepting checks the others.
         if record.state == State::Draft && state::transition(record.state, Event::Open, by).is_ok() {
@@ -129,7 +137,7 @@ pub(super) fn open_at(
         if let (ApplicationLocation::Redis(number), true) = (kept, kept != record.kept) {
             prepared.borrow_mut().push((record.no, number));
         }
-        Ok((by, Act::Open(kept)))
+        Ok((by, Action::Open(kept)))
     });
     let used = match &done {
         Ok(done) => Some(done.record.kept),

@@ -1,10 +1,10 @@
 //! Counts of contests, for monitoring.
 //!
 //! A query counts the states in the store every few seconds, by an index and with a bound. So a scrape reads no table and does
-//! not wait for a database that is unavailable. Acts of this server count when their reply is sent: a retry, or the same act on
+//! not wait for a database that is unavailable. Actions of this server count when their reply is sent: a retry, or the same action on
 //! another server, does not count. Not here: how it is shown.
 
-use super::acts::{ActResult, ContestDone};
+use super::actions::{ActionResult, ContestDone};
 use crate::failure::Failure;
 use crate::tally::Tally;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -52,14 +52,14 @@ struct PayoutCounts {
 }
 
 impl Counts {
-    /// Counts what an act has done. Payments are prizes, or fees that are paid back.
+    /// Counts what an action has done. Payments are prizes, or fees that are paid back.
     pub(super) fn note(&self, done: &ContestDone, of_fees: bool) {
-        if done.turned
+        if done.state_changed
             && let Some(at) = State::ALL.iter().position(|state| *state == done.record.state)
         {
             self.entered[at].fetch_add(1, Ordering::Relaxed);
         }
-        if let ActResult::Paid(rows) = &done.what {
+        if let ActionResult::Paid(rows) = &done.result {
             let of = if of_fees { &self.refunds } else { &self.prizes };
             rows.iter().for_each(|row| of.note(*row));
         }

@@ -100,8 +100,8 @@ fn has_entry(tally: &Tally, record: &Record, players: &[PlayerId]) -> Result<boo
         let keys = tally_lanes::keys_to_load(players.iter().map(key));
         return Ok(tally.store.ledger().enrolled(&keys)?.iter().any(Option::is_some));
     }
-    match application_store::of(tally, record).and_then(|store| store.seen(record, players)) {
-        Ok(seen) => Ok(seen.iter().any(|(_, application)| {
+    match application_store::of(tally, record).and_then(|store| store.observe(record, players)) {
+        Ok(observed) => Ok(observed.iter().any(|(_, application)| {
             application.is_some_and(|application| application.status != Status::Rejected)
         })),
         Err(Failure::Rejected(Rejection::ApplicationsLost)) => Ok(false),

@@ -5,7 +5,7 @@
 //! them. A rejection stays until the contest's applications are cleared, because erasing must not undo it. Not here:
 //! leaderboards and profiles (`players::erase`).
 
-use super::act::Actor;
+use super::execute::Actor;
 use super::pages::each_of_contests;
 use super::{application_store, apply};
 use crate::failure::Failure;
@@ -29,9 +29,9 @@ pub(crate) fn take_back(tally: &Tally, player: &PlayerId) -> Result<bool, Failur
 
 fn of_contest(tally: &Tally, id: &ContestId, record: &Record, player: &PlayerId) -> Result<bool, Failure> {
     let asked = application_store::of(tally, record)
-        .and_then(|store| store.seen(record, std::slice::from_ref(player)));
+        .and_then(|store| store.observe(record, std::slice::from_ref(player)));
     let has = match asked {
-        Ok(seen) => seen.iter().any(|(_, application)| application.is_some()),
+        Ok(observed) => observed.iter().any(|(_, application)| application.is_some()),
         // They are lost, or were cleared meanwhile.
         Err(Failure::Rejected(Rejection::ApplicationsLost)) => false,
         Err(failure) => return Err(failure),

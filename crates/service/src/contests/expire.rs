@@ -5,7 +5,7 @@
 //! of several servers does it. It stays while a period with prizes is not closed. Blocks. Not here: rows, which are purged in
 //! the background.
 
-use super::act::find;
+use super::execute::find;
 use super::play;
 use crate::boards::{self, Board};
 use crate::failure::Failure;

@@ -1,8 +1,8 @@
 //! Ending a contest that is played: no score is decided while the ledger's lane stores that, and none after it. Each blocks.
 
-use super::act::{Actor, act, act_at};
-use super::acts::{Act, ContestDone};
-use super::{application_store, pieces};
+use super::actions::{Action, ContestDone};
+use super::execute::{Actor, execute, execute_at};
+use super::{application_store, bounded_steps};
 use crate::boards::Board;
 use crate::failure::{Failure, Fault};
 use crate::tally::Tally;
@@ -20,15 +20,15 @@ pub fn finish(
     actor: &Actor,
     identity: Option<&IdempotencyKey>,
 ) -> Result<ContestDone, Failure> {
-    act(tally, id, identity, |record| {
-        Ok((actor.by(record, Event::Finish, None)?, Act::Finish(boards(tally, id, record)?)))
+    execute(tally, id, identity, |record| {
+        Ok((actor.by(record, Event::Finish, None)?, Action::Finish(boards(tally, id, record)?)))
     })
 }
 
 /// Ends it by the clock, at its own end.
 pub(super) fn finish_at(tally: &Tally, id: &ContestId, at: Micros) -> Result<ContestDone, Failure> {
-    act_at(tally, id, None, Some(at), |record| {
-        Ok((ActorKind::Clock, Act::Finish(boards(tally, id, record)?)))
+    execute_at(tally, id, None, Some(at), |record| {
+        Ok((ActorKind::Clock, Action::Finish(boards(tally, id, record)?)))
     })
 }
 
@@ -39,13 +39,13 @@ pub fn cancel(
     actor: &Actor,
     identity: Option<&IdempotencyKey>,
 ) -> Result<ContestDone, Failure> {
-    let done = act(tally, id, identity, |record| {
-        Ok((actor.by(record, Event::Cancel, None)?, Act::Cancel(boards(tally, id, record)?)))
+    let done = execute(tally, id, identity, |record| {
+        Ok((actor.by(record, Event::Cancel, None)?, Action::Cancel(boards(tally, id, record)?)))
     })?;
     // It is cancelled even if this fails: the scheduler continues.
     let record = Record::clone(&done.record);
-    if let Err(failure) =
-        pieces::go_on(tally, id, record).and_then(|record| application_store::clear(tally, id, record))
+    if let Err(failure) = bounded_steps::run_remaining_steps(tally, id, record)
+        .and_then(|record| application_store::clear(tally, id, record))
     {
         tracing::warn!(%failure, contest = id.as_str(), "release what a contest held; it is tried again");
     }
@@ -81,7 +81,7 @@ pub(super) fn all_of_contest(
     Ok(boards)
 }
 
-/// The leaderboards of a contest that is played. With several servers the act is a change of theirs, so other servers plan
+/// The leaderboards of a contest that is played. With several servers the action is a change of theirs, so other servers plan
 /// their batches again.
 pub(super) fn boards(
     tally: &Tally,

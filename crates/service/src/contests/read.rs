@@ -1,7 +1,7 @@
 //! Reading contests: one, a list by state, applications, members, payouts. Each blocks.
 
-use super::act::{Actor, find};
 use super::application_store;
+use super::execute::{Actor, find};
 use crate::boards::Board;
 use crate::failure::Failure;
 use crate::tally::Tally;

@@ -10,9 +10,9 @@
 //! The outcome of a request with an idempotency key is stored beside the applications, in the same change, for as long as other
 //! outcomes. Each change has a unique mark, which identifies a change whose reply was lost.
 
-use super::act::find;
-use super::acts::{ActResult, ContestDone, ExternalChange, Seen};
-use super::application_store::{ApplicationRequest, ApplicationStore, Tried, record_external};
+use super::actions::{ActionResult, ContestDone, ExternalChange, ObservedApplication};
+use super::application_store::{ApplicationRequest, ApplicationStore, AttemptResult, record_external};
+use super::execute::find;
 use super::start::boards_free;
 use crate::failure::{Failure, Fault};
 use crate::tally::Tally;
@@ -39,7 +39,6 @@ const FREEZE_CHECKS: u32 = 80;
 /// Accepted applications of one read.
 const PAGE: usize = 1_000;
 
-/// Applications in Redis.
 pub(super) struct ApplicationsInRedis<'a> {
     pub(super) redis: &'a RedisApplications,
     pub(super) faults: &'a AtomicU64,
@@ -73,20 +72,20 @@ pub(super) fn is_lost(tally: &Tally, record: &Record) -> Result<bool, Failure> {
 }
 
 /// The stored outcome of a request that Redis may have.
-pub(super) fn recall(ask: &ApplicationRequest<'_>) -> Result<Option<ContestDone>, Failure> {
-    let (Some(identity), Some(redis)) = (ask.identity, &ask.tally.settings.applications) else {
+pub(super) fn recall(request: &ApplicationRequest<'_>) -> Result<Option<ContestDone>, Failure> {
+    let (Some(identity), Some(redis)) = (request.identity, &request.tally.settings.applications) else {
         return Ok(None);
     };
-    if ask.record.contest.needs_members() {
+    if request.record.contest.needs_members() {
         return Ok(None);
     }
-    let kept = redis.recall(ask.record.no, &identity.key).map_err(failure)?;
-    kept.map(|kept| replayed(ask, identity, &kept)).transpose()
+    let kept = redis.recall(request.record.no, &identity.key).map_err(failure)?;
+    kept.map(|kept| replayed(request, identity, &kept)).transpose()
 }
 
 /// A request that was done before.
 fn replayed(
-    ask: &ApplicationRequest<'_>,
+    request: &ApplicationRequest<'_>,
     identity: &IdempotencyKey,
     kept: &[u8],
 ) -> Result<ContestDone, Failure> {
@@ -95,8 +94,8 @@ fn replayed(
     if fingerprint != shown(&identity.fingerprint) {
         return Err(Rejection::IdempotencyKeyReused.into());
     }
-    let what = application.map_or(ActResult::Nothing, ActResult::Applied);
-    Ok(ContestDone { record: Box::new(ask.record.clone()), replayed: true, turned: false, what })
+    let result = application.map_or(ActionResult::Nothing, ActionResult::Applied);
+    Ok(ContestDone { record: Box::new(request.record.clone()), replayed: true, state_changed: false, result })
 }
 
 /// The outcome of a request as bytes: its fingerprint, the mark of its change, and the application it made.
@@ -118,14 +117,18 @@ fn new_mark() -> Result<String, Failure> {
     Ok(format!("{number:016x}"))
 }
 
-fn done(ask: &ApplicationRequest<'_>, what: ActResult) -> Tried {
-    Ok(Some(ContestDone { record: Box::new(ask.record.clone()), replayed: false, turned: false, what }))
+fn done(request: &ApplicationRequest<'_>, result: ActionResult) -> AttemptResult {
+    Ok(Some(ContestDone {
+        record: Box::new(request.record.clone()),
+        replayed: false,
+        state_changed: false,
+        result,
+    }))
 }
 
-/// The outcome of a change.
 enum Outcome {
     /// It was made, now or by a try whose reply was lost.
-    Made(Option<Application>),
+    Changed(Option<Application>),
     /// Its request was done before.
     Before(ContestDone),
     Frozen,
@@ -147,24 +150,25 @@ impl ApplicationsInRedis<'_> {
 
     fn change(
         &self,
-        ask: &ApplicationRequest<'_>,
+        request: &ApplicationRequest<'_>,
         revision: Option<u64>,
         most: Option<u32>,
         rows: Vec<ApplicationRow>,
     ) -> Result<Outcome, Failure> {
         let mark = new_mark()?;
-        let keep = Duration::from_micros(ask.tally.settings.idempotency_keep_micros.max(1000).unsigned_abs());
-        let request = ask
+        let keep =
+            Duration::from_micros(request.tally.settings.idempotency_keep_micros.max(1000).unsigned_abs());
+        let idempotent = request
             .identity
             .map(|one| (one.key.clone(), format!("{}:{mark}|", shown(&one.fingerprint)).into_bytes(), keep));
         let of: Vec<PlayerId> = rows.iter().take(1).map(|row| row.player.clone()).collect();
-        let change = ApplicationsChange { mark, revision, most, request, rows };
+        let change = ApplicationsChange { mark, revision, most, request: idempotent, rows };
         let mark = &change.mark;
-        match (self.counting_faults(self.redis.change(self.key, &change))?, ask.identity) {
-            (ChangeResult::Done(now), _) => Ok(Outcome::Made(now.into_iter().next().flatten())),
+        match (self.counting_faults(self.redis.change(self.key, &change))?, request.identity) {
+            (ChangeResult::Done(now), _) => Ok(Outcome::Changed(now.into_iter().next().flatten())),
             (ChangeResult::Before(kept), Some(identity)) => match split(&kept) {
-                Some((_, by, application)) if by == mark => Ok(Outcome::Made(application)),
-                _ => replayed(ask, identity, &kept).map(Outcome::Before),
+                Some((_, by, application)) if by == mark => Ok(Outcome::Changed(application)),
+                _ => replayed(request, identity, &kept).map(Outcome::Before),
             },
             (ChangeResult::Frozen, _) => Ok(Outcome::Frozen),
             (ChangeResult::Conflict | ChangeResult::Before(_), _) => {
@@ -172,8 +176,8 @@ impl ApplicationsInRedis<'_> {
                 let now = self.read(&of)?;
                 let present = now.rows.into_iter().next().flatten();
                 match (revision.is_some() && now.last == *mark, present) {
-                    (true, present) => Ok(Outcome::Made(present.map(|kept| kept.application))),
-                    (false, Some(kept)) if kept.mark == *mark => Ok(Outcome::Made(Some(kept.application))),
+                    (true, present) => Ok(Outcome::Changed(present.map(|kept| kept.application))),
+                    (false, Some(kept)) if kept.mark == *mark => Ok(Outcome::Changed(Some(kept.application))),
                     _ => Ok(Outcome::Conflict),
                 }
             }
@@ -183,32 +187,32 @@ impl ApplicationsInRedis<'_> {
     /// A decision, with its outcome if it was made.
     fn decision(
         &self,
-        ask: &ApplicationRequest<'_>,
-        seen: &ApplicationsRead,
+        request: &ApplicationRequest<'_>,
+        observed: &ApplicationsRead,
         rows: Vec<ApplicationRow>,
-        what: ActResult,
-    ) -> Tried {
-        if seen.frozen {
-            return self.wait(ask);
+        result: ActionResult,
+    ) -> AttemptResult {
+        if observed.frozen {
+            return self.wait(request);
         }
-        match self.change(ask, Some(seen.revision), None, rows)? {
-            Outcome::Made(_) => done(ask, what),
+        match self.change(request, Some(observed.revision), None, rows)? {
+            Outcome::Changed(_) => done(request, result),
             Outcome::Before(before) => Ok(Some(before)),
-            Outcome::Frozen => self.wait(ask),
+            Outcome::Frozen => self.wait(request),
             Outcome::Conflict => Ok(None),
         }
     }
 
     /// Waits for a start that has frozen the applications, and thaws them if it does not end.
-    fn wait(&self, ask: &ApplicationRequest<'_>) -> Tried {
+    fn wait(&self, request: &ApplicationRequest<'_>) -> AttemptResult {
         for _ in 0..FREEZE_CHECKS {
             sleep(PAUSE);
-            let now = find(ask.tally, ask.id)?;
-            if (now.state, now.kept) != (State::Open, ask.record.kept) || !self.read(&[])?.frozen {
+            let now = find(request.tally, request.id)?;
+            if (now.state, now.kept) != (State::Open, request.record.kept) || !self.read(&[])?.frozen {
                 return Ok(None);
             }
         }
-        match self.thaw(ask.tally, ask.id) {
+        match self.thaw(request.tally, request.id) {
             // The next try gets the reply.
             Ok(()) | Err(Failure::Rejected(_)) => Ok(None),
             Err(failure) => Err(failure),
@@ -219,51 +223,53 @@ impl ApplicationsInRedis<'_> {
 /// What an application becomes.
 fn row(
     player: &PlayerId,
-    seen: Option<StoredApplication>,
+    observed: Option<StoredApplication>,
     to: Option<Status>,
     now: Micros,
 ) -> ApplicationRow {
-    let applied_at = seen.as_ref().map_or(now, |seen| seen.application.applied_at);
-    ApplicationRow { player: player.clone(), seen, to, applied_at }
+    let applied_at = observed.as_ref().map_or(now, |observed| observed.application.applied_at);
+    ApplicationRow { player: player.clone(), seen: observed, to, applied_at }
 }
 
 impl ApplicationStore for ApplicationsInRedis<'_> {
-    fn apply(&self, ask: &ApplicationRequest<'_>, player: &PlayerId) -> Tried {
-        if let Some(before) = recall(ask)? {
+    fn apply(&self, request: &ApplicationRequest<'_>, player: &PlayerId) -> AttemptResult {
+        if let Some(before) = recall(request)? {
             return Ok(Some(before));
         }
-        let by = ask.actor.by(&ask.record, Event::Apply, Some(player))?;
-        state::transition(ask.record.state, Event::Apply, by)?;
-        ask.record.check_may_apply(ask.tally.clock.read().expected())?;
-        let is_staff = ask.record.contest.is_staff(player);
-        let most = ask.tally.settings.ledger.contests.applications_max;
+        let by = request.actor.by(&request.record, Event::Apply, Some(player))?;
+        state::transition(request.record.state, Event::Apply, by)?;
+        request.record.check_may_apply(request.tally.clock.read().expected())?;
+        let is_staff = request.record.contest.is_staff(player);
+        let most = request.tally.settings.ledger.contests.applications_max;
         if !is_staff {
             // Most players have not applied, so that is not read before.
-            let rows = vec![row(player, None, Some(Status::Pending), ask.tally.now())];
-            match self.change(ask, None, Some(most.saturating_sub(1)), rows)? {
-                Outcome::Made(Some(application)) => return done(ask, ActResult::Applied(application)),
+            let rows = vec![row(player, None, Some(Status::Pending), request.tally.now())];
+            match self.change(request, None, Some(most.saturating_sub(1)), rows)? {
+                Outcome::Changed(Some(application)) => {
+                    return done(request, ActionResult::Applied(application));
+                }
                 Outcome::Before(before) => return Ok(Some(before)),
-                Outcome::Made(None) | Outcome::Frozen | Outcome::Conflict => {}
+                Outcome::Changed(None) | Outcome::Frozen | Outcome::Conflict => {}
             }
         }
-        let seen = self.read(std::slice::from_ref(player))?;
-        let present = seen.rows.into_iter().next().flatten();
-        seen.counts.may_apply(present.map(|kept| kept.application).as_ref(), is_staff, most)?;
+        let observed = self.read(std::slice::from_ref(player))?;
+        let present = observed.rows.into_iter().next().flatten();
+        observed.counts.may_apply(present.map(|kept| kept.application).as_ref(), is_staff, most)?;
         Ok(None)
     }
 
-    fn decide(&self, ask: &ApplicationRequest<'_>, players: &[PlayerId], accept: bool) -> Tried {
-        if let Some(before) = recall(ask)? {
+    fn decide(&self, request: &ApplicationRequest<'_>, players: &[PlayerId], accept: bool) -> AttemptResult {
+        if let Some(before) = recall(request)? {
             return Ok(Some(before));
         }
-        let by = ask.actor.by(&ask.record, Event::Decide, None)?;
-        state::transition(ask.record.state, Event::Decide, by)?;
-        let seen = self.read(players)?;
-        let (mut counts, contest) = (seen.counts, &ask.record.contest);
+        let by = request.actor.by(&request.record, Event::Decide, None)?;
+        state::transition(request.record.state, Event::Decide, by)?;
+        let observed = self.read(players)?;
+        let (mut counts, contest) = (observed.counts, &request.record.contest);
         let count = if accept { u32::try_from(players.len()).unwrap_or(u32::MAX) } else { 0 };
-        let room = contest.room(boards_free(ask.tally, contest, counts.accepted.saturating_add(count))?);
+        let room = contest.room(boards_free(request.tally, contest, counts.accepted.saturating_add(count))?);
         let (mut results, mut rows) = (Vec::with_capacity(players.len()), Vec::<ApplicationRow>::new());
-        for (player, kept) in players.iter().zip(&seen.rows) {
+        for (player, kept) in players.iter().zip(&observed.rows) {
             let twice = rows.iter().find(|row| row.player == *player).and_then(|row| row.to);
             let present = kept.as_ref().map(|kept| Application {
                 status: twice.unwrap_or(kept.application.status),
@@ -276,31 +282,31 @@ impl ApplicationStore for ApplicationsInRedis<'_> {
             results.push(changed.map(|changed| {
                 let status = changed.now.map_or(Status::Rejected, |now| now.status);
                 if present.map(|present| present.status) != Some(status) {
-                    rows.push(row(player, kept.clone(), Some(status), ask.tally.now()));
+                    rows.push(row(player, kept.clone(), Some(status), request.tally.now()));
                 }
                 status
             }));
         }
-        if rows.is_empty() && ask.identity.is_none() {
-            return done(ask, ActResult::Decided(results));
+        if rows.is_empty() && request.identity.is_none() {
+            return done(request, ActionResult::Decided(results));
         }
-        self.decision(ask, &seen, rows, ActResult::Decided(results))
+        self.decision(request, &observed, rows, ActionResult::Decided(results))
     }
 
-    fn withdraw(&self, ask: &ApplicationRequest<'_>, player: &PlayerId) -> Tried {
-        if let Some(before) = recall(ask)? {
+    fn withdraw(&self, request: &ApplicationRequest<'_>, player: &PlayerId) -> AttemptResult {
+        if let Some(before) = recall(request)? {
             return Ok(Some(before));
         }
-        let by = ask.actor.by(&ask.record, Event::Withdraw, Some(player))?;
-        state::transition(ask.record.state, Event::Withdraw, by)?;
-        let mut seen = self.read(std::slice::from_ref(player))?;
-        let kept = seen.rows.pop().flatten();
-        seen.counts.withdraw(kept.as_ref().map(|kept| &kept.application))?;
-        let rows = vec![row(player, kept, None, ask.tally.now())];
-        self.decision(ask, &seen, rows, ActResult::Nothing)
+        let by = request.actor.by(&request.record, Event::Withdraw, Some(player))?;
+        state::transition(request.record.state, Event::Withdraw, by)?;
+        let mut observed = self.read(std::slice::from_ref(player))?;
+        let kept = observed.rows.pop().flatten();
+        observed.counts.withdraw(kept.as_ref().map(|kept| &kept.application))?;
+        let rows = vec![row(player, kept, None, request.tally.now())];
+        self.decision(request, &observed, rows, ActionResult::Nothing)
     }
 
-    fn seen(&self, record: &Record, players: &[PlayerId]) -> Result<Vec<Seen>, Failure> {
+    fn observe(&self, record: &Record, players: &[PlayerId]) -> Result<Vec<ObservedApplication>, Failure> {
         // A player that a start left out does not take part.
         if record.state != State::Open {
             return Ok(players.iter().map(|player| (player.clone(), None)).collect());

@@ -5,13 +5,13 @@
 //! A refund reaches closed members, so `member_closed` is never a reason against one. A prize stays unpaid if its member is
 //! closed now, because the store does not know whether it was closed before. Every payment of such rows changes its contest's
 //! revision or its period's instant, so a row that two servers find is paid once. Not here: rows that were not processed yet
-//! (`pieces`).
+//! (`bounded_steps`).
 
-use super::act::{act_at, find};
-use super::acts::{Act, ActResult};
-use super::pieces::PIECE;
+use super::actions::{Action, ActionResult};
+use super::bounded_steps::STEP_ROWS;
+use super::execute::{execute_at, find};
 use crate::failure::Failure;
-use crate::periods::payments::{PaymentAct, PaymentOrder};
+use crate::periods::payments::{PaymentAction, PaymentRequest};
 use crate::tally::Tally;
 use tally_rules::contest::member::UnpaidReason;
 use tally_rules::contest::{ActorKind, ContestId, Payout, Record, State};
@@ -47,7 +47,7 @@ struct Found {
 /// Pays every such row.
 pub(crate) fn repay_all(tally: &Tally) {
     if let Err(failure) = find_unpaid(tally) {
-        tracing::warn!(%failure, "look for prizes that were left unpaid by mistake; the next start tries it again");
+        tracing::warn!(%failure, "search for prizes that were left unpaid by mistake; the next start tries it again");
     }
 }
 
@@ -92,8 +92,9 @@ fn of_contest(tally: &Tally, id: &ContestId, from: u32) -> Result<usize, Failure
     if rows(&find(tally, id)?)?.is_empty() {
         return Ok(0);
     }
-    let done = act_at(tally, id, None, None, |record| Ok((ActorKind::Clock, Act::Repay(rows(record)?))))?;
-    Ok(if let ActResult::Paid(became) = done.what { became.len() } else { 0 })
+    let done =
+        execute_at(tally, id, None, None, |record| Ok((ActorKind::Clock, Action::Repay(rows(record)?))))?;
+    Ok(if let ActionResult::Paid(became) = done.result { became.len() } else { 0 })
 }
 
 fn of_periods(tally: &Tally) -> Result<usize, Failure> {
@@ -124,7 +125,7 @@ fn of_period(tally: &Tally, key: WindowKey, from: u32) -> Result<usize, Failure>
     let rows = wrong(tally, payment.no, from)?.rows;
     let count = rows.len();
     if count > 0 {
-        tally.ledger.ask_blocking(PaymentOrder { key, act: PaymentAct::Repay(payment, rows) })?;
+        tally.ledger.ask_blocking(PaymentRequest { key, action: PaymentAction::Repay(payment, rows) })?;
     }
     Ok(count)
 }
@@ -145,8 +146,8 @@ fn each(tally: &Tally, no: Uuid, pay: impl Fn(u32) -> Result<usize, Failure>) ->
 
 /// The wrong rows of one read from that number on.
 fn wrong(tally: &Tally, no: Uuid, from: u32) -> Result<Wrong, Failure> {
-    let page = tally.store.ledger().payouts(no, from, PIECE)?;
-    let next = page.last().filter(|_| page.len() == PIECE).and_then(|(place, _)| place.checked_add(1));
+    let page = tally.store.ledger().payouts(no, from, STEP_ROWS)?;
+    let next = page.last().filter(|_| page.len() == STEP_ROWS).and_then(|(place, _)| place.checked_add(1));
     let mut wrong = Wrong { next, ..Wrong::default() };
     let currencies = &tally.settings.ledger.currencies;
     let is_open = |(currency, wallet): &(Currency, Wallet)| *currency == currencies.home() && !wallet.closed;

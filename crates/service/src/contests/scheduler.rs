@@ -1,11 +1,11 @@
 //! The scheduler of contests: it makes those of series, opens, starts and ends contests by the clock, and continues what a
 //! crash interrupted.
 //!
-//! It runs twice a second, and once before the service is ready: missed acts happen then, in order, each at its own instant.
-//! Several servers may find the same act; the state machine does it once. Blocks.
+//! It runs twice a second, and once before the service is ready: missed actions happen then, in order, each at its own instant.
+//! Several servers may find the same action; the state machine does it once. Blocks.
 
-use super::acts::ExternalChange;
-use super::{application_store, change, expire, finish, pieces, series, settle, start};
+use super::actions::ExternalChange;
+use super::{application_store, bounded_steps, change, expire, finish, series, settle, start};
 use crate::background::{Job, Next};
 use crate::failure::{Failure, Fault};
 use crate::owed::Mistakes;
@@ -53,7 +53,7 @@ pub(crate) fn start(tally: &Arc<Tally>) -> Result<(), Failure> {
     })
 }
 
-/// A due act: its instant, its kind, and its contest or series. A series comes before the contests of its instant.
+/// A due action: its instant, its kind, and its contest or series. A series comes before the contests of its instant.
 type DueItem = (Micros, Kind, ContestId);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,10 +62,10 @@ enum Kind {
     Contest,
 }
 
-/// Does everything that is due now, in order. A failed act is skipped until the next round and does not delay others.
+/// Does everything that is due now, in order. A failed action is skipped until the next round and does not delay others.
 pub fn do_due(tally: &Tally) -> Result<(), Failure> {
     let (mut failed, mut passed, mut redis) = (Ok(()), None, Redis::default());
-    // An act may make another one due that comes before the rest, so each is looked up as the first one.
+    // An action may make another one due that comes before the rest, so each is looked up as the first one.
     while let Some(next) = first(tally, passed.as_ref())? {
         let done = match next.1 {
             Kind::Series => series::make_next(tally, &next.2).map(drop),
@@ -73,7 +73,7 @@ pub fn do_due(tally: &Tally) -> Result<(), Failure> {
         };
         match done {
             Err(failure) => (failed, passed) = (Err(failure), Some(next)),
-            // Its contest may come before the failed act.
+            // Its contest may come before the failed action.
             Ok(()) if next.1 == Kind::Series => passed = None,
             Ok(()) => {}
         }
@@ -81,7 +81,7 @@ pub fn do_due(tally: &Tally) -> Result<(), Failure> {
     failed
 }
 
-/// The first due act after the skipped one; `None` while the clock is in doubt.
+/// The first due action after the skipped one; `None` while the clock is in doubt.
 fn first(tally: &Tally, passed: Option<&DueItem>) -> Result<Option<DueItem>, Failure> {
     let Some(now) = tally.trusted_now() else { return Ok(None) };
     let ledger = tally.store.ledger();
@@ -115,12 +115,12 @@ impl Redis {
     }
 }
 
-/// Does the next act of one contest, unless another server has done it.
+/// Does the next action of one contest, unless another server has done it.
 fn one(tally: &Tally, id: &ContestId, redis: &mut Redis) -> Result<(), Failure> {
     let Some(record) = tally.store.ledger().contest(id)? else { return Ok(()) };
     let Some((at, due)) = record.due().filter(|(at, _)| *at <= tally.now()) else { return Ok(()) };
     let done = match due {
-        Due::Task => pieces::go_on(tally, id, record.clone()).map(drop),
+        Due::Task => bounded_steps::run_remaining_steps(tally, id, record.clone()).map(drop),
         Due::Clear => {
             let cleared = redis.unless_unavailable(|| application_store::clear(tally, id, record.clone()));
             // No other work waits for Redis.

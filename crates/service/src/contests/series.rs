@@ -5,8 +5,8 @@
 //! series changes none of them. Cron and time zones are those of periods (`calendar`). Each blocks. Not here: the dates of
 //! contests (`tally_rules::contest::series`).
 
-use super::act::{Actor, again, may_make};
 use super::change::check_schedules;
+use super::execute::{Actor, may_make, retry};
 use crate::calendar::Calendar;
 use crate::failure::Failure;
 use crate::ledger::LedgerSettings;
@@ -30,12 +30,12 @@ pub struct SeriesRequest {
     /// The series.
     pub id: ContestId,
     /// The series as it was read; `None` if one is made.
-    pub seen: Option<Box<SeriesRecord>>,
+    pub observed: Option<Box<SeriesRecord>>,
     /// The series after the change; `None` deletes it.
     pub then: Option<Box<SeriesRecord>>,
     /// The contest that is made of it.
     pub making: Option<Box<Occurrence>>,
-    /// For retries.
+    /// The idempotency key, if the caller sent one.
     pub identity: Option<IdempotencyKey>,
 }
 
@@ -71,7 +71,7 @@ impl LedgerRequest for SeriesRequest {
         if state.outcomes.replay(self.identity.as_ref())?.is_some() {
             return Ok(SeriesDone::Replayed(present.map(Box::new)));
         }
-        if present.as_ref() != self.seen.as_deref() {
+        if present.as_ref() != self.observed.as_deref() {
             return Ok(SeriesDone::Outdated);
         }
         if let Some(making) = self.making.as_deref()
@@ -83,7 +83,7 @@ impl LedgerRequest for SeriesRequest {
             state.added.add_event(&record, None, state.time.now);
             state.contests.set(&making.id, Some(record));
         }
-        if self.seen.is_some() || self.then.is_some() {
+        if self.observed.is_some() || self.then.is_some() {
             state.series.set(&self.id, self.then.as_deref().cloned());
             state.outcomes.remember(self.identity.as_ref(), Outcome::ContestChanged);
         }
@@ -126,7 +126,7 @@ fn find(tally: &Tally, id: &ContestId) -> Result<SeriesRecord, Failure> {
     Ok(tally.store.ledger().series(id)?.ok_or(Rejection::SeriesNotFound)?)
 }
 
-/// A series after an act, and whether that repeats an earlier reply.
+/// A series after an action, and whether that repeats an earlier reply.
 type Shown = (SeriesRecord, bool);
 
 /// Makes a series, and its first contests.
@@ -147,7 +147,7 @@ pub fn create(
     let record = SeriesRecord::new(series, &table, now);
     let request = SeriesRequest {
         id: id.clone(),
-        seen: None,
+        observed: None,
         then: Some(Box::new(record)),
         making: None,
         identity: identity.cloned(),
@@ -171,11 +171,11 @@ pub fn patch(
     check_schedules(&spec.template).map_err(of_template)?;
     let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
     let settings = &tally.settings.ledger;
-    let done = changed(tally, id, identity, |seen| {
-        let series = spec.change(&seen.series, &settings.currencies, settings.contests)?;
+    let done = changed(tally, id, identity, |observed| {
+        let series = spec.change(&observed.series, &settings.currencies, settings.contests)?;
         let (table, now) = (timetable(&series)?, tally.now());
         table.check(now)?;
-        Ok(Some(seen.clone().changed(series, &table, now)))
+        Ok(Some(observed.clone().changed(series, &table, now)))
     })?;
     match done {
         SeriesDone::Replayed(record) => Ok((*record.ok_or(Rejection::SeriesNotFound)?, true)),
@@ -203,17 +203,17 @@ fn changed(
     identity: Option<&IdempotencyKey>,
     change: impl Fn(&SeriesRecord) -> Result<Option<SeriesRecord>, Rejection>,
 ) -> Result<SeriesDone, Failure> {
-    again(|| {
-        let seen = tally.store.ledger().series(id)?;
-        if seen.is_none() && identity.is_none() {
+    retry(|| {
+        let observed = tally.store.ledger().series(id)?;
+        if observed.is_none() && identity.is_none() {
             return Err(Rejection::SeriesNotFound.into());
         }
         // Without a series this can only be a replay, which the lane detects.
-        let then = seen.as_ref().map(&change).transpose()?.flatten();
-        let is_gone = seen.is_none();
+        let then = observed.as_ref().map(&change).transpose()?.flatten();
+        let is_gone = observed.is_none();
         let request = SeriesRequest {
             id: id.clone(),
-            seen: seen.map(Box::new),
+            observed: observed.map(Box::new),
             then: then.map(Box::new),
             making: None,
             identity: identity.cloned(),
@@ -258,15 +258,15 @@ fn made_due(tally: &Tally, id: &ContestId) -> Result<SeriesRecord, Failure> {
 
 /// Makes the next contest of a series, if it is due; whether it was.
 pub(super) fn make_next(tally: &Tally, id: &ContestId) -> Result<bool, Failure> {
-    let Some(seen) = tally.store.ledger().series(id)? else { return Ok(false) };
-    let table = timetable(&seen.series)?;
-    let Some(making) = seen.make(id, &table, tally.now()) else { return Ok(false) };
+    let Some(observed) = tally.store.ledger().series(id)? else { return Ok(false) };
+    let table = timetable(&observed.series)?;
+    let Some(making) = observed.make(id, &table, tally.now()) else { return Ok(false) };
     let settings = &tally.settings.ledger;
     // Settings may have changed since the template was written.
     making.contest.check(&settings.currencies, settings.contests).map_err(of_template)?;
     let request = SeriesRequest {
         id: id.clone(),
-        seen: Some(Box::new(seen)),
+        observed: Some(Box::new(observed)),
         then: Some(Box::new(making.then.clone())),
         making: Some(Box::new(making)),
         identity: None,

@@ -1,8 +1,8 @@
 //! Settling: the prizes of the final ranks are stored in one transaction, once, and then paid piece by piece. Blocks.
 
-use super::act::{Actor, act_at, find};
-use super::acts::{Act, ContestDone};
-use super::{finish, pieces};
+use super::actions::{Action, ContestDone};
+use super::execute::{Actor, execute_at, find};
+use super::{bounded_steps, finish};
 use crate::failure::{Failure, Fault};
 use crate::servers::outbox;
 use crate::tally::Tally;
@@ -38,17 +38,17 @@ pub(super) fn settle_at(
     by: impl Fn(&Record) -> Result<ActorKind, Rejection>,
 ) -> Result<ContestDone, Failure> {
     // The remaining work of a start comes first.
-    pieces::go_on(tally, id, find(tally, id)?)?;
-    let done = act_at(tally, id, identity, at, |record| {
+    bounded_steps::run_remaining_steps(tally, id, find(tally, id)?)?;
+    let done = execute_at(tally, id, identity, at, |record| {
         let by = by(record)?;
         let payouts = match (record.state, record.prizes) {
             (State::Finished, None) => payouts(tally, id, record)?,
             _ => Vec::new(),
         };
-        Ok((by, Act::Settle(payouts)))
+        Ok((by, Action::Settle(payouts)))
     })?;
     // Its prizes are stored even if this fails: the scheduler continues.
-    let record = match pieces::go_on(tally, id, Record::clone(&done.record)) {
+    let record = match bounded_steps::run_remaining_steps(tally, id, Record::clone(&done.record)) {
         Ok(record) => Box::new(record),
         Err(failure) => {
             tracing::warn!(%failure, contest = id.as_str(), "pay the prizes of a contest; it is tried again");

@@ -3,7 +3,7 @@
 //!
 //! A closing that is repeated does what a crash has left of it. Blocks. Not here: entries of the player (`entries`).
 
-use super::act::{Actor, find};
+use super::execute::{Actor, find};
 use super::pages::{each_of_contests, each_of_series};
 use super::{change, series};
 use crate::failure::Failure;

@@ -1,9 +1,9 @@
 //! The start: one transaction makes members of the accepted players, captures their fees, makes the leaderboards and changes
 //! the state; then the applications are cleared. Blocks.
 
-use super::act::{Actor, act_at, find};
-use super::acts::{Act, ActResult, ContestDone};
-use super::{application_store, pieces, play};
+use super::actions::{Action, ActionResult, ContestDone};
+use super::execute::{Actor, execute_at, find};
+use super::{application_store, bounded_steps, play};
 use crate::boards::{self, Board};
 use crate::failure::{Failure, Fault};
 use crate::servers::{self, in_doubt};
@@ -49,11 +49,11 @@ pub(super) fn start_at(
     let mut done = {
         let held = Cell::new(false);
         let _one = tally.changing_boards.lock().unwrap_or_else(PoisonError::into_inner);
-        let done = act_at(tally, id, identity, at, |record| {
+        let done = execute_at(tally, id, identity, at, |record| {
             let by = by(record)?;
             // A caller that may not start it, or not now, freezes nothing.
             if state::transition(record.state, Event::Start, by).is_err() {
-                return Ok((by, Act::Start(Vec::new())));
+                return Ok((by, Action::Start(Vec::new())));
             }
             let applications = application_store::of(tally, record)?;
             held.set(true);
@@ -62,7 +62,7 @@ pub(super) fn start_at(
                 Err(Failure::Rejected(Rejection::ApplicationsLost))
                     if application_store::has_moved_on(tally, id, record)? =>
                 {
-                    return Ok((by, Act::Start(Vec::new())));
+                    return Ok((by, Action::Start(Vec::new())));
                 }
                 rows => rows?,
             };
@@ -70,25 +70,25 @@ pub(super) fn start_at(
             if !boards::make_room(tally, record.contest.boards_of(members) as usize)? {
                 return Err(Rejection::TooManyBoards.into());
             }
-            Ok((by, Act::Start(rows)))
+            Ok((by, Action::Start(rows)))
         });
         if done.is_err() && held.get() {
             thaw(tally, id);
         }
         let done = done?;
-        if let ActResult::Started(_, boards) = &done.what {
+        if let ActionResult::Started(_, boards) = &done.result {
             serve(tally, &done.record, boards)?;
         }
         done
     };
-    let failed = match std::mem::replace(&mut done.what, ActResult::Nothing) {
-        ActResult::Started(failed, _) => failed,
+    let failed = match std::mem::replace(&mut done.result, ActionResult::Nothing) {
+        ActionResult::Started(failed, _) => failed,
         _ => done.record.report.as_ref().map_or_else(Vec::new, |report| report.first_failed.clone()),
     };
     // It has started even if this fails: the scheduler continues.
     let record = Record::clone(&done.record);
-    if let Err(failure) =
-        pieces::go_on(tally, id, record).and_then(|record| application_store::clear(tally, id, record))
+    if let Err(failure) = bounded_steps::run_remaining_steps(tally, id, record)
+        .and_then(|record| application_store::clear(tally, id, record))
     {
         tracing::warn!(%failure, contest = id.as_str(), "clear the applications of a contest; it is tried again");
     }
@@ -116,7 +116,7 @@ pub(super) fn check_boards(tally: &Tally, contest: &Contest, members: u32) -> Re
 fn thaw(tally: &Tally, id: &ContestId) {
     let gone = find(tally, id).and_then(|record| application_store::of(tally, &record)?.thaw(tally, id));
     if let Err(failure) = gone {
-        tracing::debug!(%failure, contest = id.as_str(), "let go of applications; who waits for them does it");
+        tracing::debug!(%failure, contest = id.as_str(), "thaw applications; a request that waits for them does it");
     }
 }
 

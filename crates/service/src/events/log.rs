@@ -22,7 +22,7 @@ pub const PAGE: usize = 100;
 
 /// The offset of a stream: after these events.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Position {
+pub enum Offset {
     /// The number of an event.
     Event(u64),
     /// The number of an entry in each wallet of a member.
@@ -58,23 +58,23 @@ pub struct Log {
     of: Of,
     wake: Wake,
     /// Its position.
-    pub position: Position,
+    pub offset: Offset,
 }
 
 /// A reader without its wake, to be moved to another thread.
 #[derive(Clone, Debug)]
 pub struct Reader {
     of: Of,
-    position: Position,
+    offset: Offset,
 }
 
-/// The start of a reader.
+/// Where a reader begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Begun {
+pub enum StreamStart {
     /// At the requested offset.
-    There,
+    AtOffset,
     /// In the present, because it cannot begin at that position.
-    Anew,
+    Reset,
 }
 
 impl Log {
@@ -82,8 +82,8 @@ impl Log {
     pub fn of_board(
         tally: &Tally,
         board: &Arc<Board>,
-        after: Option<Position>,
-    ) -> Result<(Self, Begun), Failure> {
+        after: Option<Offset>,
+    ) -> Result<(Self, StreamStart), Failure> {
         let wake = Wake::Board(board.live.listen());
         Self::begin(tally, (Of::Topic(Topic::Board(board.no)), wake), after)
     }
@@ -92,8 +92,8 @@ impl Log {
     pub fn of_subject(
         tally: &Tally,
         subject: Subject,
-        after: Option<Position>,
-    ) -> Result<(Self, Begun), Failure> {
+        after: Option<Offset>,
+    ) -> Result<(Self, StreamStart), Failure> {
         let of = match subject {
             Subject::Contest(no) => Of::Topic(Topic::Contest(no)),
             Subject::Member(member) => Of::Member(member),
@@ -105,15 +105,15 @@ impl Log {
     fn begin(
         tally: &Tally,
         (of, wake): (Of, Wake),
-        after: Option<Position>,
-    ) -> Result<(Self, Begun), Failure> {
+        after: Option<Offset>,
+    ) -> Result<(Self, StreamStart), Failure> {
         let present = of.present(tally)?;
-        let (position, begun) = match after {
-            None => (present, Begun::There),
-            Some(after) if of.has_all(tally, &after, &present)? => (after, Begun::There),
-            Some(_) => (present, Begun::Anew),
+        let (offset, begun) = match after {
+            None => (present, StreamStart::AtOffset),
+            Some(after) if of.has_all(tally, &after, &present)? => (after, StreamStart::AtOffset),
+            Some(_) => (present, StreamStart::Reset),
         };
-        Ok((Self { of, wake, position }, begun))
+        Ok((Self { of, wake, offset }, begun))
     }
 
     /// Waits until there may be more.
@@ -131,22 +131,22 @@ impl Log {
 
     /// For reading on from its position.
     pub fn reader(&self) -> Reader {
-        Reader { of: self.of, position: self.position.clone() }
+        Reader { of: self.of, offset: self.offset.clone() }
     }
 }
 
 impl Reader {
     /// The next events, each with the offset after it; `None` if there are no more. Blocks.
-    pub fn next(&self, tally: &Tally) -> Result<Vec<(Position, StreamItem)>, Failure> {
-        match (self.of, &self.position) {
-            (Of::Topic(topic), Position::Event(after)) => {
+    pub fn next(&self, tally: &Tally) -> Result<Vec<(Offset, StreamItem)>, Failure> {
+        match (self.of, &self.offset) {
+            (Of::Topic(topic), Offset::Event(after)) => {
                 let found = unbroken(tally.store.ledger().list_events(topic, *after, PAGE)?, *after)?;
-                let item = |(number, event)| (Position::Event(number), StreamItem::Event(event));
+                let item = |(number, event)| (Offset::Event(number), StreamItem::Event(event));
                 Ok(found.into_iter().map(item).collect())
             }
-            (Of::Member(member), Position::Entries(after)) => Ok(entries(tally, member, after)?),
-            (Of::Topic(_), Position::Entries(_)) | (Of::Member(_), Position::Event(_)) => {
-                unreachable!("a position of another kind is none of this reader's")
+            (Of::Member(member), Offset::Entries(after)) => Ok(entries(tally, member, after)?),
+            (Of::Topic(_), Offset::Entries(_)) | (Of::Member(_), Offset::Event(_)) => {
+                unreachable!("an offset of another kind is none of this reader's")
             }
         }
     }
@@ -154,28 +154,28 @@ impl Reader {
 
 impl Of {
     /// The offset after the last event.
-    fn present(self, tally: &Tally) -> Result<Position, StoreError> {
+    fn present(self, tally: &Tally) -> Result<Offset, StoreError> {
         let ledger = tally.store.ledger();
         Ok(match self {
-            Self::Topic(topic) => Position::Event(ledger.last_events(&[topic])?.pop().unwrap_or(0)),
+            Self::Topic(topic) => Offset::Event(ledger.last_events(&[topic])?.pop().unwrap_or(0)),
             Self::Member(member) => {
                 let last = ledger.last_entries(&[member])?.into_iter();
-                Position::Entries(last.map(|(key, number)| (key.currency, number)).collect())
+                Offset::Entries(last.map(|(key, number)| (key.currency, number)).collect())
             }
         })
     }
 
     /// Whether all events after an offset still exist, up to the present.
-    fn has_all(self, tally: &Tally, after: &Position, present: &Position) -> Result<bool, StoreError> {
+    fn has_all(self, tally: &Tally, after: &Offset, present: &Offset) -> Result<bool, StoreError> {
         let ledger = tally.store.ledger();
         match (self, after, present) {
-            (Self::Topic(topic), Position::Event(after), Position::Event(last)) => {
+            (Self::Topic(topic), Offset::Event(after), Offset::Event(last)) => {
                 let is_next = |found: &(u64, Event)| found.0 == after + 1;
                 Ok(after == last
                     || after < last
                         && ledger.list_events(topic, *after, 1)?.rows.first().is_some_and(is_next))
             }
-            (Self::Member(member), Position::Entries(after), Position::Entries(last)) => {
+            (Self::Member(member), Offset::Entries(after), Offset::Entries(last)) => {
                 if after.iter().any(|(currency, number)| last.get(currency).is_none_or(|last| number > last))
                 {
                     return Ok(false);
@@ -214,7 +214,7 @@ fn entries(
     tally: &Tally,
     member: MemberId,
     after: &BTreeMap<Currency, u64>,
-) -> Result<Vec<(Position, StreamItem)>, StoreError> {
+) -> Result<Vec<(Offset, StreamItem)>, StoreError> {
     let ledger = tally.store.ledger();
     let mut next: Vec<(Currency, VecDeque<(u64, Entry)>)> = Vec::new();
     for (wallet, last) in ledger.last_entries(&[member])? {
@@ -234,7 +234,7 @@ fn entries(
         let Some((currency, entries)) = first.min_by_key(|(_, entries)| of(entries)) else { break };
         let (number, entry) = entries.pop_front().expect("it has one");
         at.insert(*currency, number);
-        items.push((Position::Entries(at.clone()), StreamItem::Entry(*currency, entry)));
+        items.push((Offset::Entries(at.clone()), StreamItem::Entry(*currency, entry)));
     }
     Ok(items)
 }

@@ -5,7 +5,7 @@
 //! never changes (`lane`).
 
 use crate::boards::Boards;
-use crate::contests::pieces::PIECE;
+use crate::contests::bounded_steps::STEP_ROWS;
 use crate::failure::{Failure, Fault};
 use std::collections::{BTreeMap, BTreeSet};
 use tally_rules::Micros;
@@ -183,11 +183,11 @@ pub(crate) fn each_payout(
     mut with: impl FnMut(u32, Payout),
 ) -> Result<(), StoreError> {
     loop {
-        let page = store.ledger().payouts(no, from, PIECE)?;
+        let page = store.ledger().payouts(no, from, STEP_ROWS)?;
         let (count, last) = (page.len(), page.last().map(|(place, _)| *place));
         page.into_iter().for_each(|(place, payout)| with(place, payout));
         match last.and_then(|last| last.checked_add(1)) {
-            Some(next) if count == PIECE => from = next,
+            Some(next) if count == STEP_ROWS => from = next,
             _ => return Ok(()),
         }
     }

@@ -5,7 +5,7 @@ use super::request::{Answer, LedgerRequest, typed};
 use crate::events::hub::Hub;
 use crate::failure::{Failure, Fault};
 use crate::reply::{self, Entry, LaneReply, ReplyDispatcher};
-use crate::requests::Running;
+use crate::requests::KeyGuard;
 use crate::scores::StoreTimes;
 use crate::scores::shared::Shared;
 use crate::settings::{Background, Settings};
@@ -56,7 +56,7 @@ impl LedgerLane {
     pub(crate) async fn ask<R: LedgerRequest>(
         &self,
         request: R,
-        running: Vec<Running>,
+        running: Vec<KeyGuard>,
     ) -> Result<R::Answer, Failure> {
         self.dispatcher.meet();
         reply::ask(&self.lane, Box::new(request), running, None).await.map(typed::<R>)
@@ -75,7 +75,7 @@ impl LedgerLane {
     /// Neighbours in the lane, or none of them; replies in order.
     pub(crate) async fn ask_all<R: LedgerRequest>(
         &self,
-        requests: Vec<(R, Vec<Running>)>,
+        requests: Vec<(R, Vec<KeyGuard>)>,
     ) -> Result<Vec<LaneReply<R::Answer>>, Failure> {
         self.dispatcher.meet();
         let entry = |(request, running)| Entry { request: Box::new(request) as _, running, guard: None };

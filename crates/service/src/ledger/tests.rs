@@ -6,7 +6,7 @@ use super::holds::NewHold;
 use super::request::{AnyRequest, Decision};
 use super::transfers::{LinkedTransfers, NewTransfer, Transferred};
 use crate::clock::ClockReading;
-use crate::contests::acts::{Act, ActResult, ContestDone, ContestRequest};
+use crate::contests::actions::{Action, ActionResult, ContestDone, ContestRequest};
 use crate::members::pay::NewPayment;
 use crate::members::pin::PinKey;
 use crate::outcomes::Retention;
@@ -55,7 +55,7 @@ fn rows(decision: &Decision) -> &[Result<Transferred, Rejection>] {
     answer.downcast_ref::<Vec<_>>().unwrap()
 }
 
-/// The result of an act on a contest.
+/// The result of an action on a contest.
 fn of_contest(decision: Decision) -> Result<ContestDone, Rejection> {
     decision.map(|answer| *answer.downcast().unwrap())
 }
@@ -141,10 +141,10 @@ fn refunded(
             ContestMember { place: u32::from(*number), division: None, member: Some(member(*number)) };
         (PlayerId::new(&format!("p{number}")).unwrap(), enrolled)
     };
-    let act = Act::Refund(members.iter().map(row).collect(), true);
-    let (id, seen) = (ContestId::new("cup").unwrap(), Some(Box::new(record.clone())));
+    let action = Action::Refund(members.iter().map(row).collect(), true);
+    let (id, observed) = (ContestId::new("cup").unwrap(), Some(Box::new(record.clone())));
     let (by, at, boards, identity) = (ActorKind::Clock, None, Vec::new(), None);
-    let order = ContestRequest { id, seen, by, at, act, boards, identity };
+    let order = ContestRequest { id, observed, by, at, action, boards, identity };
     let batch: [Box<dyn AnyRequest>; 1] = [Box::new(order)];
     let settings = LedgerSettings::default();
     let ids: Vec<Uuid> = (0..batch[0].needs().ids).map(|at| Uuid::new(Micros(at as i64), 4)).collect();
@@ -174,14 +174,14 @@ fn a_fee_that_cannot_be_paid_back_stops_its_piece_and_is_tried_again() {
     record.work = ContestTask::Refund { after: None };
     let without = BTreeSet::from([1, 3]);
     let (changes, decision) = refunded(&record, &[1, 2, 3], &without);
-    let ContestDone { record, what, .. } = decision.unwrap();
-    assert_eq!((places(&changes), what), (vec![1], ActResult::Paid(vec![Ok(())])));
+    let ContestDone { record, result, .. } = decision.unwrap();
+    assert_eq!((places(&changes), result), (vec![1], ActionResult::Paid(vec![Ok(())])));
     assert_eq!(record.work, ContestTask::Refund { after: PlayerId::new("p1").ok() });
     let (changes, decision) = refunded(&record, &[2, 3], &without);
     assert_eq!((places(&changes), decision), (vec![], Err(Rejection::RecipientNotFound)));
     let (changes, decision) = refunded(&record, &[2, 3], &BTreeSet::from([1, 2, 3]));
-    let ContestDone { record, what, .. } = decision.unwrap();
-    assert_eq!((places(&changes), what), (vec![2, 3], ActResult::Paid(vec![Ok(()); 2])));
+    let ContestDone { record, result, .. } = decision.unwrap();
+    assert_eq!((places(&changes), result), (vec![2, 3], ActionResult::Paid(vec![Ok(()); 2])));
     assert_eq!(record.work, ContestTask::None);
 }
 

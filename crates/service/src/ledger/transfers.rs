@@ -6,7 +6,7 @@ use super::state::BatchState;
 use crate::failure::{Failure, Fault, blocking};
 use crate::outcomes;
 use crate::reply::LaneReply;
-use crate::requests::{Begun, Running};
+use crate::requests::{BatchKeys, KeyGuard};
 use crate::tally::Tally;
 use std::sync::Arc;
 use tally_rules::Rejection;
@@ -21,7 +21,7 @@ use tally_store::ReadSet;
 pub struct NewTransfer {
     /// The transfer itself.
     pub order: TransferRequest,
-    /// For retries.
+    /// The idempotency key, if the caller sent one.
     pub identity: Option<IdempotencyKey>,
 }
 
@@ -113,7 +113,7 @@ pub async fn post_all(
     tally: &Tally,
     moves: Vec<(NewTransfer, bool)>,
 ) -> Result<Vec<TransferResult>, Failure> {
-    let (chains, mut keys) = (chains(moves), Begun::default());
+    let (chains, mut keys) = (chains(moves), BatchKeys::default());
     let mut requests = Vec::with_capacity(chains.len());
     let mut begun: Vec<Result<usize, Vec<Result<Transferred, Rejection>>>> = Vec::with_capacity(chains.len());
     for chain in chains {
@@ -155,8 +155,8 @@ fn chains(moves: Vec<(NewTransfer, bool)>) -> Vec<Vec<NewTransfer>> {
 fn begin(
     tally: &Tally,
     chain: &[NewTransfer],
-    keys: &mut Begun,
-) -> Result<Vec<Running>, Vec<Result<Transferred, Rejection>>> {
+    keys: &mut BatchKeys,
+) -> Result<Vec<KeyGuard>, Vec<Result<Transferred, Rejection>>> {
     let mut running = Vec::new();
     for (place, one) in chain.iter().enumerate() {
         match keys.begin(&tally.running, one.identity.as_ref()) {

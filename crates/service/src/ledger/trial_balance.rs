@@ -32,7 +32,7 @@ impl Balance {
             Ok(totals) if totals.balanced() => BALANCED,
             Ok(_) => OUT,
             Err(failure) => {
-                tracing::debug!(%failure, "add up the accounts; it is tried again");
+                tracing::debug!(%failure, "read the totals of accounts; it is tried again");
                 UNKNOWN
             }
         };

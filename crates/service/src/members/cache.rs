@@ -50,14 +50,14 @@ pub struct Rate {
     pub entries: u64,
 }
 
-/// One kind of entries.
-struct Kept<K, V> {
+/// One kind of entries, with counters of hits and misses.
+struct CountedEntries<K, V> {
     entries: Entries<K, (V, Instant)>,
     hits: AtomicU64,
     misses: AtomicU64,
 }
 
-impl<K: Eq + Hash + Clone, V: Clone> Kept<K, V> {
+impl<K: Eq + Hash + Clone, V: Clone> CountedEntries<K, V> {
     fn new(settings: CacheSettings) -> Self {
         let entries = Entries::new(settings.policy, settings.entries);
         Self { entries, hits: AtomicU64::new(0), misses: AtomicU64::new(0) }
@@ -87,8 +87,8 @@ struct RecentChanges {
 /// See the head of the file.
 pub struct MemberCache {
     settings: CacheSettings,
-    phones: Kept<Phone, Holder>,
-    members: Kept<MemberId, Arc<Member>>,
+    phones: CountedEntries<Phone, Holder>,
+    members: CountedEntries<MemberId, Arc<Member>>,
     changes: Mutex<RecentChanges>,
 }
 
@@ -109,7 +109,7 @@ pub(crate) struct Changing<'a> {
 
 impl MemberCache {
     pub(super) fn new(settings: CacheSettings) -> Self {
-        let (phones, members) = (Kept::new(settings), Kept::new(settings));
+        let (phones, members) = (CountedEntries::new(settings), CountedEntries::new(settings));
         Self { settings, phones, members, changes: Mutex::default() }
     }
 

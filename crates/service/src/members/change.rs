@@ -9,7 +9,7 @@ use crate::ledger::LedgerSettings;
 use crate::ledger::request::LedgerRequest;
 use crate::ledger::state::BatchState;
 use crate::outcomes;
-use crate::requests::Running;
+use crate::requests::KeyGuard;
 use crate::tally::Tally;
 use std::sync::{Arc, PoisonError};
 use tally_rules::idempotency::IdempotencyKey;
@@ -60,7 +60,6 @@ pub struct Rehashed {
     pub to: Arc<str>,
 }
 
-/// A member to be changed.
 struct ChangeMember {
     member: MemberId,
     change: MemberChange,
@@ -194,7 +193,7 @@ async fn rename<R: LedgerRequest>(
     tally: &Arc<Tally>,
     players: [PlayerId; 2],
     request: R,
-    running: Option<Running>,
+    running: Option<KeyGuard>,
 ) -> Result<R::Answer, Failure> {
     let tally = Arc::clone(tally);
     let rename = move || {

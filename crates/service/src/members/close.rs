@@ -16,7 +16,6 @@ use tally_rules::ledger::{Member, MemberId, Uuid, WalletKey};
 use tally_rules::outcome::Outcome;
 use tally_store::ReadSet;
 
-/// A member to be closed.
 struct CloseMember {
     member: MemberId,
     /// Whether there may be money in its wallets.

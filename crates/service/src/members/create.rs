@@ -26,7 +26,7 @@ pub struct NewMember {
     pub member: Member,
     /// Whether the player is to be the member's id.
     pub player_is_id: bool,
-    /// For retries.
+    /// The idempotency key, if the caller sent one.
     pub identity: Option<IdempotencyKey>,
 }
 

@@ -43,7 +43,7 @@ pub struct NewPayment {
     pub currency: Currency,
     /// How much.
     pub amount: Amount,
-    /// For retries.
+    /// The idempotency key, if the caller sent one.
     pub identity: Option<IdempotencyKey>,
 }
 

@@ -72,7 +72,7 @@ pub async fn sign_in(
         let change = MemberChange { rehashed: Some(rehashed), ..MemberChange::default() };
         // The password was correct even if this fails; the next sign-in tries again.
         if let Err(failure) = super::change(tally, id, change, None).await {
-            tracing::warn!(%failure, member = %id.0, "store a digest of today's cost");
+            tracing::warn!(%failure, member = %id.0, "store a password digest of the present cost");
         }
     }
     Ok(signed_in)

@@ -123,7 +123,6 @@ impl Throttle {
         self.signed_in.get(&attempt.pair).is_some()
     }
 
-    /// Counts a failure.
     pub(super) fn failed(&self, attempt: &Attempt, now: Micros) {
         let _one = self.counting.lock().unwrap_or_else(PoisonError::into_inner);
         let count = |rows: &Cache<u64, Failures>, name| {

@@ -31,7 +31,7 @@ const LOADED: &str = "ranking_loaded";
 /// Rows of one read with their versions: they are held until their bans are known.
 const VERSIONS_ROWS: usize = 10_000;
 /// How often a load renews its lease.
-const RENEWAL: Duration = Duration::from_secs(1);
+const RENEW_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Whether rankings are kept in Redis.
 pub(super) fn are_elsewhere(tally: &Tally) -> bool {
@@ -100,7 +100,7 @@ impl<'a> Start<'a> {
                     continue;
                 }
                 let read = |step| {
-                    self.lease.go_on();
+                    self.lease.renew();
                     if let Step::Read { rows, .. } = step {
                         each(rows);
                     }
@@ -124,10 +124,10 @@ impl<'a> Start<'a> {
 }
 
 /// The text in `/readyz` meanwhile.
-const AWAY: &str = "the ranking does not answer, or is loading itself";
+const RANKING_UNAVAILABLE: &str = "the ranking does not answer, or is loading itself";
 
 /// Works on rankings in Redis while the server is loading. It retries for as long as Redis is unavailable.
-pub(crate) fn patiently<T>(
+pub(crate) fn retry_while_unavailable<T>(
     progress: &Progress,
     mut attempt: impl FnMut() -> Result<T, Failure>,
 ) -> Result<T, Failure> {
@@ -135,7 +135,7 @@ pub(crate) fn patiently<T>(
     loop {
         let done = attempt();
         if let Err(failure @ Failure::Fault(Fault::RanksUnavailable(_))) = &done {
-            progress.wait(Some(AWAY));
+            progress.wait(Some(RANKING_UNAVAILABLE));
             std::thread::sleep(backoff.note(Some(failure)));
             continue;
         }
@@ -153,7 +153,7 @@ pub(super) fn purge(tally: &Tally) {
     for board in tally.boards.from_no(BoardNo(0), usize::MAX) {
         board.each_ranking(|_, ranking| {
             // It costs memory until the next time, and nothing else.
-            let remote = ranking.remote().filter(|remote| !remote.is_behind());
+            let remote = ranking.remote().filter(|remote| !remote.is_lagging());
             drop(remote.map(|remote| remote.purge(before)));
         });
     }
@@ -190,7 +190,7 @@ fn restore(
     may_load: bool,
 ) -> Result<(), Failure> {
     let Some(remote) = ranking.get().remote() else { return Ok(()) };
-    if !everywhere && !remote.is_behind() {
+    if !everywhere && !remote.is_lagging() {
         return Ok(());
     }
     if remote.catch_up()? == LoadState::Ready || !may_load || !lease.take()? {
@@ -203,7 +203,7 @@ fn restore(
         return Ok(());
     }
     tracing::info!(board = board.id.as_str(), window = window.0, "load a ranking that was lost");
-    fill_lost(store, (board.no, window), remote, |_| lease.go_on())
+    fill_lost(store, (board.no, window), remote, |_| lease.renew())
 }
 
 /// Makes a ranking exact if partitions of it are lost: the others stay.
@@ -264,34 +264,34 @@ fn scan_with_versions(
 /// The task lease to load, given back when this is dropped. Threads that load beside each other share it.
 struct LoadLease<'a> {
     store: &'a dyn Store,
-    renewed: Mutex<Option<Instant>>,
+    renewed_at: Mutex<Option<Instant>>,
 }
 
 impl<'a> LoadLease<'a> {
     fn new(store: &'a dyn Store) -> Self {
-        Self { store, renewed: Mutex::default() }
+        Self { store, renewed_at: Mutex::default() }
     }
 
     /// Takes it, or renews it if that was not done a moment ago: it is a commit.
     fn take(&self) -> Result<bool, Failure> {
-        let mut renewed = self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
-        if renewed.is_some_and(|at| at.elapsed() < RENEWAL) {
+        let mut renewed_at = self.renewed_at.lock().unwrap_or_else(PoisonError::into_inner);
+        if renewed_at.is_some_and(|at| at.elapsed() < RENEW_INTERVAL) {
             return Ok(true);
         }
         let ours = self.store.lease_task(Task::Load, LEASE)?;
-        *renewed = ours.then(Instant::now);
+        *renewed_at = ours.then(Instant::now);
         Ok(ours)
     }
 
     /// Renews it during a load. If that fails, another server may load too, which only costs time.
-    fn go_on(&self) {
+    fn renew(&self) {
         drop(self.take());
     }
 }
 
 impl Drop for LoadLease<'_> {
     fn drop(&mut self) {
-        if self.renewed.get_mut().unwrap_or_else(PoisonError::into_inner).is_some() {
+        if self.renewed_at.get_mut().unwrap_or_else(PoisonError::into_inner).is_some() {
             drop(self.store.lease_task(Task::Load, Duration::ZERO));
         }
     }

@@ -17,7 +17,7 @@ pub(crate) struct OutdatedArchives {
     /// How many batches have changed records of a period that is marked.
     batches: Mutex<BTreeMap<Window, u64>>,
     /// Whether an archive lacks a change that may be acknowledged.
-    is_behind: AtomicBool,
+    is_lagging: AtomicBool,
 }
 
 impl OutdatedArchives {
@@ -55,13 +55,13 @@ impl OutdatedArchives {
     }
 
     /// Whether an archive lacks a change that may be acknowledged: then none that is marked is read.
-    pub(crate) fn is_behind(&self) -> bool {
-        self.is_behind.load(Ordering::SeqCst)
+    pub(crate) fn is_lagging(&self) -> bool {
+        self.is_lagging.load(Ordering::SeqCst)
     }
 
     /// Sets that; whether it is new.
-    pub(crate) fn set_behind(&self, is_behind: bool) -> bool {
-        self.is_behind.swap(is_behind, Ordering::SeqCst) != is_behind
+    pub(crate) fn set_lagging(&self, is_lagging: bool) -> bool {
+        self.is_lagging.swap(is_lagging, Ordering::SeqCst) != is_lagging
     }
 
     fn batches(&self) -> MutexGuard<'_, BTreeMap<Window, u64>> {

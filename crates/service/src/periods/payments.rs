@@ -16,11 +16,11 @@ use tally_store::{PayoutKey, ReadSet, WindowKey};
 
 /// A step of the payment of a closed period.
 #[derive(Clone, Debug)]
-pub(crate) struct PaymentOrder {
+pub(crate) struct PaymentRequest {
     /// The leaderboard and the closed period.
     pub(crate) key: WindowKey,
     /// The step itself.
-    pub(crate) act: PaymentAct,
+    pub(crate) action: PaymentAction,
 }
 
 /// A period that is over.
@@ -34,9 +34,8 @@ pub(crate) struct Over {
     pub(crate) since: Micros,
 }
 
-/// A step of a payment.
 #[derive(Clone, Debug)]
-pub(crate) enum PaymentAct {
+pub(crate) enum PaymentAction {
     /// Stores the payouts, unless that was done.
     Begin(Over, Vec<Payout>),
     /// Pays the next prizes, beginning with that number.
@@ -45,14 +44,14 @@ pub(crate) enum PaymentAct {
     Repay(Payment, Vec<(u32, Payout)>),
 }
 
-impl LedgerRequest for PaymentOrder {
+impl LedgerRequest for PaymentRequest {
     type Answer = ();
 
     fn needs(&self) -> Needs {
-        let (rows, ids) = match &self.act {
-            PaymentAct::Begin(_, rows) => (rows.len(), 1),
-            PaymentAct::Pay(_, rows) => (rows.len(), rows.len()),
-            PaymentAct::Repay(_, rows) => (rows.len(), rows.len()),
+        let (rows, ids) = match &self.action {
+            PaymentAction::Begin(_, rows) => (rows.len(), 1),
+            PaymentAction::Pay(_, rows) => (rows.len(), rows.len()),
+            PaymentAction::Repay(_, rows) => (rows.len(), rows.len()),
         };
         Needs { rows, ids, ..Needs::default() }
     }
@@ -63,19 +62,19 @@ impl LedgerRequest for PaymentOrder {
         ledger.contests.payments.push(self.key);
         let mut wallets =
             |row: &Payout| ledger.wallets.extend(wallets_of([Some(row.member), None], row.currency, home));
-        match &self.act {
-            PaymentAct::Begin(over, _) => {
+        match &self.action {
+            PaymentAction::Begin(over, _) => {
                 ledger.contests.contests.extend(ContestId::of_board(&over.board).map(|(id, _)| id));
             }
-            PaymentAct::Pay(_, rows) => rows.iter().for_each(wallets),
-            PaymentAct::Repay(_, rows) => rows.iter().for_each(|(_, row)| wallets(row)),
+            PaymentAction::Pay(_, rows) => rows.iter().for_each(wallets),
+            PaymentAction::Repay(_, rows) => rows.iter().for_each(|(_, row)| wallets(row)),
         }
     }
 
     fn decide(&self, state: &mut BatchState<'_>, ids: &[Uuid]) -> Result<(), Rejection> {
         let present = state.payments.get(&self.key).cloned();
-        match (&self.act, present) {
-            (PaymentAct::Begin(over, rows), None) => {
+        match (&self.action, present) {
+            (PaymentAction::Begin(over, rows), None) => {
                 let rows = if is_cancelled(state, over) { &[] } else { &rows[..] };
                 let (board, period, count) = (over.board.clone(), over.period.clone(), count(rows));
                 let payment = Payment { no: ids[0], board, period, count, done: 0, at: state.time.now };
@@ -83,19 +82,19 @@ impl LedgerRequest for PaymentOrder {
                 state.added.payouts.extend((0..).zip(rows).map(|(no, row)| (key(no), row.clone())));
                 state.payments.set(&self.key, Some(payment));
             }
-            (PaymentAct::Pay(first, rows), Some(mut payment)) if payment.done == *first => {
+            (PaymentAction::Pay(first, rows), Some(mut payment)) if payment.done == *first => {
                 let reference = reference(&payment);
                 (payment.done, _) = state.pay_rows((payment.no, *first), rows, &reference, ids)?;
                 state.payments.set(&self.key, Some(payment));
             }
             // The rows were read after the payment, and each repayment changes its instant: none is paid twice.
-            (PaymentAct::Repay(seen, rows), Some(payment)) if payment == *seen => {
+            (PaymentAction::Repay(seen, rows), Some(payment)) if payment == *seen => {
                 state.repay_rows(payment.no, rows, &reference(&payment), ids);
                 let at = state.time.now.max(payment.at.plus(1));
                 state.payments.set(&self.key, Some(Payment { at, ..payment }));
             }
             // Another server has done it.
-            (PaymentAct::Begin(..) | PaymentAct::Pay(..) | PaymentAct::Repay(..), _) => {}
+            (PaymentAction::Begin(..) | PaymentAction::Pay(..) | PaymentAction::Repay(..), _) => {}
         }
         Ok(())
     }

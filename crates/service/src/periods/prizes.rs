@@ -6,11 +6,11 @@
 //! the start of the next one. Players that are no members get nothing, and no player moves up for them. A period is not
 //! deleted before it is paid. Blocks.
 
-use super::payments::{Over, PaymentAct, PaymentOrder};
+use super::payments::{Over, PaymentAction, PaymentRequest};
 use super::view::View;
 use super::{LiveWindow, Periods, RuleState, scheduler};
 use crate::boards::Board;
-use crate::contests::pieces::{PIECE, payouts};
+use crate::contests::bounded_steps::{STEP_ROWS, payouts};
 use crate::contests::settle::{PAGE, page, ranked};
 use crate::failure::{Failure, Fault};
 use crate::tally::Tally;
@@ -76,7 +76,7 @@ pub fn pay_due(tally: &Tally) -> Result<(), Failure> {
     loop {
         let open = tally.store.ledger().payments(true, after, OPEN_PAGE)?;
         for key in &open {
-            done = go_on(tally, *key).and(done);
+            done = run_remaining_steps(tally, *key).and(done);
         }
         after = open.last().copied();
         if open.len() < OPEN_PAGE {
@@ -138,7 +138,7 @@ fn of_board(tally: &Tally, board: &Arc<Board>) -> Result<(), Failure> {
     let mut done = Ok(());
     for one in &owed {
         let key = WindowKey { board: board.no, window: one.0.window };
-        match begin(tally, board, one).and_then(|()| go_on(tally, key)) {
+        match begin(tally, board, one).and_then(|()| run_remaining_steps(tally, key)) {
             Ok(()) => drop(paid.insert(key.window)),
             Err(failure) => done = Err(failure),
         }
@@ -175,7 +175,7 @@ fn begin(tally: &Tally, board: &Arc<Board>, (row, over, prizes): &Closed) -> Res
             payouts.push(Payout { player, member, division: None, rank, currency, amount, paid: None });
         }
     }
-    tally.ledger.ask_blocking(PaymentOrder { key, act: PaymentAct::Begin(over.clone(), payouts) })
+    tally.ledger.ask_blocking(PaymentRequest { key, action: PaymentAction::Begin(over.clone(), payouts) })
 }
 
 /// The players of some prizes that are members, in one query.
@@ -188,16 +188,18 @@ fn members_of(tally: &Tally, shares: &[Share<PlayerId>]) -> Result<BTreeMap<Play
 }
 
 /// Pays until nothing is left.
-fn go_on(tally: &Tally, key: WindowKey) -> Result<(), Failure> {
+fn run_remaining_steps(tally: &Tally, key: WindowKey) -> Result<(), Failure> {
     loop {
         let ledger = tally.store.ledger();
         let Some(payment) = ledger.payment(key)?.filter(|payment| payment.is_open()) else { return Ok(()) };
-        let rows = ledger.payouts(payment.no, payment.done, PIECE)?;
+        let rows = ledger.payouts(payment.no, payment.done, STEP_ROWS)?;
         if rows.is_empty() {
             let (board, period) = (payment.board.as_str(), &payment.period);
             return Err(Fault::Broken(format!("prizes of `{board}` {period} are not there")).into());
         }
-        tally.ledger.ask_blocking(PaymentOrder { key, act: PaymentAct::Pay(payment.done, payouts(rows)) })?;
+        tally
+            .ledger
+            .ask_blocking(PaymentRequest { key, action: PaymentAction::Pay(payment.done, payouts(rows)) })?;
     }
 }
 

@@ -34,7 +34,7 @@ pub(crate) fn start(tally: &Arc<Tally>) -> Result<(), Failure> {
     let mut rounds = 0_u32;
     let mut closing = Job::new("close periods", Duration::ZERO);
     // During an import there is always something to write.
-    let mut refreshing = Job::resting("write closed periods anew", RESTS);
+    let mut refreshing = Job::resting("rewrite archives of closed periods", RESTS);
     let mut catching_up = Job::new("bring ranks to what is stored", Duration::ZERO);
     tally.tasks.periods.start("periods", tally, Next::After(ROUND_PAUSE), move |tally| {
         closing.run(|| close_due(tally));
@@ -268,7 +268,7 @@ pub(crate) fn end_import(tally: &Tally, board: &Board) {
 /// Writes archives again that are older than acknowledged changes.
 fn refresh_acknowledged(tally: &Tally, board: &Board) {
     if let Err(failure) = refresh(ArchivePlace::of(tally), board, tally.now())
-        && board.stale.set_behind(true)
+        && board.stale.set_lagging(true)
     {
         let board = board.id.as_str();
         tracing::warn!(board, %failure, "closed periods are not read until their archives are rewritten");
@@ -291,7 +291,7 @@ pub(crate) fn refresh(place: ArchivePlace<'_>, board: &Board, now: Micros) -> Re
         }
         tally_memory::give_back();
     }
-    board.stale.set_behind(false);
+    board.stale.set_lagging(false);
     Ok(())
 }
 

@@ -192,7 +192,7 @@ impl View {
                 }
             }
             Of::ArchivedRanking(row) => {
-                if self.board.is_behind(row.window) {
+                if self.board.is_lagging(row.window) {
                     let why = "a closed period has changed, and its archive is not rewritten yet";
                     return Err(Fault::RanksUnavailable(why.into()).into());
                 }

@@ -6,7 +6,7 @@ use crate::boards::Board;
 use crate::contests::erase::take_back as erase_applications;
 use crate::failure::{Failure, blocking};
 use crate::periods::scheduler;
-use crate::requests::Running;
+use crate::requests::KeyGuard;
 use crate::scores::remove::{Removed, replay_or_reject};
 use crate::scores::{Ban, Erase, Listed};
 use crate::tally::Tally;
@@ -82,7 +82,7 @@ async fn change_closed(
     tally: &Arc<Tally>,
     boards: Vec<Arc<Board>>,
     request: impl Listed<Reply = Removed> + Send + 'static,
-    running: Option<Running>,
+    running: Option<KeyGuard>,
 ) -> Result<bool, Failure> {
     let tally = Arc::clone(tally);
     let change = move || {

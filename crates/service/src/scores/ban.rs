@@ -23,7 +23,6 @@ pub(crate) struct Ban {
     pub(crate) identity: Option<IdempotencyKey>,
 }
 
-/// The decision on a ban.
 #[derive(Debug)]
 pub(crate) struct BanDecision {
     /// The records that leave or enter the ranks.

@@ -13,7 +13,6 @@ use tally_rules::outcome::Outcome;
 use tally_rules::{PlayerId, Rejection};
 use tally_store::{BanKey, ReadSet, ScoreKey};
 
-/// An erasure.
 #[derive(Clone, Debug)]
 pub(crate) struct Erase {
     pub(crate) player: PlayerId,

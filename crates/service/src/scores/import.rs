@@ -48,7 +48,6 @@ pub struct Imported {
     pub replayed: bool,
 }
 
-/// The decision on a chunk.
 #[derive(Debug)]
 pub(crate) struct ImportDecision {
     reply: Imported,

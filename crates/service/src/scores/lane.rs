@@ -7,7 +7,7 @@ use super::batch::{Listed, Reply, Request, ScoreBatchHandler, StoreTimes, on_kin
 use super::shared::Shared;
 use crate::failure::Failure;
 use crate::reply::{self, Entry};
-use crate::requests::Running;
+use crate::requests::KeyGuard;
 use crate::settings::Background;
 use std::sync::{Arc, Mutex, PoisonError};
 use tally_lanes::{AffinityGuard, BarrierGuard, Bounds, Lane, LaneAffinity, LaneThread, Stats, Times};
@@ -15,7 +15,6 @@ use tally_rules::Micros;
 
 type Pending = reply::PendingReply<Reply>;
 
-/// The lanes of scores.
 pub(crate) struct ScoreLanes {
     shared: Arc<Shared>,
     lanes: Vec<One>,
@@ -23,7 +22,6 @@ pub(crate) struct ScoreLanes {
     affinities: Vec<LaneAffinity>,
 }
 
-/// One of them.
 struct One {
     lane: Lane<ScoreBatchHandler, Pending>,
     thread: Mutex<Option<LaneThread<ScoreBatchHandler>>>,
@@ -91,7 +89,7 @@ impl ScoreLanes {
     pub(crate) async fn ask<K: Listed>(
         &self,
         request: K,
-        running: Option<Running>,
+        running: Option<KeyGuard>,
     ) -> Result<K::Reply, Failure> {
         self.shared.dispatcher.meet();
         let request = request.into();
@@ -104,7 +102,7 @@ impl ScoreLanes {
     pub(crate) fn ask_blocking<K: Listed>(
         &self,
         request: K,
-        running: Option<Running>,
+        running: Option<KeyGuard>,
     ) -> Result<K::Reply, Failure> {
         let request = request.into();
         let (guard, lane) = self.assign(&request);
@@ -121,10 +119,10 @@ impl ScoreLanes {
     /// lanes pass together.
     pub(crate) async fn ask_all<K: Listed>(
         &self,
-        requests: Vec<(K, Option<Running>)>,
+        requests: Vec<(K, Option<KeyGuard>)>,
     ) -> Result<Vec<Result<K::Reply, Failure>>, Failure> {
         self.shared.dispatcher.meet();
-        let entry = |(request, running): (K, Option<Running>)| {
+        let entry = |(request, running): (K, Option<KeyGuard>)| {
             let running = running.into_iter().collect();
             Entry { request: request.into(), running, guard: None }
         };

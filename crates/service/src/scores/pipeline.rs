@@ -34,7 +34,6 @@ pub struct Pipeline {
     pub alone: bool,
 }
 
-/// The decision on a pipeline.
 #[derive(Debug, Default)]
 pub(crate) struct PipelineDecision {
     steps: Vec<StepDone>,
@@ -112,12 +111,12 @@ impl Kind for Pipeline {
     }
 
     /// Some reply depends on the rankings just then.
-    fn is_in_turn(&self) -> bool {
+    fn is_serial(&self) -> bool {
         self.atomic || self.steps.iter().any(|step| matches!(step, Step::Submit(_) | Step::Read(_)))
     }
 
     /// Publishes the steps one after the other. The rankings that they change are held until the last one.
-    fn publish_in_turn(
+    fn publish_serially(
         &mut self,
         decision: &mut PipelineDecision,
         targets: &Targets,
@@ -141,8 +140,8 @@ impl Kind for Pipeline {
         let mut held: Vec<_> = held.collect();
         let mut buffer = Vec::new();
         for (step, done) in self.steps.iter_mut().zip(dones.iter_mut()) {
-            if let Step::Read(question) = step {
-                done.reply = StepReply::Read(question.ask(&Rankings::held(&held), &mut buffer));
+            if let Step::Read(read) = step {
+                done.reply = StepReply::Read(read.run(&Rankings::held(&held), &mut buffer));
             } else if let Some(board) = step.row().board {
                 let is_ranked = done.submit.is_some();
                 let ranks = move_held(board, &done.moves, is_ranked, (&mut held, versions));

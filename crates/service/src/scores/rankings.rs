@@ -52,7 +52,7 @@ impl TransactionWindows {
 
     /// Reads with all of them shared. `with` gets the rankings of a read, and a function that returns whether the read used
     /// another ranking, which makes its reply invalid.
-    pub fn ask(&self, with: impl FnOnce(&Rankings<'_>, &dyn Fn() -> bool)) {
+    pub fn read(&self, with: impl FnOnce(&Rankings<'_>, &dyn Fn() -> bool)) {
         // In the order in which the lane locks several.
         let in_memory = self.0.iter().filter_map(|(of, window)| Some((*of, window.ranking().memory()?)));
         let rankings = in_memory.map(|(of, ranking)| (of, ranking.share())).collect();
@@ -78,14 +78,16 @@ impl<'a> Rankings<'a> {
         with: impl FnOnce(&dyn Reads) -> T,
     ) -> Result<T, Failure> {
         match view.window() {
-            Some(window) => self.ask((view.board.no, window), with, |with| view.read_once(store, with)),
+            Some(window) => {
+                self.read_window((view.board.no, window), with, |with| view.read_once(store, with))
+            }
             None => view.read_once(store, with),
         }
     }
 
     /// Reads the ranking of a board over all time.
     pub fn read_board<T>(&self, board: &Board, with: impl FnOnce(&dyn Reads) -> T) -> Result<T, Failure> {
-        self.ask((board.no, ALL_TIME), with, |with| Ok(board.ranking.read(with)?))
+        self.read_window((board.no, ALL_TIME), with, |with| Ok(board.ranking.read(with)?))
     }
 
     /// How many players a board has over all time.
@@ -106,7 +108,7 @@ impl<'a> Rankings<'a> {
     }
 
     /// Reads a ranking as it is held or shared, or calls `free` if it is neither.
-    fn ask<T, W: FnOnce(&dyn Reads) -> T>(
+    fn read_window<T, W: FnOnce(&dyn Reads) -> T>(
         &self,
         of: (BoardNo, Window),
         with: W,

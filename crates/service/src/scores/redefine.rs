@@ -27,7 +27,6 @@ pub(crate) struct Redefine {
     pub(crate) written: HashSet<Window>,
 }
 
-/// The reply to a redefinition.
 #[derive(Debug)]
 pub(crate) struct Redefined {
     /// Whether an earlier request with this identity created the leaderboard.
@@ -37,7 +36,6 @@ pub(crate) struct Redefined {
     pub(crate) owes: bool,
 }
 
-/// The decision on a redefinition.
 #[derive(Debug)]
 pub(crate) struct RedefineDecision {
     change: Change,
@@ -141,7 +139,6 @@ pub(crate) enum Change {
     To(New),
 }
 
-/// A new definition.
 #[derive(Debug)]
 pub(crate) struct New {
     definition: Definition,

@@ -12,7 +12,6 @@ use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::outcome::Outcome;
 use tally_rules::{BoardId, PlayerId, Rejection};
 
-/// A removal.
 #[derive(Clone, Debug)]
 pub(crate) struct Remove {
     pub(crate) board: Arc<Board>,

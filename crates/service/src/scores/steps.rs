@@ -58,22 +58,22 @@ pub enum Step {
 }
 
 /// The function of a [`Step::Read`]. It appends the reply.
-type Question = Box<dyn FnOnce(&Rankings<'_>, &mut Vec<u8>) + Send>;
+type ReadFunction = Box<dyn FnOnce(&Rankings<'_>, &mut Vec<u8>) + Send>;
 
 /// A read that runs once.
-pub struct ReadStep(Option<Question>);
+pub struct ReadStep(Option<ReadFunction>);
 
 impl ReadStep {
     /// A read; its reply is returned as bytes.
-    pub fn new(question: impl FnOnce(&Rankings<'_>, &mut Vec<u8>) + Send + 'static) -> Self {
-        Self(Some(Box::new(question)))
+    pub fn new(read: impl FnOnce(&Rankings<'_>, &mut Vec<u8>) + Send + 'static) -> Self {
+        Self(Some(Box::new(read)))
     }
 
     /// Runs it. Several reads share a buffer, because one that grows anew touches twice the memory of its reply.
-    pub fn ask(&mut self, rankings: &Rankings<'_>, buffer: &mut Vec<u8>) -> Vec<u8> {
+    pub fn run(&mut self, rankings: &Rankings<'_>, buffer: &mut Vec<u8>) -> Vec<u8> {
         buffer.clear();
-        if let Some(question) = self.0.take() {
-            question(rankings, buffer);
+        if let Some(read) = self.0.take() {
+            read(rankings, buffer);
         }
         buffer.as_slice().to_vec()
     }
@@ -327,7 +327,7 @@ impl ScoreBatchState {
         let key = score_key(board, window, player);
         let stored = self.scores.get(&key).map(|record| (record.score, record.subscore));
         if stored != Some((found.score, found.subscore)) {
-            self.behind.push(key);
+            self.lagging.push(key);
         }
     }
 

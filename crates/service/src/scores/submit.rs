@@ -12,7 +12,7 @@ use crate::boards::Board;
 use crate::failure::Failure;
 use crate::periods::ALL_TIME_NAME;
 use crate::periods::view::View;
-use crate::requests::{Begun, Running};
+use crate::requests::{BatchKeys, KeyGuard};
 use crate::tally::Tally;
 use std::sync::Arc;
 use tally_ranking::RankingBackend;
@@ -100,7 +100,6 @@ impl Submitted {
     }
 }
 
-/// The decision on a submit.
 #[derive(Debug)]
 pub(crate) struct SubmitDecision {
     /// The record after and before, in the first window of the reply.
@@ -232,7 +231,7 @@ pub async fn submit(tally: &Tally, new: NewScore) -> RowResult {
 }
 
 async fn submit_once(tally: &Tally, new: &NewScore) -> RowResult {
-    match prepare(tally, new, &mut Begun::default()) {
+    match prepare(tally, new, &mut BatchKeys::default()) {
         Ok((submit, running)) => {
             let board = Arc::clone(&submit.board);
             Ok((board, tally.lane.ask(submit, running).await?))
@@ -251,9 +250,9 @@ pub async fn submit_batch(tally: &Tally, rows: Vec<NewScore>) -> Result<Vec<RowR
     let (mut requests, mut boards) = (Vec::with_capacity(rows.len()), Vec::with_capacity(rows.len()));
     // One read of the change feed for all rows.
     tally.refresh().await;
-    let mut begun = Begun::default();
+    let mut keys = BatchKeys::default();
     for row in rows {
-        results.push(match prepare(tally, &row, &mut begun) {
+        results.push(match prepare(tally, &row, &mut keys) {
             Ok((submit, running)) => {
                 boards.push(Arc::clone(&submit.board));
                 requests.push((submit, running));
@@ -269,10 +268,14 @@ pub async fn submit_batch(tally: &Tally, rows: Vec<NewScore>) -> Result<Vec<RowR
 }
 
 /// Checks a score and marks its idempotency key as running.
-fn prepare(tally: &Tally, new: &NewScore, begun: &mut Begun) -> Result<(Submit, Option<Running>), Rejection> {
+fn prepare(
+    tally: &Tally,
+    new: &NewScore,
+    keys: &mut BatchKeys,
+) -> Result<(Submit, Option<KeyGuard>), Rejection> {
     let board = tally.boards.find(&new.board)?;
     let write = checked(&board.definition, new.player.clone(), new.score, new.subscore, new.at)?;
-    let running = begun.begin(&tally.running, new.identity.as_ref())?;
+    let running = keys.begin(&tally.running, new.identity.as_ref())?;
     Ok((Submit { board, write, identity: new.identity.clone() }, running))
 }
 

@@ -30,7 +30,7 @@ impl Unpublished {
             Ok(Some(compacted)) => {
                 std::mem::replace(all, vec![compacted]).into_iter().for_each(|one| store.published(one));
             }
-            Err(error) => tracing::warn!(%error, "fold what is not published; it is tried again"),
+            Err(error) => tracing::warn!(%error, "merge unpublished outbox entries; it is tried again"),
         }
     }
 
@@ -55,7 +55,7 @@ impl Unpublished {
 
 /// Whether a ranking of a board in Redis lacks a committed change of this server, or may lack one.
 pub(crate) fn has_some(board: &Board) -> bool {
-    let mut behind = false;
-    board.each_ranking(|_, ranking| behind |= ranking.remote().is_some_and(RemoteRanking::is_behind));
-    behind
+    let mut lagging = false;
+    board.each_ranking(|_, ranking| lagging |= ranking.remote().is_some_and(RemoteRanking::is_lagging));
+    lagging
 }

@@ -239,7 +239,7 @@ mod tests {
 
     /// The table stays small and no entry is lost, however long the ranking is unavailable.
     #[test]
-    fn what_is_not_published_is_folded() {
+    fn unpublished_entries_are_merged() {
         const BATCHES: usize = 700;
         let server = ScratchDatabase::shared(DatabaseKind::MariaDb10);
         let url = server.create_database();

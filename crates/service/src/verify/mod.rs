@@ -117,13 +117,13 @@ pub fn replay(
     let mut run = Run { listener, replayed, named, key: sum::key()? };
     scores::replay(snapshot, now, &mut run)?;
     run.damaged(snapshot);
-    let seen = wallets::replay(snapshot, home, &mut run)?;
-    handles::replay(snapshot, seen.handles, &mut run)?;
-    let totals = moves::replay(snapshot, seen.entries, &mut run)?;
+    let scan = wallets::replay(snapshot, home, &mut run)?;
+    handles::replay(snapshot, scan.handles, &mut run)?;
+    let totals = moves::replay(snapshot, scan.entries, &mut run)?;
     contests::replay(snapshot, &mut run)?;
     applications::replay(snapshot, &mut run)?;
     owners::replay(snapshot, &mut run)?;
-    check_totals(&totals, &snapshot.totals()?, &seen.balances, &mut run);
+    check_totals(&totals, &snapshot.totals()?, &scan.balances, &mut run);
     run.damaged(snapshot);
     run.replayed.totals = totals.into_rows();
     Ok(run.replayed)

@@ -17,8 +17,7 @@ const HELD_MAX: usize = 200_000;
 
 /// The results that later checks need.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
-    /// All entries.
+pub(super) struct WalletScan {
     pub(super) entries: Sum,
     /// What all members are found by.
     pub(super) handles: Sum,
@@ -39,9 +38,9 @@ pub(super) fn replay(
     snapshot: &mut dyn Snapshot,
     home: Option<Currency>,
     run: &mut Run<'_>,
-) -> Result<Seen, Failure> {
+) -> Result<WalletScan, Failure> {
     let mut held = Ahead::gather(HELD_MAX, add, |put| open_holds(snapshot, put))?;
-    let (mut wallets, mut seen) = (SortedRows::default(), Seen::default());
+    let (mut wallets, mut scan) = (SortedRows::default(), WalletScan::default());
     let mut members = Members { rows: SortedRows::default(), present: None, handles: Sum::default(), home };
     let mut entries = SortedRows::default();
     loop {
@@ -52,14 +51,14 @@ pub(super) fn replay(
         members.reach(snapshot, &key, &wallet, run)?;
         let mut no_wallet = |key, units| report_held(run, &key, units);
         let promised = held.at(&key, |put| open_holds(snapshot, put), &mut no_wallet)?;
-        let of_entries = of_wallet(snapshot, &mut entries, &key, (&mut seen.entries, run))?;
+        let of_entries = of_wallet(snapshot, &mut entries, &key, (&mut scan.entries, run))?;
         compare(run, &key, &wallet, (of_entries, promised.unwrap_or_default()));
-        *seen.balances.entry(key.currency).or_default() += i128::from(wallet.balance);
+        *scan.balances.entry(key.currency).or_default() += i128::from(wallet.balance);
     }
     held.rest(|put| open_holds(snapshot, put), &mut |key, units| report_held(run, &key, units))?;
-    without_wallet(snapshot, &mut entries, None, (&mut seen.entries, run))?;
-    seen.handles = members.finish(snapshot, run)?;
-    Ok(seen)
+    without_wallet(snapshot, &mut entries, None, (&mut scan.entries, run))?;
+    scan.handles = members.finish(snapshot, run)?;
+    Ok(scan)
 }
 
 fn add(sum: &mut i128, more: i128) {
@@ -179,7 +178,6 @@ fn next(
     Ok(Some((key, entry)))
 }
 
-/// The line of an entry.
 pub(super) fn line(key: &EntryKey, entry: &Entry) -> Line {
     let Entry { transfer, kind, amount, counterparty, .. } = entry;
     Line { key: *key, transfer: *transfer, kind: *kind, amount: *amount, counterparty: *counterparty }

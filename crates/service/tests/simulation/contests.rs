@@ -17,8 +17,8 @@ use tally_rules::instant::SECOND;
 use tally_rules::ledger::Amount;
 use tally_rules::score::ScoreInput;
 use tally_rules::{Micros, PlayerId};
-use tally_service::contests::act::Actor;
-use tally_service::contests::acts::ActResult;
+use tally_service::contests::actions::ActionResult;
+use tally_service::contests::execute::Actor;
 use tally_service::contests::{apply, ban, change, finish, settle, start};
 use tally_service::scores::submit::{NewScore, submit};
 use tally_service::{ALL_TIME, Failure, Tally};
@@ -104,8 +104,8 @@ pub(crate) async fn act(
         }
         ContestAct::Decide { player, accept } => {
             let decided = apply::decide(tally, &id, &admin, &[player_id(player)], accept, None)?;
-            let rows = match decided.what {
-                ActResult::Decided(rows) => rows,
+            let rows = match decided.result {
+                ActionResult::Decided(rows) => rows,
                 what => panic!("it is decided: {what:?}"),
             };
             return rows.into_iter().try_for_each(|row| row.map(drop)).map(|()| None).map_err(Failure::from);

@@ -1,7 +1,7 @@
 //! The tables `bans` and `lifted_bans`: banned players, and bans that were lifted within the last hour.
 
 use super::pool::Pool;
-use super::row::Answers;
+use super::row::ResultSets;
 use super::text::{RowScript, Script};
 use super::{CLOCK, player};
 use crate::StoreError;
@@ -20,9 +20,9 @@ pub(super) fn select(board: BoardNo) -> Script {
 }
 
 /// Reads the answer of [`select`], in order of bytes.
-pub(super) fn read(answers: &mut Answers) -> Result<Vec<PlayerId>, StoreError> {
+pub(super) fn read(results: &mut ResultSets) -> Result<Vec<PlayerId>, StoreError> {
     let mut players = Vec::new();
-    answers.each(1, "bans", |row| {
+    results.each(1, "bans", |row| {
         players.push(player(row)?);
         Ok(())
     })?;
@@ -45,7 +45,7 @@ pub(super) fn some(
     if statements == 0 {
         return Ok(players);
     }
-    pool.ask(&script)?.each(statements, "bans", |row| {
+    pool.query(&script)?.each(statements, "bans", |row| {
         players.insert(player(row)?);
         Ok(())
     })?;
@@ -53,9 +53,9 @@ pub(super) fn some(
 }
 
 /// Reads each player, and whether the ban was added or lifted.
-pub(super) fn read_changes(answers: &mut Answers) -> Result<Vec<(PlayerId, bool)>, StoreError> {
+pub(super) fn read_changes(results: &mut ResultSets) -> Result<Vec<(PlayerId, bool)>, StoreError> {
     let mut changes = Vec::new();
-    answers.each(1, "bans", |row| {
+    results.each(1, "bans", |row| {
         let (player, lifted) = (player(row)?, row.boolean()?);
         changes.push((player, !lifted));
         Ok(())
@@ -92,7 +92,7 @@ pub(super) fn forget(pool: &Pool) -> Result<(), StoreError> {
     script.sql("SELECT board, player, revision FROM lifted_bans WHERE revision < ").sql(CLOCK);
     script.sql(" - ").number(LIFTED_MICROS).sql(" ORDER BY revision LIMIT 1000").end();
     let (mut rows, mut newest) = (Vec::new(), BTreeMap::new());
-    pool.ask(&script)?.each(1, "lifted_bans", |row| {
+    pool.query(&script)?.each(1, "lifted_bans", |row| {
         let (board, player, revision) = (row.small()?, row.bytes()?.to_vec(), row.number()?);
         newest.insert(board, revision);
         rows.push((board, player, revision));
@@ -109,5 +109,5 @@ pub(super) fn forget(pool: &Pool) -> Result<(), StoreError> {
     script.keys("DELETE FROM lifted_bans WHERE (board, player, revision) IN (", rows, ")", |row, one| {
         row.number(one.0).bytes(&one.1).number(one.2);
     });
-    pool.ask(&script).map(drop)
+    pool.query(&script).map(drop)
 }

@@ -8,7 +8,7 @@
 use super::fault::corrupt;
 use super::leases;
 use super::pool::Pool;
-use super::row::{Answers, Fields};
+use super::row::{Fields, ResultSets};
 use super::text::Script;
 use crate::StoreError;
 use crate::plan::{BatchId, BoardNo};
@@ -69,18 +69,18 @@ pub(super) fn delete(script: &mut Script, settled: &[Batch]) {
 }
 
 /// Deletes settled markers when no transaction comes that could do it.
-pub(super) fn forget_settled(pool: &Pool) -> Result<(), StoreError> {
+pub(super) fn delete_settled(pool: &Pool) -> Result<(), StoreError> {
     let mut script = Script::default();
     let (_, settled) = pool.witnesses.begin(1);
     delete(&mut script, &settled);
     if script.len() == 0 {
         return Ok(());
     }
-    pool.ask(&script).map(drop).inspect_err(|_| pool.witnesses.settle(settled))
+    pool.query(&script).map(drop).inspect_err(|_| pool.witnesses.settle(settled))
 }
 
 /// Queries the outcome of a transaction, and fences it if it has not committed.
-pub(super) fn find_out(batch: &Batch) -> Script {
+pub(super) fn resolve(batch: &Batch) -> Script {
     let mut script = Script::default();
     script.sql("INSERT INTO batches (link, sequence, version, fence) VALUES (").bytes(&batch.link);
     script.sql(", ").number(batch.sequence).sql(", ").sql(super::CLOCK);
@@ -90,10 +90,10 @@ pub(super) fn find_out(batch: &Batch) -> Script {
     script
 }
 
-/// Reads the answer of [`find_out`]: the version of a transaction that was committed.
-pub(super) fn read(mut answers: Answers) -> Result<Option<u64>, StoreError> {
-    answers.skip(1);
-    let rows = answers.rows();
+/// Reads the answer of [`resolve`]: the version of a transaction that was committed.
+pub(super) fn read_outcome(mut results: ResultSets) -> Result<Option<u64>, StoreError> {
+    results.skip(1);
+    let rows = results.rows();
     let row = rows.first().ok_or_else(|| corrupt("batches", "what was inserted is not there"))?;
     let mut row = Fields::new("batches", row);
     let (fence, version) = (row.boolean()?, row.number()?);
@@ -102,17 +102,17 @@ pub(super) fn read(mut answers: Answers) -> Result<Option<u64>, StoreError> {
 
 /// Queries rows of connections that are long closed. It takes no locks, because most rows are of other servers'
 /// transactions.
-pub(super) fn find_old() -> Script {
+pub(super) fn select_old() -> Script {
     let mut script = Script::default();
     script.sql("SELECT link, sequence FROM batches WHERE marks IS NULL AND version + ").number(KEEP_MICROS);
     script.sql(" < ").sql(super::CLOCK).sql(" LIMIT 1000").end();
     script
 }
 
-/// Deletes what [`find_old`] found.
-pub(super) fn forget(mut answers: Answers) -> Result<Script, StoreError> {
+/// Deletes what [`select_old`] found.
+pub(super) fn delete_old(mut results: ResultSets) -> Result<Script, StoreError> {
     let mut old = Vec::new();
-    answers.each(1, "batches", |row| {
+    results.each(1, "batches", |row| {
         old.push((row.bytes()?.to_vec(), row.number()?));
         Ok(())
     })?;

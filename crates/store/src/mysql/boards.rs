@@ -5,7 +5,7 @@
 //! Each number is given once, so the number of a deleted board never becomes live again.
 
 use super::fault::damaged;
-use super::row::{Answers, Fields};
+use super::row::{Fields, ResultSets};
 use super::text::Script;
 use super::{bans, meta, windows};
 use crate::codec::Input;
@@ -55,26 +55,26 @@ pub(super) fn select_one(script: &mut Script, name: BoardRef<'_>) {
 
 /// Reads a board with its revision, bans and periods, if it exists, and the revision up to which lifted bans are deleted.
 pub(super) fn read_one(
-    answers: &mut Answers,
+    results: &mut ResultSets,
     known: Option<u64>,
 ) -> Result<Option<(BoardState, u64)>, StoreError> {
-    let Some(row) = read_all(answers, 1)?.pop() else { return Ok(None) };
-    let (revision, forgotten) = answers.two_numbers("revisions")?;
+    let Some(row) = read_all(results, 1)?.pop() else { return Ok(None) };
+    let (revision, forgotten) = results.two_numbers("revisions")?;
     let bans = match known {
-        None => Bans::All(bans::read(answers)?),
+        None => Bans::All(bans::read(results)?),
         Some(revision) => {
             let revisions = Revisions::new(vec![revision]);
-            Bans::Since { revisions, changes: bans::read_changes(answers)? }
+            Bans::Since { revisions, changes: bans::read_changes(results)? }
         }
     };
-    let windows = windows::read(answers)?;
+    let windows = windows::read(results)?;
     Ok(Some((BoardState { row, revisions: Revisions::new(vec![revision]), bans, windows }, forgotten)))
 }
 
 /// Reads boards in order of number.
-pub(super) fn read_all(answers: &mut Answers, statements: usize) -> Result<Vec<BoardRow>, StoreError> {
+pub(super) fn read_all(results: &mut ResultSets, statements: usize) -> Result<Vec<BoardRow>, StoreError> {
     let mut boards = Gathered::default();
-    answers.each(statements, "boards", |row| {
+    results.each(statements, "boards", |row| {
         boards.add(decode(row)?);
         Ok(())
     })?;
@@ -82,16 +82,16 @@ pub(super) fn read_all(answers: &mut Answers, statements: usize) -> Result<Vec<B
 }
 
 /// Reads boards without corrupt ones, which are recorded by name.
-pub(super) fn read_sound(answers: Answers) -> Result<Vec<BoardRow>, StoreError> {
-    let (note, mut damaged) = (answers.notes(), Vec::new());
-    let boards = read_parted(answers, &mut |row| damaged.push(row))?;
+pub(super) fn read_sound(results: ResultSets) -> Result<Vec<BoardRow>, StoreError> {
+    let (note, mut damaged) = (results.notes(), Vec::new());
+    let boards = read_parted(results, &mut |row| damaged.push(row))?;
     damaged.iter().for_each(note);
     Ok(boards.into_iter().filter_map(|(_, board)| board).collect())
 }
 
 /// Reads boards with their numbers. Corrupt boards go to `skip` by name; only their numbers are returned.
 pub(super) fn read_parted(
-    mut answers: Answers,
+    mut results: ResultSets,
     skip: &mut dyn FnMut(CorruptRow),
 ) -> Result<Boards, StoreError> {
     let (mut boards, mut bad) = (Gathered::default(), BTreeSet::new());
@@ -99,7 +99,7 @@ pub(super) fn read_parted(
         Some(Value::Bytes(name)) => String::from_utf8_lossy(name).into_owned(),
         _ => String::new(),
     };
-    answers.each_apart("boards", name, skip, |row| {
+    results.each_apart("boards", name, skip, |row| {
         let no = row.peek_number().and_then(|no| u32::try_from(no).ok());
         let decoded = decode(row).inspect_err(|_| bad.extend(no.map(BoardNo)));
         boards.add(decoded?);
@@ -197,11 +197,11 @@ pub(super) fn select_present(script: &mut Script, changes: &[BoardChange]) -> us
 
 /// Reads the answer of [`select_present`]: number and name of live boards.
 pub(super) fn read_present(
-    answers: &mut Answers,
+    results: &mut ResultSets,
     statements: usize,
 ) -> Result<Vec<(BoardNo, Vec<u8>)>, StoreError> {
     let mut present = Vec::new();
-    answers.each(statements, "boards", |row| {
+    results.each(statements, "boards", |row| {
         present.push((BoardNo(row.small()?), row.bytes()?.to_vec()));
         Ok(())
     })?;

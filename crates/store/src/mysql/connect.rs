@@ -10,7 +10,7 @@ pub(super) use address::Address;
 use super::Options;
 use super::fault::Fault;
 use super::link::Link;
-use super::row::{Answers, Fields};
+use super::row::{Fields, ResultSets};
 use super::stats::Stats;
 use super::text::Script;
 use crate::StoreError;
@@ -141,9 +141,9 @@ fn settings(options: &Options) -> Script {
     script
 }
 
-fn server(mut answers: Answers) -> Result<Server, StoreError> {
-    answers.skip(3);
-    let rows = answers.rows();
+fn server(mut results: ResultSets) -> Result<Server, StoreError> {
+    results.skip(3);
+    let rows = results.rows();
     let row =
         rows.first().ok_or_else(|| StoreError::Unavailable("the server says nothing of itself".into()))?;
     let mut row = Fields::new("the server's version", row);

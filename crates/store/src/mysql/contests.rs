@@ -9,7 +9,7 @@ use super::lists::{all, due, listing};
 use super::load::absent_of;
 use super::payments::Payments;
 use super::prizes::{self, Prizes};
-use super::row::{Answers, Fields};
+use super::row::{Fields, ResultSets};
 use super::series::Series;
 use super::table::{self, Table, changed, given, pairs};
 use super::text::{RowScript, Script};
@@ -141,7 +141,7 @@ impl Absent {
 }
 
 /// Queries all rows of a plan, and locks them.
-pub(super) fn ask(script: &mut Script, plan: &ContestReadSet) -> ContestStatements {
+pub(super) fn select(script: &mut Script, plan: &ContestReadSet) -> ContestStatements {
     // Series come first: a transaction that creates a contest locks its series.
     ContestStatements {
         series: table::select::<Series>(script, &plan.series, true),
@@ -159,14 +159,14 @@ impl ContestStatements {
     /// Reads the answer.
     pub(super) fn read(
         &self,
-        answers: &mut Answers,
+        results: &mut ResultSets,
         plan: &ContestReadSet,
     ) -> Result<(ContestLoaded, Absent), StoreError> {
         let loaded = ContestLoaded {
-            series: table::read::<Series>(answers, self.series, &plan.series)?,
-            payments: table::read::<Payments>(answers, self.payments, &plan.payments)?,
-            contests: table::read::<Contests>(answers, self.contests, &plan.contests)?,
-            applications: table::read::<Applications>(answers, self.applications, &plan.applications)?,
+            series: table::read::<Series>(results, self.series, &plan.series)?,
+            payments: table::read::<Payments>(results, self.payments, &plan.payments)?,
+            contests: table::read::<Contests>(results, self.contests, &plan.contests)?,
+            applications: table::read::<Applications>(results, self.applications, &plan.applications)?,
         };
         let absent = Absent {
             series: absent_of(&plan.series, &loaded.series),

@@ -34,7 +34,7 @@ impl Coordination for MySqlStore {
     }
 
     fn lease_task(&self, task: Task, time: Duration) -> Result<bool, StoreError> {
-        Ok(self.pool.ask(&tasks::take(task, &self.name, time))?.affected() > 0)
+        Ok(self.pool.query(&tasks::take(task, &self.name, time))?.affected() > 0)
     }
 
     fn published(&self, batch: BatchId) {
@@ -42,8 +42,8 @@ impl Coordination for MySqlStore {
     }
 
     fn outbox(&self, age: Duration, after: Option<BatchId>) -> Result<Vec<OutboxEntry>, StoreError> {
-        batches::forget_settled(&self.pool)?;
-        outbox::read(self.pool.ask(&outbox::find(age, after))?)
+        batches::delete_settled(&self.pool)?;
+        outbox::read(self.pool.query(&outbox::find(age, after))?)
     }
 
     fn merge_outbox(&self, batches: &[BatchId]) -> Result<Option<BatchId>, StoreError> {
@@ -52,7 +52,7 @@ impl Coordination for MySqlStore {
 
     fn clear_outbox(&self, batches: &[BatchId]) -> Result<(), StoreError> {
         let script = outbox::take_off(batches);
-        if script.len() == 0 { Ok(()) } else { self.pool.ask(&script).map(drop) }
+        if script.len() == 0 { Ok(()) } else { self.pool.query(&script).map(drop) }
     }
 
     fn may_answer(&self) -> bool {

@@ -79,7 +79,7 @@ impl EventReads for MySqlStore {
             row.bytes(&topic_bytes(*topic));
         });
         let decode = |row: &mut Fields<'_>| Ok((topic(row)?, row.number()?));
-        let last = found(&mut self.pool.ask(&script)?, statements, "event_topics", topics, decode)?;
+        let last = found(&mut self.pool.query(&script)?, statements, "event_topics", topics, decode)?;
         Ok(last.into_iter().map(|last| last.unwrap_or(0)).collect())
     }
 
@@ -90,7 +90,7 @@ impl EventReads for MySqlStore {
             row.bytes(&member.0.0);
         });
         let mut last = Vec::new();
-        self.pool.ask(&script)?.each(statements, "wallets", |row| {
+        self.pool.query(&script)?.each(statements, "wallets", |row| {
             last.push((wallets::key(row)?, row.number()?));
             Ok(())
         })?;
@@ -102,6 +102,6 @@ impl EventReads for MySqlStore {
         let mut script = Script::default();
         script.sql("DELETE FROM events WHERE `at` < ").signed(before.0);
         script.sql(" ORDER BY `at` LIMIT ").number(limit as u64).end();
-        Ok(usize::try_from(self.pool.ask(&script)?.affected()).unwrap_or(usize::MAX))
+        Ok(usize::try_from(self.pool.query(&script)?.affected()).unwrap_or(usize::MAX))
     }
 }

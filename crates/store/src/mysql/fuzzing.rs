@@ -2,7 +2,7 @@
 
 #![cfg(any(test, feature = "fuzzing"))]
 
-use super::row::{Answers, Fields};
+use super::row::{Fields, ResultSets};
 use super::table::Table;
 use super::{
     boards, contests, events, holds, imports, keys, members, payments, prizes, profiles, requests, reversals,
@@ -52,9 +52,9 @@ fn table<T: Table>(row: &mut Fields<'_>) -> Result<(), StoreError> {
 pub(crate) fn row(table: usize, columns: Vec<Column>) -> Result<(), StoreError> {
     let named: Vec<Named> = columns.iter().map(|_| Named::new(ColumnType::MYSQL_TYPE_BLOB)).collect();
     let row: Row = new_row(columns.into_iter().map(value).collect(), named.into());
-    let mut answers = Answers::default();
-    answers.push(vec![row], 0);
-    answers.each(1, "", DECODERS[table % DECODERS.len()])
+    let mut results = ResultSets::default();
+    results.push(vec![row], 0);
+    results.each(1, "", DECODERS[table % DECODERS.len()])
 }
 
 /// In this protocol, every value is text.

@@ -2,7 +2,7 @@
 //!
 //! Changes are made one at a time, under the same row lock as changes of boards. So the numbers give the order of creation.
 
-use super::row::{Answers, Fields, key};
+use super::row::{Fields, ResultSets, key};
 use super::text::Script;
 use crate::StoreError;
 use crate::plan::{KeyChange, KeyRow};
@@ -21,9 +21,9 @@ pub(super) fn select_all() -> Script {
 }
 
 /// Reads the answer, in order of creation. A corrupt key is recorded and left out.
-pub(super) fn read_all(mut answers: Answers) -> Result<Vec<KeyRow>, StoreError> {
+pub(super) fn read_all(mut results: ResultSets) -> Result<Vec<KeyRow>, StoreError> {
     let mut found = Vec::new();
-    answers.each_sound(
+    results.each_sound(
         "api_keys",
         |row| key("api_keys", row),
         |row| {
@@ -52,8 +52,8 @@ pub(super) fn select_had() -> Script {
 }
 
 /// Whether a key was ever created.
-pub(super) fn read_had(mut answers: Answers) -> Result<bool, StoreError> {
-    Ok(answers.one_number("api_keys")? > 0)
+pub(super) fn read_had(mut results: ResultSets) -> Result<bool, StoreError> {
+    Ok(results.one_number("api_keys")? > 0)
 }
 
 /// Queries what changes refer to: the last number, then which ids are taken. Returns the number of statements.
@@ -66,12 +66,12 @@ pub(super) fn select_present(script: &mut Script, changes: &[KeyChange]) -> usiz
 
 /// Reads the answer of [`select_present`].
 pub(super) fn read_present(
-    answers: &mut Answers,
+    results: &mut ResultSets,
     statements: usize,
 ) -> Result<(u64, Vec<Vec<u8>>), StoreError> {
-    let last = answers.one_number("api_keys")?;
+    let last = results.one_number("api_keys")?;
     let mut taken = Vec::new();
-    answers.each(statements - 1, "api_keys", |row| {
+    results.each(statements - 1, "api_keys", |row| {
         taken.push(row.bytes()?.to_vec());
         Ok(())
     })?;

@@ -78,12 +78,12 @@ struct State {
 }
 
 impl Lease {
-    /// Takes the lease. It waits for a silent holder until its lease ends, and `tell` gets a message about that. A lease
+    /// Takes the lease. It waits for a silent holder until its lease ends, and `on_wait` gets a message about that. A lease
     /// that is renewed is refused.
     pub(super) fn take(
         pool: &Arc<Pool>,
         (kind, holder): (Kind, &str),
-        tell: &mut dyn FnMut(&str),
+        on_wait: &mut dyn FnMut(&str),
     ) -> Result<Self, StoreError> {
         let (time, began) = (pool.options.lease, Instant::now());
         let mut before: Option<LeaseRow> = None;
@@ -110,7 +110,9 @@ impl Lease {
             }
             if before.is_none() {
                 let holder = &found.holder;
-                tell(&format!("`{shown}` is held by {holder}: waiting up to {time:?} for it to be silent"));
+                on_wait(&format!(
+                    "`{shown}` is held by {holder}: waiting up to {time:?} for it to be silent"
+                ));
             }
             before = Some(found);
             std::thread::sleep(time / LOOKS);
@@ -222,7 +224,7 @@ impl Lease {
         let mut script = Script::default();
         script.sql("UPDATE leases SET holder = ").bytes(short(holder));
         self.shared.kind.put_row(&mut script, self.shared.token);
-        self.shared.pool.ask(&script).map(drop)
+        self.shared.pool.query(&script).map(drop)
     }
 
     /// Gives the lease back, so that the next server need not wait. Afterwards nothing is answered or written.

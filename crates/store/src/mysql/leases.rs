@@ -5,7 +5,7 @@
 use super::CLOCK;
 use super::fault::{self, Fault, corrupt};
 use super::link::Link;
-use super::row::{Answers, Fields};
+use super::row::{Fields, ResultSets};
 use super::tasks;
 use super::text::Script;
 use crate::StoreError;
@@ -75,14 +75,14 @@ pub(super) fn try_take(
     // The clock is read after the lock is granted, however long that took.
     script.sql("SELECT ").sql(CLOCK).end();
     let asked = SystemTime::now();
-    let mut answers = link.send(&script)?;
+    let mut results = link.send(&script)?;
     let answered = SystemTime::now();
-    answers.skip(1);
-    let alone = read(&mut answers)?;
+    results.skip(1);
+    let alone = read(&mut results)?;
     // An older schema, which is about to be migrated, has the row of the single writer only.
     let none = || LeaseRow { token: 0, holder: String::new(), expires_at: 0 };
-    let beside = read_row(&mut answers)?.unwrap_or_else(none);
-    let now = answers.one_number("the clock")?;
+    let beside = read_row(&mut results)?.unwrap_or_else(none);
+    let now = results.one_number("the clock")?;
     check_clock(ahead((asked, answered), now))?;
     let mut script = Script::default();
     let raises = kind == Kind::Alone || alone.holder != SIDE_BY_SIDE;
@@ -144,12 +144,12 @@ fn check_clock(ahead: i64) -> Result<(), StoreError> {
     )))
 }
 
-pub(super) fn read(answers: &mut Answers) -> Result<LeaseRow, StoreError> {
-    read_row(answers)?.ok_or_else(|| corrupt("leases", "the row of the writer is missing"))
+pub(super) fn read(results: &mut ResultSets) -> Result<LeaseRow, StoreError> {
+    read_row(results)?.ok_or_else(|| corrupt("leases", "the row of the writer is missing"))
 }
 
-fn read_row(answers: &mut Answers) -> Result<Option<LeaseRow>, StoreError> {
-    let rows = answers.rows();
+fn read_row(results: &mut ResultSets) -> Result<Option<LeaseRow>, StoreError> {
+    let rows = results.rows();
     let Some(row) = rows.first() else { return Ok(None) };
     let mut row = Fields::new("leases", row);
     let (token, holder) = (row.number()?, String::from_utf8_lossy(row.bytes()?).into_owned());
@@ -162,8 +162,8 @@ pub(super) fn select(script: &mut Script) {
 }
 
 /// Reads the fencing token of the answer.
-pub(super) fn read_token(answers: &mut Answers) -> Result<u64, StoreError> {
-    Ok(read(answers)?.token)
+pub(super) fn read_token(results: &mut ResultSets) -> Result<u64, StoreError> {
+    Ok(read(results)?.token)
 }
 
 /// Writes the end of a `SELECT`. Its last column is 0 if the lease has this token and all these boards are live. Otherwise

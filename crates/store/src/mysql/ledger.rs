@@ -7,7 +7,7 @@ use super::lists::{all, listing};
 use super::load::absent_of;
 use super::members::{Handles, Members};
 use super::reversals::Reversals;
-use super::row::Answers;
+use super::row::ResultSets;
 use super::snapshot::MySqlSnapshot;
 use super::table::{self, Table, changed, given, pairs};
 use super::text::Script;
@@ -60,10 +60,10 @@ impl Absent {
 }
 
 /// Queries all rows of a plan, and locks them.
-pub(super) fn ask(script: &mut Script, plan: &LedgerReadSet) -> LedgerStatements {
+pub(super) fn select(script: &mut Script, plan: &LedgerReadSet) -> LedgerStatements {
     LedgerStatements {
         // Contests come first: a transaction that changes a contest waits here, before it holds rows that others need.
-        contests: contests::ask(script, &plan.contests),
+        contests: contests::select(script, &plan.contests),
         handles: table::select::<Handles>(script, &plan.handles, true),
         members: table::select::<Members>(script, &plan.members, true),
         wallets: table::select::<Wallets>(script, &plan.wallets, true),
@@ -81,17 +81,17 @@ impl LedgerStatements {
     /// Reads the answer.
     pub(super) fn read(
         &self,
-        answers: &mut Answers,
+        results: &mut ResultSets,
         plan: &LedgerReadSet,
     ) -> Result<(LedgerLoaded, Absent), StoreError> {
-        let (of_contests, absent_contests) = self.contests.read(answers, &plan.contests)?;
+        let (of_contests, absent_contests) = self.contests.read(results, &plan.contests)?;
         let loaded = LedgerLoaded {
             contests: of_contests,
-            handles: table::read::<Handles>(answers, self.handles, &plan.handles)?,
-            members: table::read::<Members>(answers, self.members, &plan.members)?,
-            wallets: table::read::<Wallets>(answers, self.wallets, &plan.wallets)?,
-            holds: table::read::<Holds>(answers, self.holds, &plan.holds)?,
-            reversals: table::read::<Reversals>(answers, self.reversals, &plan.reversals)?,
+            handles: table::read::<Handles>(results, self.handles, &plan.handles)?,
+            members: table::read::<Members>(results, self.members, &plan.members)?,
+            wallets: table::read::<Wallets>(results, self.wallets, &plan.wallets)?,
+            holds: table::read::<Holds>(results, self.holds, &plan.holds)?,
+            reversals: table::read::<Reversals>(results, self.reversals, &plan.reversals)?,
         };
         let absent = Absent {
             contests: absent_contests,

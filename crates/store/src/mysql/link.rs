@@ -6,7 +6,7 @@
 
 use super::connect::Server;
 use super::fault::Fault;
-use super::row::Answers;
+use super::row::ResultSets;
 use super::stats::Stats;
 use super::text::Script;
 use mysql_async::Conn;
@@ -74,33 +74,33 @@ impl Link {
 
     /// Sends the statements, in as few messages as the database takes, and returns their results in order. It stops at the
     /// first refused one.
-    pub(super) fn send(&mut self, script: &Script) -> Result<Answers, Fault> {
+    pub(super) fn send(&mut self, script: &Script) -> Result<ResultSets, Fault> {
         let messages = script.messages(self.server.message_bytes).map_err(Fault::NotSent)?;
-        let mut answers = Answers::noting(Arc::clone(&self.stats));
+        let mut results = ResultSets::recording(Arc::clone(&self.stats));
         for (text, statements) in messages {
-            let before = answers.len();
-            answers.extend(self.send_message(text, statements).map_err(|fault| match fault {
+            let before = results.len();
+            results.extend(self.send_message(text, statements).map_err(|fault| match fault {
                 Fault::Refused { code, text, answered } => {
                     Fault::Refused { code, text, answered: before + answered }
                 }
                 other => other,
             })?);
         }
-        Ok(answers)
+        Ok(results)
     }
 
     /// Like [`Self::send`], for the end of a transaction.
-    pub(super) fn send_end(&mut self, script: &Script) -> Result<Answers, Fault> {
+    pub(super) fn send_end(&mut self, script: &Script) -> Result<ResultSets, Fault> {
         let deadline = self.deadline;
         if script.text_len() <= SHORT_BYTES {
             self.deadline = deadline.min(self.patience);
         }
-        let answers = self.send(script);
+        let results = self.send(script);
         self.deadline = deadline;
-        answers
+        results
     }
 
-    fn send_message(&mut self, text: &str, statements: usize) -> Result<Answers, Fault> {
+    fn send_message(&mut self, text: &str, statements: usize) -> Result<ResultSets, Fault> {
         let (Some(conn), Some(runtime), false) = (&mut self.conn, &self.runtime, self.broken) else {
             return Err(Fault::Lost("the connection was lost before".into()));
         };
@@ -131,17 +131,17 @@ impl Link {
 }
 
 /// Sends one message and reads its answer.
-async fn exchange(conn: &mut Conn, text: &str, statements: usize) -> Result<Answers, Fault> {
-    let mut answers = Answers::default();
+async fn exchange(conn: &mut Conn, text: &str, statements: usize) -> Result<ResultSets, Fault> {
+    let mut results = ResultSets::default();
     let mut result = conn.query_iter(text).await.map_err(|error| Fault::of(&error, 0))?;
     for _ in 0..statements {
         let affected = result.affected_rows();
         let rows = result.collect().await;
-        answers.push(rows.map_err(|error| Fault::of(&error, answers.len()))?, affected);
+        results.push(rows.map_err(|error| Fault::of(&error, results.len()))?, affected);
     }
     // No result is left; if there were one, the connection would be out of step.
-    result.drop_result().await.map_err(|error| Fault::of(&error, answers.len()))?;
-    Ok(answers)
+    result.drop_result().await.map_err(|error| Fault::of(&error, results.len()))?;
+    Ok(results)
 }
 
 impl Drop for Link {

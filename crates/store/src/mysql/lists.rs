@@ -18,7 +18,7 @@ pub(super) fn all<T>(
     table: &'static str,
     decode: impl Fn(&mut Fields<'_>) -> Result<T, StoreError>,
 ) -> Result<Vec<T>, StoreError> {
-    store.pool.ask(script)?.list(script.len(), table, decode)
+    store.pool.query(script)?.list(script.len(), table, decode)
 }
 
 /// At most `limit` sound rows of a list, and the corrupt rows that were left out. For each corrupt row, one more is asked
@@ -34,10 +34,10 @@ pub(super) fn listing<T>(
     loop {
         let (mut list, mut found) = (Listing::default(), 0);
         let script = script(asked);
-        let mut answers = store.pool.ask(&script)?;
-        let note = answers.notes();
-        answers.skip(script.len() - 1);
-        for row in answers.rows() {
+        let mut results = store.pool.query(&script)?;
+        let note = results.notes();
+        results.skip(script.len() - 1);
+        for row in results.rows() {
             found += 1;
             match decode(&mut Fields::new(table, &row)) {
                 Ok(row) if list.rows.len() < limit => list.rows.push(row),

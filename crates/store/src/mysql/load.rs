@@ -6,7 +6,7 @@
 use super::imports::Imports;
 use super::profiles::{self, Profiles};
 use super::requests::Requests;
-use super::row::Answers;
+use super::row::ResultSets;
 use super::table;
 use super::text::Script;
 use super::{CLOCK, boards, ledger, meta, revisions, scores};
@@ -18,7 +18,7 @@ use tally_rules::{BoardId, PlayerId};
 
 /// The statements of the message, and the number for each list of the plan.
 #[derive(Debug, Default)]
-pub(super) struct Asked {
+pub(super) struct LoadMessage {
     pub(super) script: Script,
     boards: usize,
     names: usize,
@@ -72,26 +72,26 @@ pub(super) fn reads(plan: &ReadSet) -> bool {
 
 /// Builds the message. `of_ledger` has the rows of the ledger to read: fewer than the plan's if some are cached. Every
 /// transaction locks in this order of tables and in order of keys.
-pub(super) fn ask(plan: &ReadSet, of_ledger: &LedgerReadSet) -> Asked {
-    let mut asked = Asked::default();
-    let script = &mut asked.script;
+pub(super) fn message(plan: &ReadSet, of_ledger: &LedgerReadSet) -> LoadMessage {
+    let mut message = LoadMessage::default();
+    let script = &mut message.script;
     script.statement("START TRANSACTION");
     // A change that waits for its leaderboard must not hold the next number, which every new leaderboard needs.
-    asked.boards = revisions::select(script, &plan.boards, plan.exclusive);
+    message.boards = revisions::select(script, &plan.boards, plan.exclusive);
     if !plan.board_names.is_empty() {
         meta::lock_next_board(script);
     }
-    asked.names = boards::select_names(script, &plan.board_names);
-    asked.requests = table::select::<Requests>(script, &plan.requests, true);
-    asked.imports = table::select::<Imports>(script, &plan.imports, true);
-    asked.profiles = table::select::<Profiles>(script, &plan.profiles, true);
-    asked.ledger = ledger::ask(script, of_ledger);
-    asked.scores = scores::select(script, &plan.scores, true);
+    message.names = boards::select_names(script, &plan.board_names);
+    message.requests = table::select::<Requests>(script, &plan.requests, true);
+    message.imports = table::select::<Imports>(script, &plan.imports, true);
+    message.profiles = table::select::<Profiles>(script, &plan.profiles, true);
+    message.ledger = ledger::select(script, of_ledger);
+    message.scores = scores::select(script, &plan.scores, true);
     script.sql("SELECT ").sql(CLOCK).end();
-    asked
+    message
 }
 
-impl Asked {
+impl LoadMessage {
     /// Whether several statements read, so that a row may have appeared between two of them.
     pub(super) fn in_several_statements(&self) -> bool {
         self.requests + self.imports + self.profiles + self.ledger.statements() + self.scores > 1
@@ -100,27 +100,27 @@ impl Asked {
     /// Reads the answer.
     pub(super) fn read(
         &self,
-        mut answers: Answers,
+        mut results: ResultSets,
         (plan, of_ledger): (&ReadSet, &LedgerReadSet),
     ) -> Result<Read, StoreError> {
         let mut read = Read::default();
         let Read { loaded, absent, version } = &mut read;
-        answers.skip(1);
-        loaded.boards = revisions::read(&mut answers, self.boards, &plan.boards)?;
+        results.skip(1);
+        loaded.boards = revisions::read(&mut results, self.boards, &plan.boards)?;
         if !plan.board_names.is_empty() {
-            loaded.next_board = meta::read_next_board(&mut answers)?;
+            loaded.next_board = meta::read_next_board(&mut results)?;
         }
-        let rows = boards::read_all(&mut answers, self.names)?;
+        let rows = boards::read_all(&mut results, self.names)?;
         let by_name = |name: &BoardId| rows.iter().find(|row| row.id == *name).cloned();
         loaded.board_names = plan.board_names.iter().map(by_name).collect();
-        loaded.requests = table::read::<Requests>(&mut answers, self.requests, &plan.requests)?;
-        loaded.imports = table::read::<Imports>(&mut answers, self.imports, &plan.imports)?;
-        let profiles = profiles::read(&mut answers, self.profiles, &plan.profiles)?;
+        loaded.requests = table::read::<Requests>(&mut results, self.requests, &plan.requests)?;
+        loaded.imports = table::read::<Imports>(&mut results, self.imports, &plan.imports)?;
+        let profiles = profiles::read(&mut results, self.profiles, &plan.profiles)?;
         loaded.profiles = profiles.into_iter().collect::<Result<_, _>>()?;
-        (loaded.ledger, absent.ledger) = self.ledger.read(&mut answers, of_ledger)?;
-        let scores = scores::read(&mut answers, self.scores, &plan.scores)?;
+        (loaded.ledger, absent.ledger) = self.ledger.read(&mut results, of_ledger)?;
+        let scores = scores::read(&mut results, self.scores, &plan.scores)?;
         let newest = scores.iter().flatten().map(|row| row.version).max().unwrap_or(0);
-        *version = Some(answers.one_number("the clock")?.max(newest.saturating_add(1)));
+        *version = Some(results.one_number("the clock")?.max(newest.saturating_add(1)));
         loaded.scores = scores.iter().map(|row| row.and_then(|row| row.record)).collect();
         absent.scores = absent_of(&plan.scores, &scores);
         absent.requests = absent_of(&plan.requests, &loaded.requests);

@@ -28,7 +28,7 @@ impl Maintenance for MySqlStore {
     }
 
     fn set_meta(&self, name: &str, value: &[u8]) -> Result<(), StoreError> {
-        self.pool.ask(&meta::put(name, value)?).map(drop)
+        self.pool.query(&meta::put(name, value)?).map(drop)
     }
 
     /// The database checkpoints by itself.

@@ -5,7 +5,7 @@
 use super::Note;
 use super::fault::corrupt;
 use super::pool::Pool;
-use super::row::Answers;
+use super::row::ResultSets;
 use super::text::Script;
 use crate::StoreError;
 use crate::plan::BoardNo;
@@ -21,9 +21,9 @@ pub(super) fn select(name: &str) -> Script {
 }
 
 /// Reads the answer of [`select`].
-pub(super) fn read(answers: &mut Answers) -> Result<Option<Vec<u8>>, StoreError> {
+pub(super) fn read(results: &mut ResultSets) -> Result<Option<Vec<u8>>, StoreError> {
     let mut found = None;
-    answers.each(1, "meta", |row| {
+    results.each(1, "meta", |row| {
         found = Some(row.bytes()?.to_vec());
         Ok(())
     })?;
@@ -38,9 +38,9 @@ pub(super) fn id(pool: &Pool) -> Result<[u8; 16], StoreError> {
     let mut script = Script::default();
     script.sql("INSERT IGNORE INTO meta (name, value) VALUES ('store.id', ").bytes(&id).sql(")").end();
     script.statement("SELECT value FROM meta WHERE name = 'store.id'");
-    let mut answers = pool.ask(&script)?;
-    answers.skip(1);
-    let id = read(&mut answers)?.and_then(|id| id.try_into().ok());
+    let mut results = pool.query(&script)?;
+    results.skip(1);
+    let id = read(&mut results)?.and_then(|id| id.try_into().ok());
     id.ok_or_else(|| corrupt("meta", "the id of the store is none"))
 }
 
@@ -80,9 +80,9 @@ pub(super) fn select_beginning(prefix: &str) -> Script {
 }
 
 /// Reads the answer of [`select_beginning`].
-pub(super) fn read_all(mut answers: Answers) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
+pub(super) fn read_all(mut results: ResultSets) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
     let mut found = Vec::new();
-    answers.each(1, "meta", |row| {
+    results.each(1, "meta", |row| {
         found.push((row.text()?.to_owned(), row.bytes()?.to_vec()));
         Ok(())
     })?;
@@ -106,9 +106,9 @@ pub(super) fn lock_next_board(script: &mut Script) {
 }
 
 /// Reads the answer of [`lock_next_board`].
-pub(super) fn read_next_board(answers: &mut Answers) -> Result<BoardNo, StoreError> {
+pub(super) fn read_next_board(results: &mut ResultSets) -> Result<BoardNo, StoreError> {
     let number = |value: Vec<u8>| std::str::from_utf8(&value).ok()?.parse().ok();
-    let next = read(answers)?.and_then(number);
+    let next = read(results)?.and_then(number);
     next.map(BoardNo).ok_or_else(|| corrupt("meta", "the number for the next board is none"))
 }
 

@@ -9,7 +9,7 @@
 use super::fault::{self, Fault};
 use super::link::Link;
 use super::meta;
-use super::row::Answers;
+use super::row::ResultSets;
 use super::text::Script;
 use crate::StoreError;
 use std::time::Duration;
@@ -146,8 +146,8 @@ fn version(link: &mut Link, shown: &str, known: u32) -> Result<Option<u32>, Stor
     if !tables.iter().any(|(name, comment)| name == "meta" && comment == OURS) {
         return Err(StoreError::NotOurs(format!("the database {shown}")));
     }
-    let mut answers = query(link, &meta::select(VERSION))?;
-    let Some(value) = meta::read(&mut answers)? else { return Ok(Some(0)) };
+    let mut results = query(link, &meta::select(VERSION))?;
+    let Some(value) = meta::read(&mut results)? else { return Ok(Some(0)) };
     let found = std::str::from_utf8(&value).ok().and_then(|text| text.parse().ok());
     let found = found.ok_or_else(|| fault::corrupt("meta", "the version of the schema is none"))?;
     if found > known {
@@ -164,6 +164,6 @@ fn statements(migration: &'static str) -> impl Iterator<Item = &'static str> {
     migration.split(";\n").filter(is_said)
 }
 
-fn query(link: &mut Link, script: &Script) -> Result<Answers, StoreError> {
+fn query(link: &mut Link, script: &Script) -> Result<ResultSets, StoreError> {
     link.send(script).map_err(StoreError::from)
 }

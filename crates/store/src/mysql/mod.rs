@@ -114,16 +114,16 @@ impl MySqlStore {
     /// Opens the store in the database that `mysql://user:password@host:port/database` names, and creates its tables if it
     /// is empty.
     pub fn open(url: &str, options: &Options) -> Result<Self, StoreError> {
-        Self::open_telling(url, options, &mut |_| ())
+        Self::open_reporting(url, options, &mut |_| ())
     }
 
-    /// Like [`Self::open`]; `tell` gets a message about each wait.
-    pub fn open_telling(
+    /// Like [`Self::open`]; `on_wait` gets a message about each wait.
+    pub fn open_reporting(
         url: &str,
         options: &Options,
-        tell: &mut dyn FnMut(&str),
+        on_wait: &mut dyn FnMut(&str),
     ) -> Result<Self, StoreError> {
-        Self::open_with(url, options, migrate::MIGRATIONS, tell)
+        Self::open_with(url, options, migrate::MIGRATIONS, on_wait)
     }
 
     /// The URL of the store, without user and password.
@@ -166,7 +166,7 @@ impl MySqlStore {
         url: &str,
         options: &Options,
         migrations: &'static [&'static str],
-        tell: &mut dyn FnMut(&str),
+        on_wait: &mut dyn FnMut(&str),
     ) -> Result<Self, StoreError> {
         let pool = Arc::new(pool::Pool::new(Address::parse(url)?, options.clone()));
         let address = (pool.address.database.as_str(), pool.address.shown.as_str());
@@ -175,7 +175,7 @@ impl MySqlStore {
         // The lease comes before any change: servers that use the older schema go on, and no new one begins meanwhile.
         let held = if options.migrate && migrate::is_older(pool.take()?.get(), address, migrations)? {
             let who = options.writer.as_ref().or(options.beside.as_ref());
-            Some(Lease::take(&pool, (Kind::Alone, who.map_or("a migration", String::as_str)), tell)?)
+            Some(Lease::take(&pool, (Kind::Alone, who.map_or("a migration", String::as_str)), on_wait)?)
         } else {
             None
         };
@@ -194,7 +194,7 @@ impl MySqlStore {
             (None, None) => None,
         };
         let held = held.filter(|_| holder.is_some_and(|(kind, _)| kind == Kind::Alone));
-        let take = || holder.map(|holder| Lease::take(&pool, holder, tell)).transpose();
+        let take = || holder.map(|holder| Lease::take(&pool, holder, on_wait)).transpose();
         let lease = held.map_or_else(take, |held| Ok(Some(held)))?;
         Ok(Self {
             pool,

@@ -3,7 +3,7 @@
 //! Values are copied unchanged, versions too. A row that is written twice exists once. Not here: which rows go where
 //! (`shards`).
 
-use super::row::{Answers, Fields};
+use super::row::{Fields, ResultSets};
 use super::text::{RowScript, Script};
 use super::{MySqlStore, meta};
 use crate::StoreError;
@@ -37,7 +37,7 @@ pub(crate) struct Moved {
     /// The column of the player; rows of a table without one go to every shard.
     pub(crate) player: Option<usize>,
     /// The column that marks a tombstone.
-    pub(crate) gone: Option<usize>,
+    pub(crate) tombstone: Option<usize>,
 }
 
 pub(crate) type Cells = Vec<Cell>;
@@ -52,7 +52,7 @@ pub(crate) const SCORES: Moved = Moved {
     keys: &["board", "part", "player"],
     kinds: &[Unsigned, Unsigned, Bytes, Signed, Signed, Signed, Unsigned, Unsigned],
     player: Some(2),
-    gone: Some(7),
+    tombstone: Some(7),
 };
 
 pub(crate) const BANS: Moved = Moved {
@@ -63,7 +63,7 @@ pub(crate) const BANS: Moved = Moved {
     keys: &["board", "player"],
     kinds: &[Unsigned, Bytes],
     player: Some(1),
-    gone: None,
+    tombstone: None,
 };
 
 /// Outcomes of requests. A row does not name its player. Of two rows with one key, the newer stays.
@@ -80,7 +80,7 @@ pub(crate) const REQUESTS: Moved = Moved {
     keys: &["scope", "`key`"],
     kinds: &[Bytes, Bytes, Bytes, Signed, Bytes],
     player: None,
-    gone: None,
+    tombstone: None,
 };
 
 /// Open periods of a shard. An existing row stays unchanged.
@@ -95,7 +95,7 @@ pub(crate) const WINDOWS: Moved = Moved {
     keys: &["board", "part"],
     kinds: &[Unsigned, Unsigned, Unsigned, Signed, Signed, Unsigned, Unsigned, Unsigned, Unsigned],
     player: None,
-    gone: None,
+    tombstone: None,
 };
 
 /// Positions of imported files. An existing row stays unchanged.
@@ -110,7 +110,7 @@ pub(crate) const IMPORTS: Moved = Moved {
     keys: &["board", "digest"],
     kinds: &[Unsigned, Bytes, Signed, Signed, Signed, Unsigned],
     player: None,
-    gone: None,
+    tombstone: None,
 };
 
 /// The columns of [`IMPORTS`] that count rows.
@@ -140,9 +140,9 @@ impl Moved {
         script
     }
 
-    fn read(&self, mut answers: Answers) -> Result<Vec<Cells>, StoreError> {
+    fn read(&self, mut results: ResultSets) -> Result<Vec<Cells>, StoreError> {
         let mut rows = Vec::new();
-        answers.each(1, self.name, |row| {
+        results.each(1, self.name, |row| {
             rows.push(self.kinds.iter().map(|kind| kind.read(row)).collect::<Result<_, _>>()?);
             Ok(())
         })?;
@@ -191,7 +191,7 @@ impl MySqlStore {
         after: Option<&[Cell]>,
         limit: u64,
     ) -> Result<Vec<Cells>, StoreError> {
-        of.read(self.pool.ask(&of.chunk(after, limit))?)
+        of.read(self.pool.query(&of.chunk(after, limit))?)
     }
 
     /// Writes rows into a table.
@@ -218,13 +218,13 @@ impl MySqlStore {
         script.statement("START TRANSACTION");
         put(&mut script);
         script.statement("COMMIT");
-        self.pool.ask(&script).map(drop)
+        self.pool.query(&script).map(drop)
     }
 
     /// The number of all records.
     pub(crate) fn count_all(&self) -> Result<u64, StoreError> {
         let mut script = Script::default();
         script.statement("SELECT COUNT(*) FROM scores WHERE gone = 0");
-        self.pool.ask(&script)?.one_number("scores")
+        self.pool.query(&script)?.one_number("scores")
     }
 }

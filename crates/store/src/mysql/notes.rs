@@ -30,7 +30,7 @@ impl MySqlStore {
 
     /// Notes whose names begin with `prefix`, in order of names.
     pub(crate) fn notes(&self, prefix: &str) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
-        meta::read_all(self.pool.ask(&meta::select_beginning(prefix))?)
+        meta::read_all(self.pool.query(&meta::select_beginning(prefix))?)
     }
 
     /// Whether a URL names this database.
@@ -40,7 +40,7 @@ impl MySqlStore {
 
     /// Whether nothing was ever stored in the database.
     pub(crate) fn is_new(&self) -> Result<bool, StoreError> {
-        Ok(self.pool.ask(&meta::count_all())?.one_number("meta")? == 0)
+        Ok(self.pool.query(&meta::count_all())?.one_number("meta")? == 0)
     }
 
     /// Refuses changes that cannot be stored on any attempt, as far as it is known without the database.

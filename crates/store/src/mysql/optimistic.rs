@@ -7,15 +7,15 @@ use super::link::Link;
 use super::load::Absent;
 use super::notes::{Decide, Noted};
 use super::pool::Pool;
-use super::row_cache::Known;
-use super::run::{Done, Last, Stop, commit};
+use super::row_cache::CachedRows;
+use super::run::{Done, FinalMessage, Stop, commit};
 use super::text::Script;
 use super::{Version, check, meta, revisions, write};
 use crate::ledger::LedgerLoaded;
 use crate::plan::{Loaded, ReadSet};
 
 /// Whether the answers to a plan can be assumed: boards are live, requests are new, and the rest is of the ledger.
-pub(super) fn may_be_guessed(plan: &ReadSet) -> bool {
+pub(super) fn applies_to(plan: &ReadSet) -> bool {
     let ReadSet { boards, board_names, scores, imports, profiles, ledger, exclusive, outbox, .. } = plan;
     let something = !boards.is_empty() || !ledger.is_empty();
     let others = board_names.is_empty() && scores.is_empty() && imports.is_empty() && profiles.is_empty();
@@ -24,19 +24,19 @@ pub(super) fn may_be_guessed(plan: &ReadSet) -> bool {
 
 /// Decides on the assumed answers and sends everything in one message, which fails if they are wrong. `None` if there is
 /// nothing to send, or if the changes refer to rows that must be read.
-pub(super) fn guess(
+pub(super) fn run(
     link: &mut Link,
     (pool, lease): (&Pool, &Lease),
-    known: Option<Known>,
+    cached_rows: Option<CachedRows>,
     plan: &ReadSet,
     decide: Decide<'_>,
 ) -> Result<Option<Done>, Stop> {
-    let cached = known.as_ref().map_or_else(Vec::new, |known| known.cached_wallets(&plan.ledger));
+    let cached_wallets = cached_rows.as_ref().map_or_else(Vec::new, |rows| rows.cached_wallets(&plan.ledger));
     let loaded = Loaded {
         // No other server writes, so no reader needs revisions.
         boards: vec![Some(0); plan.boards.len()],
         requests: vec![None; plan.requests.len()],
-        ledger: known.map_or_else(LedgerLoaded::default, |known| known.with(LedgerLoaded::default())),
+        ledger: cached_rows.map_or_else(LedgerLoaded::default, |rows| rows.with(LedgerLoaded::default())),
         ..Loaded::default()
     };
     loaded.assert_answers(plan);
@@ -52,9 +52,15 @@ pub(super) fn guess(
     script.group(link.server.flavour);
     script.statement("START TRANSACTION");
     let absent = Absent { requests: plan.requests.clone(), ..Absent::default() };
-    write::rows(&mut script, &changes, (&absent, &cached), (link.server.flavour, version), link.name[0]);
+    write::rows(
+        &mut script,
+        &changes,
+        (&absent, &cached_wallets),
+        (link.server.flavour, version),
+        link.name[0],
+    );
     meta::note(&mut script, &notes);
-    let last = Last { version, revised: false, marks: None, guessed: Some(&plan.boards) };
+    let last = FinalMessage { version, revised: false, marks: None, assumed_live: Some(&plan.boards) };
     let committed = commit(link, (pool, Some(lease)), script, &last)?;
     Ok(Some(Done { committed, loaded: loaded.ledger, changes: changes.ledger }))
 }

@@ -8,7 +8,7 @@
 use super::fault::damaged;
 use super::link::Link;
 use super::pool::{Pool, Use};
-use super::row::Answers;
+use super::row::ResultSets;
 use super::text::Script;
 use super::{CLOCK, Version, batches};
 use crate::StoreError;
@@ -121,10 +121,10 @@ fn compact_on(link: &mut Link, batches: &[BatchId]) -> Result<BatchId, StoreErro
         row.bytes(&batch.link).number(batch.sequence);
     });
     let statements = script.len() - 1;
-    let mut answers = link.send(&script)?;
-    answers.skip(1);
+    let mut results = link.send(&script)?;
+    results.skip(1);
     let mut compacted = Compacted::default();
-    answers.each(statements, "batches", |row| {
+    results.each(statements, "batches", |row| {
         let version = row.number()?;
         compacted.add(version, decode(row.bytes()?).ok_or_else(undecodable)?);
         Ok(())
@@ -194,9 +194,9 @@ pub(super) fn find(age: Duration, after: Option<BatchId>) -> Script {
 }
 
 /// Reads the answer of [`find`].
-pub(super) fn read(mut answers: Answers) -> Result<Vec<OutboxEntry>, StoreError> {
+pub(super) fn read(mut results: ResultSets) -> Result<Vec<OutboxEntry>, StoreError> {
     let mut all = Vec::new();
-    answers.each(1, "batches", |row| {
+    results.each(1, "batches", |row| {
         let batch = BatchId { link: row.fixed()?, sequence: row.number()?, ..BatchId::default() };
         let version = row.number()?;
         let what = decode(row.bytes()?).ok_or_else(undecodable)?;
@@ -247,7 +247,7 @@ mod tests {
         assert!((1..bytes.len()).all(|cut| decode(&bytes[..cut]) != decode(&bytes)));
     }
     #[test]
-    fn folded_marks_name_what_each_of_them_names() {
+    fn merged_entries_name_what_each_of_them_names() {
         let (few, many) = (of(&changes(10)).unwrap(), of(&changes(100_000)).unwrap());
         let compact = |marks: &[&Vec<u8>]| {
             let mut compacted = Compacted::default();

@@ -2,16 +2,16 @@
 //! transactions, so the ledger finds a connection however many reads run.
 //!
 //! A new connection first checks that its database has lost no commits (`witness`). Not here: checks of an open connection,
-//! which would cost a round trip. A connection that was lost while idle fails at its first message, and `run` and `ask`
+//! which would cost a round trip. A connection that was lost while idle fails at its first message, and `run` and `query`
 //! begin again on a new one.
 
 use super::connect::{self, Address, Flavour};
 use super::fault::Fault;
 use super::link::Link;
-use super::row::Answers;
+use super::row::ResultSets;
 use super::stats::Stats;
 use super::text::Script;
-use super::witness::{Begun, Witnesses};
+use super::witness::{CommitStart, Witnesses};
 use super::{Options, batches::Batch};
 use crate::StoreError;
 use std::sync::atomic::Ordering;
@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 const IDLE_MAX: Duration = Duration::from_secs(60);
 
 /// How long an answer may take on a separate connection.
-const APART_MAX: Duration = Duration::from_secs(1);
+const SEPARATE_QUERY_MAX: Duration = Duration::from_secs(1);
 
 /// The connections of a store.
 #[derive(Debug)]
@@ -152,21 +152,21 @@ impl Pool {
     }
 
     /// Sends on any connection, and once more on a new one if that was lost. Only for statements that can be repeated.
-    pub(super) fn ask(&self, script: &Script) -> Result<Answers, StoreError> {
+    pub(super) fn query(&self, script: &Script) -> Result<ResultSets, StoreError> {
         let mut link = self.take()?;
         match link.get().send(script) {
             Err(Fault::Lost(_)) if !link.new => {
                 drop(link);
                 self.stats.again.fetch_add(1, Ordering::Relaxed);
-                self.ask_new(script, Use::Read)
+                self.query_new(script, Use::Read)
             }
             answered => link.after(answered),
         }
     }
 
-    /// Like [`Self::ask`], for a script that is a transaction. If a statement fails, the connection is closed, and the open
+    /// Like [`Self::query`], for a script that is a transaction. If a statement fails, the connection is closed, and the open
     /// transaction with it.
-    pub(super) fn ask_transaction(&self, script: &Script) -> Result<Answers, StoreError> {
+    pub(super) fn query_transaction(&self, script: &Script) -> Result<ResultSets, StoreError> {
         let mut link = self.take()?;
         let mut answered = link.get().send(script);
         if matches!(answered, Err(Fault::Lost(_))) && !link.new {
@@ -182,15 +182,19 @@ impl Pool {
     }
 
     /// Sends on a new connection.
-    fn ask_new(&self, script: &Script, of: Use) -> Result<Answers, StoreError> {
+    fn query_new(&self, script: &Script, of: Use) -> Result<ResultSets, StoreError> {
         let mut link = self.take_new(of)?;
         let answered = link.get().send(script);
         link.after(answered)
     }
 
     /// Sends on a connection that the caller keeps, and once more if that was lost.
-    pub(super) fn ask_apart(&self, kept: &mut Option<Link>, script: &Script) -> Result<Answers, StoreError> {
-        let query_timeout = self.options.query_timeout.min(APART_MAX);
+    pub(super) fn query_separately(
+        &self,
+        kept: &mut Option<Link>,
+        script: &Script,
+    ) -> Result<ResultSets, StoreError> {
+        let query_timeout = self.options.query_timeout.min(SEPARATE_QUERY_MAX);
         let options = Options { query_timeout, ..self.options.clone() };
         loop {
             let new = kept.is_none();
@@ -199,7 +203,7 @@ impl Pool {
                 None => kept.insert(self.connect(&options)?),
             };
             match link.send(script) {
-                Ok(answers) => return Ok(answers),
+                Ok(results) => return Ok(results),
                 Err(fault) => {
                     *kept = None;
                     if new {
@@ -227,8 +231,8 @@ impl Pool {
             return;
         }
         let mut silent: Vec<u64> = Vec::new();
-        let found = link.get().send(&script).map_err(StoreError::from).and_then(|mut answers| {
-            answers.each(1, "the list of connections", |row| {
+        let found = link.get().send(&script).map_err(StoreError::from).and_then(|mut results| {
+            results.each(1, "the list of connections", |row| {
                 silent.push(row.number()?);
                 Ok(())
             })
@@ -246,9 +250,10 @@ impl Pool {
 
     /// See [`crate::Transactions::resolve`].
     pub(super) fn resolve(&self, batch: &Batch) -> Result<Option<u64>, StoreError> {
-        let version = super::batches::read(self.ask_new(&super::batches::find_out(batch), Use::Transact)?)?;
+        let version =
+            super::batches::read_outcome(self.query_new(&super::batches::resolve(batch), Use::Transact)?)?;
         if let Some(version) = version {
-            self.witnesses.answered(*batch, version, Begun::UNKNOWN);
+            self.witnesses.answered(*batch, version, CommitStart::UNKNOWN);
         }
         Ok(version)
     }
@@ -272,7 +277,7 @@ impl Taken<'_> {
     }
 
     /// The result of a statement outside of a transaction. A broken connection is given up.
-    fn after(mut self, answered: Result<Answers, Fault>) -> Result<Answers, StoreError> {
+    fn after(mut self, answered: Result<ResultSets, Fault>) -> Result<ResultSets, StoreError> {
         answered.map_err(|fault| {
             if !fault.spares_link() {
                 self.get().give_up();

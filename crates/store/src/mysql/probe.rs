@@ -18,16 +18,16 @@ pub(super) fn probe(pool: &Pool) -> Result<Probe, StoreError> {
         "SELECT CAST(COALESCE(SUM(data_length + index_length), 0) AS UNSIGNED) FROM information_schema.tables \
          WHERE table_schema = DATABASE()",
     );
-    let mut answers = pool.ask(&script)?;
+    let mut results = pool.query(&script)?;
     let mut probe = Probe::default();
-    answers.each(1, "the version", |row| {
+    results.each(1, "the version", |row| {
         row.text()?.clone_into(&mut probe.version);
         Ok(())
     })?;
-    answers.each(1, "the settings", |row| {
+    results.each(1, "the settings", |row| {
         probe.settings.insert(row.text()?.to_ascii_lowercase(), row.text()?.to_owned());
         Ok(())
     })?;
-    probe.tables_bytes = answers.one_number("the size of the tables")?;
+    probe.tables_bytes = results.one_number("the size of the tables")?;
     Ok(probe)
 }

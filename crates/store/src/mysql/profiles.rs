@@ -2,7 +2,7 @@
 
 use super::player;
 use super::pool::Pool;
-use super::row::{Answers, Fields};
+use super::row::{Fields, ResultSets};
 use super::table::{self, Table};
 use super::text::{RowScript, Script};
 use crate::StoreError;
@@ -43,12 +43,12 @@ fn profile(row: &mut Fields<'_>) -> Result<Profile, StoreError> {
 
 /// Reads the answer to a `select`. A corrupt profile fails alone.
 pub(super) fn read(
-    answers: &mut Answers,
+    results: &mut ResultSets,
     statements: usize,
     players: &[PlayerId],
 ) -> Result<Vec<Result<Option<Profile>, StoreError>>, StoreError> {
     let mut found: BTreeMap<PlayerId, Result<Profile, StoreError>> = BTreeMap::new();
-    answers.each(statements, "profiles", |row| {
+    results.each(statements, "profiles", |row| {
         found.insert(player(row)?, profile(row));
         Ok(())
     })?;
@@ -65,5 +65,5 @@ pub(super) fn of(
     }
     let mut script = Script::default();
     let statements = table::select::<Profiles>(&mut script, players, false);
-    read(&mut pool.ask(&script)?, statements, players)
+    read(&mut pool.query(&script)?, statements, players)
 }

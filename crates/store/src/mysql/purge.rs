@@ -7,7 +7,7 @@
 
 use super::fault::damaged;
 use super::pool::Pool;
-use super::row::Answers;
+use super::row::ResultSets;
 use super::text::Script;
 use super::{CLOCK, bans, batches, revisions};
 use crate::codec::events::topic_bytes;
@@ -57,11 +57,11 @@ impl Of {
     }
 
     /// Runs a step. For a window, in a transaction that locks its row.
-    fn chunk(self, pool: &Pool, write: impl FnOnce(&mut Script)) -> Result<Answers, StoreError> {
+    fn chunk(self, pool: &Pool, write: impl FnOnce(&mut Script)) -> Result<ResultSets, StoreError> {
         let mut script = Script::default();
         if self.mark.is_none() {
             write(&mut script);
-            return pool.ask(&script);
+            return pool.query(&script);
         }
         script.statement("START TRANSACTION");
         script.sql("SELECT version FROM deleted_parts");
@@ -69,9 +69,9 @@ impl Of {
         script.sql(" FOR UPDATE").end();
         write(&mut script);
         script.statement("COMMIT");
-        let mut answers = pool.ask_transaction(&script)?;
-        answers.skip(2);
-        Ok(answers)
+        let mut results = pool.query_transaction(&script)?;
+        results.skip(2);
+        Ok(results)
     }
 }
 
@@ -84,13 +84,13 @@ pub(super) fn some(pool: &Pool, limit: usize) -> Result<usize, StoreError> {
     if left > 0 {
         left -= removed(pool, left)?.min(left);
         bans::forget(pool)?;
-        let forget = batches::forget(pool.ask(&batches::find_old())?)?;
-        if forget.len() > 0 {
-            pool.ask(&forget)?;
+        let delete = batches::delete_old(pool.query(&batches::select_old())?)?;
+        if delete.len() > 0 {
+            pool.query(&delete)?;
         }
-        let forget = revisions::forget(pool.ask(&revisions::find_old())?)?;
-        if forget.len() > 0 {
-            pool.ask(&forget)?;
+        let delete = revisions::delete_old(pool.query(&revisions::select_old())?)?;
+        if delete.len() > 0 {
+            pool.query(&delete)?;
         }
     }
     Ok(usize::try_from(limit - left).unwrap_or(usize::MAX))
@@ -100,7 +100,7 @@ fn of_boards(pool: &Pool, left: &mut u64) -> Result<(), StoreError> {
     while *left > 0 {
         let mut script = Script::default();
         script.statement("SELECT `no` FROM deleted_boards ORDER BY `no` LIMIT 1");
-        let Some([board]) = first(pool.ask(&script)?)? else { break };
+        let Some([board]) = first(pool.query(&script)?)? else { break };
         let of = Of { board: board.cast_unsigned(), window: None, version: None, mark: None };
         scores(pool, of, left)?;
         for (table, order) in [
@@ -117,13 +117,13 @@ fn of_boards(pool: &Pool, left: &mut u64) -> Result<(), StoreError> {
         let mut script = Script::default();
         script.sql("DELETE FROM events WHERE topic = ").bytes(&topic);
         script.sql(" ORDER BY number LIMIT ").number(*left).end();
-        *left -= pool.ask(&script)?.affected().min(*left);
+        *left -= pool.query(&script)?.affected().min(*left);
         // A remaining limit means that the board has no rows left.
         if *left > 0 {
             let mut script = Script::default();
             script.sql("DELETE FROM event_topics WHERE topic = ").bytes(&topic).end();
             script.sql("DELETE FROM deleted_boards WHERE `no` = ").number(of.board).end();
-            pool.ask(&script)?;
+            pool.query(&script)?;
         }
     }
     Ok(())
@@ -138,7 +138,7 @@ pub(super) fn unpurged(pool: &Pool, windows: &[WindowKey]) -> Result<Vec<WindowK
     });
     let mut found = Vec::new();
     if statements > 0 {
-        pool.ask(&script)?.each(statements, "deleted_parts", |row| {
+        pool.query(&script)?.each(statements, "deleted_parts", |row| {
             found.push(WindowKey { board: BoardNo(row.small()?), window: Window(row.number()?) });
             Ok(())
         })?;
@@ -160,7 +160,7 @@ fn of_windows(pool: &Pool, only: Option<WindowKey>, left: &mut u64) -> Result<()
             Of { board: board.0.into(), window: Some(window.0), version: None, mark: None }.put(&mut script);
         }
         script.sql(" ORDER BY board, part, version LIMIT 1").end();
-        let Some([board, window, version]) = first(pool.ask(&script)?)? else { break };
+        let Some([board, window, version]) = first(pool.query(&script)?)? else { break };
         let (board, window) = (board.cast_unsigned(), Some(window.cast_unsigned()));
         let of = Of { board, window, version: u64::try_from(version).ok(), mark: Some(version) };
         if of.version.is_none() {
@@ -196,12 +196,12 @@ fn delete(
         return Ok(());
     }
     let limit = *left;
-    let mut answers = of.chunk(pool, |script| {
+    let mut results = of.chunk(pool, |script| {
         script.sql(table);
         of.put_marked(script);
         script.sql(order).number(limit).end();
     })?;
-    *left -= answers.affected().min(limit);
+    *left -= results.affected().min(limit);
     Ok(())
 }
 
@@ -210,7 +210,7 @@ fn scores(pool: &Pool, of: Of, left: &mut u64) -> Result<(), StoreError> {
     let mut empty = 0;
     while *left > 0 {
         let chunk = *left;
-        let mut answers = of.chunk(pool, |script| {
+        let mut results = of.chunk(pool, |script| {
             script.sql("SELECT COALESCE(SUM(gone), 0) FROM (SELECT gone FROM scores");
             of.put_marked(script);
             script.sql(" ORDER BY part, player LIMIT ").number(chunk).sql(") bite").end();
@@ -218,8 +218,8 @@ fn scores(pool: &Pool, of: Of, left: &mut u64) -> Result<(), StoreError> {
             of.put_marked(script);
             script.sql(" ORDER BY part, player LIMIT ").number(chunk).end();
         })?;
-        let gone = answers.one_number("scores")?;
-        let deleted = answers.affected();
+        let gone = results.one_number("scores")?;
+        let deleted = results.affected();
         *left -= deleted.saturating_sub(gone).min(*left);
         if deleted < chunk {
             break;
@@ -241,7 +241,7 @@ fn removed(pool: &Pool, limit: u64) -> Result<u64, StoreError> {
     script.sql(" - ").number(REMOVED_MICROS).sql(" ORDER BY version, board, part, player LIMIT ");
     script.number(limit.min(1000)).end();
     let mut rows = Vec::new();
-    pool.ask(&script)?.each(1, "removed", |row| {
+    pool.query(&script)?.each(1, "removed", |row| {
         rows.push((row.number()?, row.number()?, row.number()?, row.bytes()?.to_vec()));
         Ok(())
     })?;
@@ -256,13 +256,13 @@ fn removed(pool: &Pool, limit: u64) -> Result<u64, StoreError> {
     script.keys(head, &rows, ")", |row, (version, board, window, player)| {
         row.number(*version).number(*board).number(*window).bytes(player);
     });
-    pool.ask(&script)?;
+    pool.query(&script)?;
     Ok(rows.len() as u64)
 }
 
-fn first<const N: usize>(mut answers: Answers) -> Result<Option<[i64; N]>, StoreError> {
+fn first<const N: usize>(mut results: ResultSets) -> Result<Option<[i64; N]>, StoreError> {
     let mut found = None;
-    answers.each(1, "what is deleted", |row| {
+    results.each(1, "what is deleted", |row| {
         let mut columns = [0; N];
         for column in &mut columns {
             *column = row.signed()?;

@@ -17,15 +17,15 @@ impl Reads for MySqlStore {
     }
 
     fn boards(&self) -> Result<Vec<BoardRow>, StoreError> {
-        boards::read_sound(self.pool.ask(&boards::select_all())?)
+        boards::read_sound(self.pool.query(&boards::select_all())?)
     }
 
     fn keys(&self) -> Result<Vec<KeyRow>, StoreError> {
-        keys::read_all(self.pool.ask(&keys::select_all())?)
+        keys::read_all(self.pool.query(&keys::select_all())?)
     }
 
     fn had_keys(&self) -> Result<bool, StoreError> {
-        keys::read_had(self.pool.ask(&keys::select_had())?)
+        keys::read_had(self.pool.query(&keys::select_had())?)
     }
 
     fn scan_versions(
@@ -59,11 +59,11 @@ impl Reads for MySqlStore {
     }
 
     fn windows(&self, board: BoardNo) -> Result<Vec<WindowRow>, StoreError> {
-        windows::read(&mut self.pool.ask(&windows::select(board))?)
+        windows::read(&mut self.pool.query(&windows::select(board))?)
     }
 
     fn block(&self, key: &BlockKey) -> Result<Option<Block>, StoreError> {
-        Ok(self.pool.ask(&windows::select_block(key))?.list(1, "blocks", windows::decode_block)?.pop())
+        Ok(self.pool.query(&windows::select_block(key))?.list(1, "blocks", windows::decode_block)?.pop())
     }
 
     fn records(&self, keys: &[ScoreKey]) -> Result<Vec<Option<Record>>, StoreError> {
@@ -71,7 +71,7 @@ impl Reads for MySqlStore {
     }
 
     fn count_scores(&self, board: BoardNo, window: Window) -> Result<u64, StoreError> {
-        scores::read_count(self.pool.ask(&scores::count(board, window))?)
+        scores::read_count(self.pool.query(&scores::count(board, window))?)
     }
 
     fn import_progress(&self, key: &ImportKey) -> Result<Option<ImportRow>, StoreError> {
@@ -79,7 +79,7 @@ impl Reads for MySqlStore {
     }
 
     fn bans(&self, board: BoardNo) -> Result<Vec<PlayerId>, StoreError> {
-        bans::read(&mut self.pool.ask(&bans::select(board))?)
+        bans::read(&mut self.pool.query(&bans::select(board))?)
     }
 
     fn banned(&self, board: BoardNo, players: &[PlayerId]) -> Result<HashSet<PlayerId>, StoreError> {
@@ -91,6 +91,6 @@ impl Reads for MySqlStore {
     }
 
     fn meta(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        meta::read(&mut self.pool.ask(&meta::select(name))?)
+        meta::read(&mut self.pool.query(&meta::select(name))?)
     }
 }

@@ -8,7 +8,7 @@ use super::connect;
 use super::leases::{self, Kind, LeaseRow, micros};
 use super::link::Link;
 use super::pool::Pool;
-use super::row::Answers;
+use super::row::ResultSets;
 use super::text::Script;
 use super::{CLOCK, Options, batches};
 use crate::StoreError;
@@ -76,27 +76,27 @@ impl Renewals {
         script.statement("COMMIT");
         let asked = SystemTime::now();
         let sent = self.send_and_read(script).or_else(|error| self.read_if_done(&batch).ok_or(error));
-        let mut answers = sent.inspect_err(|_| pool.witnesses.settle(settled))?;
+        let mut results = sent.inspect_err(|_| pool.witnesses.settle(settled))?;
         let answered = SystemTime::now();
-        let found = leases::read(&mut answers)?;
-        let now = answers.one_number("the clock")?;
+        let found = leases::read(&mut results)?;
+        let now = results.one_number("the clock")?;
         self.answered = batch.sequence;
         pool.witnesses.answered(batch, now, begun);
         Ok(Renewed { found, ahead: leases::ahead((asked, answered), now) })
     }
 
     /// Sends statements, and reads the row and the clock of the database after them.
-    fn send_and_read(&mut self, mut script: Script) -> Result<Answers, StoreError> {
+    fn send_and_read(&mut self, mut script: Script) -> Result<ResultSets, StoreError> {
         let before = script.len();
         leases::select(&mut script);
         script.sql("SELECT ").sql(CLOCK).end();
-        let mut answers = self.connected()?.send(&script)?;
-        answers.skip(before);
-        Ok(answers)
+        let mut results = self.connected()?.send(&script)?;
+        results.skip(before);
+        Ok(results)
     }
 
     /// The same on a new connection, if a renewal without an answer is done.
-    fn read_if_done(&mut self, batch: &BatchId) -> Option<Answers> {
+    fn read_if_done(&mut self, batch: &BatchId) -> Option<ResultSets> {
         self.link = None;
         let mut script = Script::default();
         batches::count(&mut script, batch);

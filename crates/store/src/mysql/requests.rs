@@ -43,5 +43,5 @@ pub(super) fn expire(pool: &Pool, before: Micros, limit: usize) -> Result<usize,
     let mut script = Script::default();
     script.sql("DELETE FROM requests WHERE `at` < ").signed(before.0);
     script.sql(" ORDER BY `at` LIMIT ").number(limit as u64).end();
-    Ok(usize::try_from(pool.ask(&script)?.affected()).unwrap_or(usize::MAX))
+    Ok(usize::try_from(pool.query(&script)?.affected()).unwrap_or(usize::MAX))
 }

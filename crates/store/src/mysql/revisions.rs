@@ -9,7 +9,7 @@ use super::found;
 use super::lease::Lease;
 use super::link::Link;
 use super::pool::Pool;
-use super::row::{Answers, Fields};
+use super::row::{Fields, ResultSets};
 use super::text::Script;
 use super::{CLOCK, boards};
 use crate::StoreError;
@@ -46,11 +46,11 @@ pub(super) fn select(script: &mut Script, boards: &[BoardNo], alone: bool) -> us
 
 /// Reads the answer of [`select`]: the revision of each live board.
 pub(super) fn read(
-    answers: &mut Answers,
+    results: &mut ResultSets,
     statements: usize,
     boards: &[BoardNo],
 ) -> Result<Vec<Option<u64>>, StoreError> {
-    let all = found(answers, statements, "revisions", boards, |row| {
+    let all = found(results, statements, "revisions", boards, |row| {
         Ok((BoardNo(row.small()?), (row.number()?, row.boolean()?)))
     })?;
     let live = |(no, one): (&BoardNo, Option<(u64, bool)>)| {
@@ -124,7 +124,7 @@ pub(super) fn change_feed(
     follower: &mut Option<Link>,
     after: FeedPosition,
 ) -> Result<FeedPage, StoreError> {
-    let (changed, newest, generation) = read_since(pool.ask_apart(follower, &since(after))?, after)?;
+    let (changed, newest, generation) = read_since(pool.query_separately(follower, &since(after))?, after)?;
     let by_others = lease.is_some_and(|lease| !lease.is_alone() && lease.generation() != generation);
     if newest < after.revision || by_others {
         let database = pool.address.shown.clone();
@@ -135,10 +135,10 @@ pub(super) fn change_feed(
 }
 
 /// Reads the answer, with the newest revision and the generation of the servers side by side.
-fn read_since(mut answers: Answers, after: FeedPosition) -> Result<(FeedPage, u64, u64), StoreError> {
+fn read_since(mut results: ResultSets, after: FeedPosition) -> Result<(FeedPage, u64, u64), StoreError> {
     let (mut changed, mut next) = (FeedPage::default(), after);
     let mut rows = 0;
-    answers.each(2, "revisions", |row| {
+    results.each(2, "revisions", |row| {
         let (board, revision) = (BoardNo(row.small()?), row.number()?);
         next = FeedPosition { revision, board };
         match board {
@@ -150,7 +150,7 @@ fn read_since(mut answers: Answers, after: FeedPosition) -> Result<(FeedPage, u6
         Ok(())
     })?;
     (changed.next, changed.more) = (vec![next], rows == CHANGES_MAX);
-    let (newest, generation) = answers.two_numbers("revisions")?;
+    let (newest, generation) = results.two_numbers("revisions")?;
     Ok((changed, newest, generation))
 }
 
@@ -162,10 +162,10 @@ pub(super) fn read_board(
     mut known: Option<u64>,
 ) -> Result<Option<BoardState>, StoreError> {
     for _ in 0..READS_MAX {
-        let mut answers = pool.ask(&select_board(name, known))?;
-        let before = answers.rows().first().map(|row| Fields::new("revisions", row).number()).transpose()?;
-        answers.skip(2);
-        let Some((state, forgotten)) = boards::read_one(&mut answers, known)? else { return Ok(None) };
+        let mut results = pool.query(&select_board(name, known))?;
+        let before = results.rows().first().map(|row| Fields::new("revisions", row).number()).transpose()?;
+        results.skip(2);
+        let Some((state, forgotten)) = boards::read_one(&mut results, known)? else { return Ok(None) };
         if known.is_some_and(|known| known < forgotten) {
             known = None;
         } else if before == Some(state.revisions.of(0)) {
@@ -219,17 +219,17 @@ fn select_of(script: &mut Script, (head, tail): (&'static str, &'static str), na
 }
 
 /// Queries the rows of boards that were deleted long ago, without a lock.
-pub(super) fn find_old() -> Script {
+pub(super) fn select_old() -> Script {
     let mut script = Script::default();
     script.sql("SELECT board FROM revisions WHERE gone = 1 AND revision + ").number(GONE_MICROS);
     script.sql(" < ").sql(CLOCK).sql(" LIMIT 1000").end();
     script
 }
 
-/// Deletes what [`find_old`] found.
-pub(super) fn forget(mut answers: Answers) -> Result<Script, StoreError> {
+/// Deletes what [`select_old`] found.
+pub(super) fn delete_old(mut results: ResultSets) -> Result<Script, StoreError> {
     let mut old = Vec::new();
-    answers.each(1, "revisions", |row| {
+    results.each(1, "revisions", |row| {
         old.push(row.small()?);
         Ok(())
     })?;

@@ -14,7 +14,7 @@ use tally_rules::ledger::Uuid;
 
 /// The results of the statements of one script, in order.
 #[derive(Debug, Default)]
-pub(super) struct Answers {
+pub(super) struct ResultSets {
     sets: std::collections::VecDeque<Set>,
     /// Where corrupt rows are recorded.
     stats: Option<Arc<Stats>>,
@@ -27,8 +27,8 @@ struct Set {
     affected: u64,
 }
 
-impl Answers {
-    pub(super) fn noting(stats: Arc<Stats>) -> Self {
+impl ResultSets {
+    pub(super) fn recording(stats: Arc<Stats>) -> Self {
         Self { stats: Some(stats), ..Self::default() }
     }
 
@@ -312,17 +312,17 @@ impl<'a> Fields<'a> {
 
 /// The values of the keys that were found, in the order of the keys. The keys ascend.
 pub(super) fn found<K: Ord, V>(
-    answers: &mut Answers,
+    results: &mut ResultSets,
     statements: usize,
     table: &'static str,
     keys: &[K],
     decode: impl Fn(&mut Fields<'_>) -> Result<(K, V), StoreError>,
 ) -> Result<Vec<Option<V>>, StoreError> {
     let mut found: Vec<Option<V>> = keys.iter().map(|_| None).collect();
-    answers.each(statements, table, |row| {
+    results.each(statements, table, |row| {
         let (key, value) = decode(row)?;
         let at = keys.binary_search(&key);
-        let at = at.map_err(|_| damaged(table, "a row that nobody asked for"))?;
+        let at = at.map_err(|_| damaged(table, "a row that was not requested"))?;
         found[at] = Some(value);
         Ok(())
     })?;

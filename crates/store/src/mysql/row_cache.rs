@@ -39,6 +39,35 @@ impl RowCache {
     }
 }
 
+/// The row cache, as far as a transaction may use it.
+pub(super) struct CacheAccess<'a> {
+    /// Present if no other server writes; then usual answers are assumed.
+    row_cache: Option<&'a RowCache>,
+    /// Its locked rows, if the plan reads any of the ledger.
+    pub(super) rows: Option<MutexGuard<'a, Rows>>,
+}
+
+impl<'a> CacheAccess<'a> {
+    pub(super) fn new(row_cache: Option<&'a RowCache>, plan: &LedgerReadSet) -> Self {
+        Self { row_cache, rows: row_cache.filter(|_| !plan.is_empty()).map(RowCache::take) }
+    }
+
+    /// Whether usual answers may be assumed.
+    pub(super) fn may_assume(&self) -> bool {
+        self.row_cache.is_some()
+    }
+
+    /// Caches the rows of a committed transaction.
+    pub(super) fn learn(&mut self, plan: &LedgerReadSet, loaded: &LedgerLoaded, changes: &LedgerWriteSet) {
+        let Some(row_cache) = self.row_cache else { return };
+        match &mut self.rows {
+            Some(rows) => rows.learn(plan, loaded, changes),
+            None if changes.is_empty() => {}
+            None => row_cache.take().learn(plan, loaded, changes),
+        }
+    }
+}
+
 /// The cached rows.
 #[derive(Debug)]
 pub(super) struct Rows {
@@ -60,7 +89,7 @@ impl Default for Rows {
 
 /// The cached rows of a plan, and the rest of it to read.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(super) struct CachedRows {
     /// As long as the plan's lists, with `None` for rows to read; without holds, reversals and contests.
     rows: LedgerLoaded,
     pub(super) left: LedgerReadSet,
@@ -68,11 +97,11 @@ pub(super) struct Known {
 
 impl Rows {
     /// Looks up the rows of a plan.
-    pub(super) fn known(&mut self, plan: &LedgerReadSet) -> Known {
+    pub(super) fn look_up(&mut self, plan: &LedgerReadSet) -> CachedRows {
         let (handles, left_handles) = look(&mut self.handles, &plan.handles);
         let (members, left_members) = look(&mut self.members, &plan.members);
         let (wallets, left_wallets) = look(&mut self.wallets, &plan.wallets);
-        Known {
+        CachedRows {
             rows: LedgerLoaded { handles, members, wallets, ..LedgerLoaded::default() },
             left: LedgerReadSet {
                 handles: left_handles,
@@ -115,7 +144,7 @@ impl Rows {
     }
 }
 
-impl Known {
+impl CachedRows {
     /// The cached wallets of a plan, in its order.
     pub(super) fn cached_wallets(&self, plan: &LedgerReadSet) -> Vec<(WalletKey, Wallet)> {
         let rows = plan.wallets.iter().zip(&self.rows.wallets);
@@ -123,21 +152,21 @@ impl Known {
     }
 
     /// All rows of a plan: the cached ones, and those that were read.
-    pub(super) fn with(self, asked: LedgerLoaded) -> LedgerLoaded {
+    pub(super) fn with(self, read: LedgerLoaded) -> LedgerLoaded {
         LedgerLoaded {
-            handles: merge(self.rows.handles, asked.handles),
-            members: merge(self.rows.members, asked.members),
-            wallets: merge(self.rows.wallets, asked.wallets),
-            ..asked
+            handles: merge(self.rows.handles, read.handles),
+            members: merge(self.rows.members, read.members),
+            wallets: merge(self.rows.wallets, read.wallets),
+            ..read
         }
     }
 }
 
 fn look<K: Hash + Eq + Clone, V: Clone>(rows: &mut LruCache<K, V>, keys: &[K]) -> (Vec<Option<V>>, Vec<K>) {
-    let known: Vec<Option<V>> = keys.iter().map(|key| rows.get(key).cloned()).collect();
-    let left = keys.iter().zip(&known).filter(|(_, known)| known.is_none()).map(|(key, _)| key.clone());
+    let cached: Vec<Option<V>> = keys.iter().map(|key| rows.get(key).cloned()).collect();
+    let left = keys.iter().zip(&cached).filter(|(_, cached)| cached.is_none()).map(|(key, _)| key.clone());
     let left = left.collect();
-    (known, left)
+    (cached, left)
 }
 
 fn put<K: Hash + Eq + Clone, V: Clone>(rows: &mut LruCache<K, V>, keys: &[K], found: &[Option<V>]) {
@@ -154,8 +183,8 @@ fn bound<K: Hash + Eq, V>(rows: &mut LruCache<K, V>, max: usize) {
     }
 }
 
-/// Both are in the order of the plan: each gap in `known` is the next of `asked`.
-fn merge<V>(known: Vec<Option<V>>, asked: Vec<Option<V>>) -> Vec<Option<V>> {
-    let mut asked = asked.into_iter();
-    known.into_iter().map(|known| known.or_else(|| asked.next().expect("it was asked for"))).collect()
+/// Both are in the order of the plan: each gap in `cached` is the next of `read`.
+fn merge<V>(cached: Vec<Option<V>>, read: Vec<Option<V>>) -> Vec<Option<V>> {
+    let mut read = read.into_iter();
+    cached.into_iter().map(|cached| cached.or_else(|| read.next().expect("the database read it"))).collect()
 }

@@ -17,14 +17,13 @@ use super::link::Link;
 use super::load::{self, Read};
 use super::notes::{Decide, Noted};
 use super::pool::{Pool, Use};
-use super::row_cache::{Known, RowCache, Rows};
+use super::row_cache::{CacheAccess, CachedRows, RowCache};
 use super::text::Script;
 use super::{CLOCK, Version, bans, boards, check, keys, meta, optimistic, outbox, revisions, write};
 use crate::StoreError;
-use crate::ledger::{LedgerLoaded, LedgerReadSet, LedgerWriteSet};
+use crate::ledger::{LedgerLoaded, LedgerWriteSet};
 use crate::plan::{BatchId, BoardNo, Committed, ReadSet, WriteSet};
 use crate::slow::{Stage, Watch};
-use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 
 /// The reason why a transaction without any message is refused.
@@ -35,13 +34,13 @@ pub(super) enum Stop {
     /// It was not done, and the caller gets the error.
     Error(StoreError),
     /// It was not done, because another transaction held its rows for too long.
-    Waited(StoreError),
+    LockWait(StoreError),
     /// The connection was lost before COMMIT was sent.
     Lost(String),
     /// The connection was lost after COMMIT was sent.
     InDoubt(Batch, String),
     /// It was not done, because an assumption was wrong.
-    Mistaken(Fault),
+    WrongAssumption(Fault),
 }
 
 /// See [`crate::Transactions::run`]. `row_cache` is given to the only writer.
@@ -51,9 +50,9 @@ pub(super) fn run(
     decide: Decide<'_>,
 ) -> Result<Committed, StoreError> {
     let mut watch = Watch::start();
-    let done = run_alone((pool, lease, row_cache), plan, &mut |loaded, known| {
+    let done = run_with_cache((pool, lease, row_cache), plan, &mut |loaded, version| {
         watch.end_of(Stage::Read);
-        let noted = decide(loaded, known);
+        let noted = decide(loaded, version);
         watch.end_of(Stage::Decide);
         noted
     });
@@ -62,67 +61,46 @@ pub(super) fn run(
     done
 }
 
-fn run_alone(
+fn run_with_cache(
     (pool, lease, row_cache): (&Pool, Option<&Lease>, Option<&RowCache>),
     plan: &ReadSet,
     decide: Decide<'_>,
 ) -> Result<Committed, StoreError> {
     plan.assert_sorted();
     lease.map_or(Ok(()), Lease::check)?;
-    let rows = row_cache.filter(|_| !plan.ledger.is_empty()).map(RowCache::take);
-    let mut alone = Alone { row_cache, rows };
-    let done = in_turn((pool, lease), &mut alone, plan, decide);
+    let mut cache = CacheAccess::new(row_cache, &plan.ledger);
+    let done = run_with_retry((pool, lease), &mut cache, plan, decide);
     if !matches!(done, Ok((_, true)))
         && let Some(row_cache) = row_cache
     {
         // The cache has the rows as they were before, which may be outdated.
-        drop(alone);
+        drop(cache);
         row_cache.take().forget();
     }
     done.map(|(committed, _)| committed)
 }
 
-/// What the only writer may use.
-struct Alone<'a> {
-    /// Present if no other server writes; then usual answers are assumed.
-    row_cache: Option<&'a RowCache>,
-    /// Its locked rows, if the plan reads any of the ledger.
-    rows: Option<MutexGuard<'a, Rows>>,
-}
-
-impl Alone<'_> {
-    /// Caches the rows of a committed transaction.
-    fn learn(&mut self, plan: &LedgerReadSet, done: &Done) {
-        let Some(row_cache) = self.row_cache else { return };
-        match &mut self.rows {
-            Some(rows) => rows.learn(plan, &done.loaded, &done.changes),
-            None if done.changes.is_empty() => {}
-            None => row_cache.take().learn(plan, &done.loaded, &done.changes),
-        }
-    }
-}
-
 /// Runs the transaction. Returns whether its commit was answered.
-fn in_turn(
+fn run_with_retry(
     (pool, lease): (&Pool, Option<&Lease>),
-    alone: &mut Alone<'_>,
+    cache: &mut CacheAccess<'_>,
     plan: &ReadSet,
     decide: Decide<'_>,
 ) -> Result<(Committed, bool), StoreError> {
     let mut link = pool.take_for(Use::Transact)?;
     let mut may_begin_again = !link.new;
     loop {
-        let done = attempt(link.get(), (pool, lease), alone, plan, decide);
+        let done = attempt(link.get(), (pool, lease), cache, plan, decide);
         // Returns the connection, or closes it if it is broken.
         drop(link);
         let why = match done {
             Ok(committed) => return Ok((committed, true)),
             Err(Stop::Error(error)) => return Err(error),
-            Err(Stop::Waited(error)) => {
+            Err(Stop::LockWait(error)) => {
                 pool.end_silent_transactions();
                 return Err(error);
             }
-            Err(Stop::Mistaken(fault)) => return Err(lease::refused(lease, fault)),
+            Err(Stop::WrongAssumption(fault)) => return Err(lease::refused(lease, fault)),
             Err(Stop::Lost(why)) => why,
             Err(Stop::InDoubt(batch, why)) => match resolved(pool, batch, &why)? {
                 Some(version) => {
@@ -152,26 +130,25 @@ fn resolved(pool: &Pool, batch: BatchId, why: &str) -> Result<Option<u64>, Store
 fn attempt(
     link: &mut Link,
     (pool, lease): (&Pool, Option<&Lease>),
-    alone: &mut Alone<'_>,
+    cache: &mut CacheAccess<'_>,
     plan: &ReadSet,
     decide: Decide<'_>,
 ) -> Result<Committed, Stop> {
-    let mut known = alone.rows.as_mut().map(|rows| rows.known(&plan.ledger));
-    let all_known = known.as_ref().map_or(plan.ledger.is_empty(), |known| known.left.is_empty());
-    let may_guess =
-        alone.row_cache.is_some() && all_known && link.is_fresh() && optimistic::may_be_guessed(plan);
-    let guessed = match lease.filter(|_| may_guess) {
-        Some(lease) => optimistic::guess(link, (pool, lease), known.take(), plan, decide),
+    let mut cached_rows = cache.rows.as_mut().map(|rows| rows.look_up(&plan.ledger));
+    let all_cached = cached_rows.as_ref().map_or(plan.ledger.is_empty(), |rows| rows.left.is_empty());
+    let may_assume = cache.may_assume() && all_cached && link.is_fresh() && optimistic::applies_to(plan);
+    let done = match lease.filter(|_| may_assume) {
+        Some(lease) => optimistic::run(link, (pool, lease), cached_rows.take(), plan, decide),
         None => Ok(None),
     };
-    let done = match guessed {
+    let done = match done {
         Ok(Some(done)) => Ok(done),
         // The rows are read instead, all of them if a cached one was wrong.
-        Ok(None) | Err(Stop::Mistaken(_)) => transact(link, (pool, lease), known, plan, decide),
+        Ok(None) | Err(Stop::WrongAssumption(_)) => transact(link, (pool, lease), cached_rows, plan, decide),
         Err(stop) => Err(stop),
     };
     let done = done.map(|done| {
-        alone.learn(&plan.ledger, &done);
+        cache.learn(&plan.ledger, &done.loaded, &done.changes);
         done.committed
     });
     if matches!(done, Err(Stop::Lost(_) | Stop::InDoubt(..))) {
@@ -190,17 +167,17 @@ pub(super) struct Done {
 fn transact(
     link: &mut Link,
     (pool, lease): (&Pool, Option<&Lease>),
-    known: Option<Known>,
+    cached_rows: Option<CachedRows>,
     plan: &ReadSet,
     decide: Decide<'_>,
 ) -> Result<Done, Stop> {
     let mut guarded = false;
     let (mut script, mut read) = if load::reads(plan) {
-        let of_ledger = known.as_ref().map_or(&plan.ledger, |known| &known.left);
-        let asked = load::ask(plan, of_ledger);
-        let answers = link.send(&asked.script).map_err(|fault| undo(link, fault))?;
-        let read = asked.read(answers, (plan, of_ledger)).map_err(|error| undo_because(link, error))?;
-        guarded = asked.in_several_statements();
+        let of_ledger = cached_rows.as_ref().map_or(&plan.ledger, |rows| &rows.left);
+        let message = load::message(plan, of_ledger);
+        let results = link.send(&message.script).map_err(|fault| undo(link, fault))?;
+        let read = message.read(results, (plan, of_ledger)).map_err(|error| undo_because(link, error))?;
+        guarded = message.in_several_statements();
         (Script::default(), read)
     } else {
         let mut script = Script::default();
@@ -208,15 +185,15 @@ fn transact(
         script.sql("SET @version = ").sql(CLOCK).end();
         (script, Read::default())
     };
-    let cached = known.as_ref().map_or_else(Vec::new, |known| known.cached_wallets(&plan.ledger));
-    if let Some(known) = known {
-        read.loaded.ledger = known.with(read.loaded.ledger);
+    let cached_wallets = cached_rows.as_ref().map_or_else(Vec::new, |rows| rows.cached_wallets(&plan.ledger));
+    if let Some(cached_rows) = cached_rows {
+        read.loaded.ledger = cached_rows.with(read.loaded.ledger);
     }
     read.loaded.assert_answers(plan);
     let Noted { changes, notes, version: least } = decide(&read.loaded, read.version.unwrap_or(0));
     changes.assert_sorted();
     if changes.is_empty() && notes.is_empty() {
-        let version = nothing((link, lease), plan, &read, guarded)?;
+        let version = end_unchanged((link, lease), plan, &read, guarded)?;
         let committed = Committed { version, ..Committed::default() };
         return Ok(Done { committed, loaded: read.loaded.ledger, changes: changes.ledger });
     }
@@ -225,20 +202,26 @@ fn transact(
         (None, 0) => Version::Session,
         (version, least) => Version::Number(version.unwrap_or(0).max(least)),
     };
-    directory(link, &mut script, &changes)?;
-    write::rows(&mut script, &changes, (&read.absent, &cached), (link.server.flavour, version), link.name[0]);
+    write_boards_and_keys(link, &mut script, &changes)?;
+    write::rows(
+        &mut script,
+        &changes,
+        (&read.absent, &cached_wallets),
+        (link.server.flavour, version),
+        link.name[0],
+    );
     meta::note(&mut script, &notes);
     let revised = revisions::bump(&mut script, &changes);
     bans::write(&mut script, &changes.bans);
     let marks = plan.outbox.then(|| outbox::of(&changes)).flatten();
-    let last = Last { version, revised, marks: marks.as_deref(), guessed: None };
+    let last = FinalMessage { version, revised, marks: marks.as_deref(), assumed_live: None };
     let committed = commit(link, (pool, lease), script, &last)?;
     Ok(Done { committed, loaded: read.loaded.ledger, changes: changes.ledger })
 }
 
 /// Ends a transaction that changes nothing. Existing rows were locked while the rest was read. Missing rows may have
 /// appeared between two statements, so they are checked once more. If the lease is ours afterwards, it was ours all along.
-fn nothing(
+fn end_unchanged(
     (link, lease): (&mut Link, Option<&Lease>),
     plan: &ReadSet,
     read: &Read,
@@ -261,10 +244,10 @@ fn nothing(
     if lease.is_some() {
         leases::select(&mut script);
     }
-    let mut answers = link.send(&script).map_err(|fault| undo(link, fault))?;
-    answers.skip(before);
+    let mut results = link.send(&script).map_err(|fault| undo(link, fault))?;
+    results.skip(before);
     match lease {
-        Some(lease) if leases::read_token(&mut answers).map_err(Stop::Error)? != lease.token() => {
+        Some(lease) if leases::read_token(&mut results).map_err(Stop::Error)? != lease.token() => {
             Err(Stop::Error(lease.refused()))
         }
         _ => Ok(read.version.unwrap_or(0)),
@@ -272,36 +255,36 @@ fn nothing(
 }
 
 /// Reads what changes of boards and keys refer to, and writes them: in a separate message, because they are rare.
-fn directory(link: &mut Link, script: &mut Script, changes: &WriteSet) -> Result<(), Stop> {
+fn write_boards_and_keys(link: &mut Link, script: &mut Script, changes: &WriteSet) -> Result<(), Stop> {
     if changes.boards.is_empty() && changes.keys.is_empty() {
         return Ok(());
     }
     // The transaction begins with this message if nothing was read.
-    let mut asking = std::mem::take(script);
-    let before = asking.len();
-    meta::lock_next_board(&mut asking);
-    let of_boards = boards::select_present(&mut asking, &changes.boards);
-    let of_keys = keys::select_present(&mut asking, &changes.keys);
-    let mut answers = link.send(&asking).map_err(|fault| undo(link, fault))?;
-    answers.skip(before);
+    let mut reads = std::mem::take(script);
+    let before = reads.len();
+    meta::lock_next_board(&mut reads);
+    let of_boards = boards::select_present(&mut reads, &changes.boards);
+    let of_keys = keys::select_present(&mut reads, &changes.keys);
+    let mut results = link.send(&reads).map_err(|fault| undo(link, fault))?;
+    results.skip(before);
     let mut write = || {
-        let next = meta::read_next_board(&mut answers)?;
-        let present = boards::read_present(&mut answers, of_boards)?;
+        let next = meta::read_next_board(&mut results)?;
+        let present = boards::read_present(&mut results, of_boards)?;
         boards::write(script, &changes.boards, next, present)?;
-        let present = keys::read_present(&mut answers, of_keys)?;
+        let present = keys::read_present(&mut results, of_keys)?;
         keys::write(script, &changes.keys, present)
     };
     write().map_err(|error| undo_because(link, error))
 }
 
-pub(super) struct Last<'a> {
+pub(super) struct FinalMessage<'a> {
     pub(super) version: Version,
     /// Whether it gives a revision.
     pub(super) revised: bool,
     /// What it leaves to publish.
     pub(super) marks: Option<&'a [u8]>,
     /// The boards that were assumed to be live without reading them; `Some` if anything is assumed.
-    pub(super) guessed: Option<&'a [BoardNo]>,
+    pub(super) assumed_live: Option<&'a [BoardNo]>,
 }
 
 /// Sends everything, with COMMIT at its end.
@@ -309,7 +292,7 @@ pub(super) fn commit(
     link: &mut Link,
     (pool, lease): (&Pool, Option<&Lease>),
     mut script: Script,
-    &Last { version, revised, marks, guessed }: &Last<'_>,
+    &FinalMessage { version, revised, marks, assumed_live }: &FinalMessage<'_>,
 ) -> Result<Committed, Stop> {
     let batch = BatchId { link: link.name, sequence: link.sequence + 1, ..BatchId::default() };
     // Other servers treat a remaining row as not yet published.
@@ -320,12 +303,12 @@ pub(super) fn commit(
         &mut script,
         &batch,
         (version, marks),
-        lease.map(|lease| (lease.token(), guessed.unwrap_or_default())),
+        lease.map(|lease| (lease.token(), assumed_live.unwrap_or_default())),
     );
     script.close();
     let last = script.len();
-    let asks = revised || matches!(version, Version::Session);
-    if asks {
+    let selects = revised || matches!(version, Version::Session);
+    if selects {
         script.sql("SELECT ");
         version.put(&mut script);
         script.sql(if revised { ", @revision" } else { ", 0" }).end();
@@ -336,13 +319,13 @@ pub(super) fn commit(
         pool.witnesses.settle(settled);
     }
     match sent {
-        Ok(mut answers) => {
+        Ok(mut results) => {
             link.sequence = batch.sequence;
-            answers.skip(last);
+            results.skip(last);
             let (version, revision) = match version {
-                Version::Number(number) if !asks => (number, 0),
+                Version::Number(number) if !selects => (number, 0),
                 // A committed transaction is done, even if the database's clock cannot be read.
-                _ => answers.two_numbers("the version").unwrap_or_default(),
+                _ => results.two_numbers("the version").unwrap_or_default(),
             };
             let outbox = marks.map(|_| batch);
             if outbox.is_some() {
@@ -353,10 +336,12 @@ pub(super) fn commit(
             Ok(Committed { version, revision, outbox })
         }
         Err(Fault::Lost(why)) => Err(Stop::InDoubt(batch, why)),
-        Err(fault) if leases::is_rejection(&fault, guard) => Err(mistaken(link, fault)),
+        Err(fault) if leases::is_rejection(&fault, guard) => Err(wrong_assumption(link, fault)),
         // A request that was done before, or a row that differs from its cached state.
-        Err(fault @ Fault::Refused { code: fault::DUPLICATE | fault::NULL, .. }) if guessed.is_some() => {
-            Err(mistaken(link, fault))
+        Err(fault @ Fault::Refused { code: fault::DUPLICATE | fault::NULL, .. })
+            if assumed_live.is_some() =>
+        {
+            Err(wrong_assumption(link, fault))
         }
         // COMMIT itself, or a statement between it and the commit marker: the table `batches` has the outcome.
         Err(Fault::Refused { text, answered, code }) if answered >= last && !fault::is_conflict(code) => {
@@ -366,11 +351,11 @@ pub(super) fn commit(
     }
 }
 
-fn mistaken(link: &mut Link, fault: Fault) -> Stop {
+fn wrong_assumption(link: &mut Link, fault: Fault) -> Stop {
     let mut script = Script::default();
     script.statement("ROLLBACK");
     match link.send(&script) {
-        Ok(_) => Stop::Mistaken(fault),
+        Ok(_) => Stop::WrongAssumption(fault),
         Err(fault) => undo(link, fault),
     }
 }
@@ -385,7 +370,7 @@ fn undo(link: &mut Link, fault: Fault) -> Stop {
     }
     let waited = matches!(fault, Fault::Refused { code: fault::LOCK_WAIT, .. });
     match undo_because(link, fault.into()) {
-        Stop::Error(error) if waited => Stop::Waited(error),
+        Stop::Error(error) if waited => Stop::LockWait(error),
         stop => stop,
     }
 }

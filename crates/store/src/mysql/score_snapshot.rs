@@ -39,21 +39,21 @@ fn after_window(script: &mut Script, after: WindowKey) {
 
 impl ScoreSnapshot for MySqlSnapshot {
     fn boards(&mut self) -> Result<Boards, StoreError> {
-        let answers = self.query(&boards::select_all())?;
+        let results = self.query(&boards::select_all())?;
         let damaged = &mut self.damaged;
-        boards::read_parted(answers, &mut |row| damaged.push(row))
+        boards::read_parted(results, &mut |row| damaged.push(row))
     }
 
     fn to_purge(&mut self) -> Result<ToPurge, StoreError> {
         let mut script = Script::default();
         script.statement("SELECT `no` FROM deleted_boards");
         script.statement("SELECT board, part, version FROM deleted_parts");
-        let (mut answers, mut purge) = (self.query(&script)?, ToPurge::default());
-        answers.each(1, "deleted_boards", |row| {
+        let (mut results, mut purge) = (self.query(&script)?, ToPurge::default());
+        results.each(1, "deleted_boards", |row| {
             purge.boards.insert(BoardNo(row.small()?));
             Ok(())
         })?;
-        answers.each(1, "deleted_parts", |row| {
+        results.each(1, "deleted_parts", |row| {
             purge.add(Garbage::of(windows::key(row)?, row.signed()?));
             Ok(())
         })?;
@@ -130,9 +130,9 @@ impl ScoreSnapshot for MySqlSnapshot {
     }
 
     fn banned(&mut self, board: BoardNo) -> Result<Vec<PlayerId>, StoreError> {
-        let mut answers = self.query(&bans::select(board))?;
+        let mut results = self.query(&bans::select(board))?;
         let (mut players, damaged) = (Vec::new(), &mut self.damaged);
-        answers.each_apart(
+        results.each_apart(
             "bans",
             |row| key("bans", row),
             &mut |row| damaged.push(row),

@@ -6,7 +6,7 @@
 use super::connect::Flavour;
 use super::fault::corrupt;
 use super::pool::Pool;
-use super::row::{Answers, Fields, first_column};
+use super::row::{Fields, ResultSets, first_column};
 use super::text::{RowScript, Script, keys_end};
 use super::{Version, found, player};
 use crate::StoreError;
@@ -41,11 +41,11 @@ pub(super) fn select(script: &mut Script, keys: &[ScoreKey], locking: bool) -> u
 
 /// Reads the answer of [`select`]: `None` for a key without a row.
 pub(super) fn read(
-    answers: &mut Answers,
+    results: &mut ResultSets,
     statements: usize,
     keys: &[ScoreKey],
 ) -> Result<Vec<Option<StoredScore>>, StoreError> {
-    found(answers, statements, "scores", keys, |row| {
+    found(results, statements, "scores", keys, |row| {
         let key =
             ScoreKey { board: BoardNo(row.small()?), window: Window(row.number()?), player: player(row)? };
         let record = record(row)?;
@@ -131,7 +131,7 @@ pub(super) fn states(pool: &Pool, keys: &[ScoreKey]) -> Result<Vec<Option<ScoreS
     sorted.dedup();
     let mut script = Script::default();
     let statements = select(&mut script, &sorted, false);
-    let found = read(&mut pool.ask(&script)?, statements, &sorted)?;
+    let found = read(&mut pool.query(&script)?, statements, &sorted)?;
     let state = |key| found[sorted.binary_search(key).expect("it is one of them")];
     Ok(keys.iter().map(|key| state(key).map(|state| (state.record, state.version))).collect())
 }
@@ -148,8 +148,8 @@ pub(super) fn scan_all(
     let mut given = 0;
     while given < limit {
         let want = WALK_ROWS.min(limit - given);
-        let answers = pool.ask(&select_page(of, after.as_deref(), want))?;
-        let (asked, sound, last) = read_page(answers, (of.0, of.1), each)?;
+        let results = pool.query(&select_page(of, after.as_deref(), want))?;
+        let (asked, sound, last) = read_page(results, (of.0, of.1), each)?;
         given += sound;
         if asked < want {
             break;
@@ -180,13 +180,13 @@ fn select_page(
 
 /// Reads a page: the number of rows, the number of sound ones, and the player of the last. Corrupt rows are recorded.
 fn read_page(
-    mut answers: Answers,
+    mut results: ResultSets,
     of: (BoardNo, Window),
     each: &mut dyn FnMut(PlayerId, Option<Record>, u64),
 ) -> Result<(usize, usize, Option<Vec<u8>>), StoreError> {
     let mut sound = 0;
     let name = |row: &mysql_async::Row| score_text(of, first_column(row));
-    let (asked, last) = answers.each_sound("scores", name, |row| {
+    let (asked, last) = results.each_sound("scores", name, |row| {
         let (player, record, version) = (player(row)?, record(row)?, row.number()?);
         each(player, (!row.boolean()?).then_some(record), version);
         sound += 1;
@@ -211,12 +211,12 @@ pub(super) fn count(board: BoardNo, window: Window) -> Script {
 }
 
 /// Reads the answer of [`count`].
-pub(super) fn read_count(mut answers: Answers) -> Result<u64, StoreError> {
-    let counted = answers.one_number("scores")?;
+pub(super) fn read_count(mut results: ResultSets) -> Result<u64, StoreError> {
+    let counted = results.one_number("scores")?;
     if counted < COUNT_MAX {
         return Ok(counted);
     }
-    let rows = answers.rows();
+    let rows = results.rows();
     let row = rows.first().ok_or_else(|| corrupt("scores", "nothing is explained"))?;
     // The optimiser never estimates a range as more than half of the table, so an estimate may be half of the real number.
     let estimate = row.get_opt::<u64, _>("rows").and_then(Result::ok).unwrap_or(0);

@@ -13,7 +13,7 @@ use super::payments::{self, Payments};
 use super::pool::Pool;
 use super::prizes;
 use super::reversals::Reversals;
-use super::row::{Answers, Fields, key};
+use super::row::{Fields, ResultSets, key};
 use super::table::{self, Table};
 use super::text::Script;
 use super::transfers::{Entries, Transfers};
@@ -56,7 +56,7 @@ impl MySqlSnapshot {
         Ok(snapshot)
     }
 
-    pub(super) fn query(&mut self, script: &Script) -> Result<Answers, StoreError> {
+    pub(super) fn query(&mut self, script: &Script) -> Result<ResultSets, StoreError> {
         self.link.send(script).map_err(|fault: Fault| fault.into())
     }
 
@@ -101,11 +101,11 @@ impl MySqlSnapshot {
     ) -> Page<K, V> {
         let mut asked = limit;
         loop {
-            let mut answers = self.query(&script(asked))?;
+            let mut results = self.query(&script(asked))?;
             let mut page = Vec::new();
             let name = |row: &mysql_async::Row| key(table, row);
             let damaged = &mut self.damaged;
-            let (rows, _) = answers.each_apart(table, name, &mut |row| damaged.push(row), |row| {
+            let (rows, _) = results.each_apart(table, name, &mut |row| damaged.push(row), |row| {
                 page.push(decode(row)?);
                 Ok(())
             })?;

@@ -7,7 +7,7 @@
 use super::connect::Flavour;
 use super::found;
 use super::pool::Pool;
-use super::row::{Answers, Fields};
+use super::row::{Fields, ResultSets};
 use super::text::{RowScript, Script, keys_end};
 use crate::StoreError;
 
@@ -50,29 +50,29 @@ pub(super) fn select<T: Table>(script: &mut Script, keys: &[T::Key], locking: bo
 
 /// Reads the answer of [`select`]: `None` for a key without a row.
 pub(super) fn read<T: Table>(
-    answers: &mut Answers,
+    results: &mut ResultSets,
     statements: usize,
     keys: &[T::Key],
 ) -> Result<Vec<Option<T::Value>>, StoreError> {
-    found(answers, statements, T::NAME, keys, T::decode)
+    found(results, statements, T::NAME, keys, T::decode)
 }
 
 /// Reads rows by key, without a lock. The keys ascend.
 pub(super) fn get<T: Table>(pool: &Pool, keys: &[T::Key]) -> Result<Vec<Option<T::Value>>, StoreError> {
-    get_by::<T>(keys, |script| pool.ask(script))
+    get_by::<T>(keys, |script| pool.query(script))
 }
 
-/// Like [`get`], where `ask` sends the statements.
+/// Like [`get`], where `query` sends the statements.
 pub(super) fn get_by<T: Table>(
     keys: &[T::Key],
-    ask: impl FnOnce(&Script) -> Result<Answers, StoreError>,
+    query: impl FnOnce(&Script) -> Result<ResultSets, StoreError>,
 ) -> Result<Vec<Option<T::Value>>, StoreError> {
     if keys.is_empty() {
         return Ok(Vec::new());
     }
     let mut script = Script::default();
     let statements = select::<T>(&mut script, keys, false);
-    read::<T>(&mut ask(&script)?, statements, keys)
+    read::<T>(&mut query(&script)?, statements, keys)
 }
 
 /// Reads one row, without a lock.

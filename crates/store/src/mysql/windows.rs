@@ -1,7 +1,7 @@
 //! The tables `parts`, `blocks` and `deleted_parts`: periods, and the archives of closed ones.
 
 use super::check::{count, window as check_part};
-use super::row::{Answers, Fields};
+use super::row::{Fields, ResultSets};
 use super::table::Table;
 use super::text::{RowScript, Script};
 use crate::StoreError;
@@ -76,8 +76,8 @@ pub(super) fn select(board: BoardNo) -> Script {
 }
 
 /// Reads the answer of [`select`].
-pub(super) fn read(answers: &mut Answers) -> Result<Vec<WindowRow>, StoreError> {
-    answers.list(1, "parts", decode)
+pub(super) fn read(results: &mut ResultSets) -> Result<Vec<WindowRow>, StoreError> {
+    results.list(1, "parts", decode)
 }
 
 /// Reads the next two columns as the key of a window.

@@ -49,9 +49,9 @@ struct Witness {
 
 /// The number of answered commits when a transaction began to commit.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Begun(u64);
+pub(super) struct CommitStart(u64);
 
-impl Begun {
+impl CommitStart {
     /// For a commit whose beginning is unknown: it proves no other.
     pub(super) const UNKNOWN: Self = Self(0);
 }
@@ -62,11 +62,11 @@ impl Witnesses {
     }
 
     /// Begins a commit. Returns the markers that its transaction deletes: none while there are fewer than `least`.
-    pub(super) fn begin(&self, least: usize) -> (Begun, Vec<Batch>) {
+    pub(super) fn begin(&self, least: usize) -> (CommitStart, Vec<Batch>) {
         let mut markers = self.markers();
-        let begun = Begun(markers.answered);
+        let start = CommitStart(markers.answered);
         if markers.settled.len() < least {
-            return (begun, Vec::new());
+            return (start, Vec::new());
         }
         let Markers { settled, witnesses, .. } = &mut *markers;
         let (mut some, mut left) = (Vec::new(), Vec::new());
@@ -78,18 +78,18 @@ impl Witnesses {
         *settled = left;
         // In the order of the key, like every transaction that locks several rows.
         some.sort_unstable();
-        (begun, some)
+        (start, some)
     }
 
     /// Records an answered commit: it proves all commits that were answered before it began.
-    pub(super) fn answered(&self, batch: Batch, version: u64, Begun(begun): Begun) {
-        self.markers().answer(batch, version, begun);
+    pub(super) fn answered(&self, batch: Batch, version: u64, CommitStart(start): CommitStart) {
+        self.markers().answer(batch, version, start);
     }
 
     /// Like [`Self::answered`], for a commit that leaves nothing to publish.
-    pub(super) fn answered_and_settled(&self, batch: Batch, version: u64, Begun(begun): Begun) {
+    pub(super) fn answered_and_settled(&self, batch: Batch, version: u64, CommitStart(start): CommitStart) {
         let mut markers = self.markers();
-        markers.answer(batch, version, begun);
+        markers.answer(batch, version, start);
         markers.settled.push(batch);
     }
 
@@ -157,9 +157,9 @@ impl Witnesses {
                 row.bytes(&batch.link).number(batch.sequence);
             },
         );
-        let (statements, mut answers) = (script.len(), link.send(&script)?);
+        let (statements, mut results) = (script.len(), link.send(&script)?);
         let mut found = Vec::new();
-        answers.each(statements, "batches", |row: &mut Fields<'_>| {
+        results.each(statements, "batches", |row: &mut Fields<'_>| {
             found.push(Batch { link: row.fixed()?, sequence: row.number()?, ..Batch::default() });
             Ok(())
         })?;
@@ -170,9 +170,9 @@ impl Witnesses {
 }
 
 impl Markers {
-    fn answer(&mut self, batch: Batch, version: u64, begun: u64) {
+    fn answer(&mut self, batch: Batch, version: u64, start: u64) {
         self.answered += 1;
-        self.witnesses.retain(|witness| witness.answered > begun && witness.batch != batch);
+        self.witnesses.retain(|witness| witness.answered > start && witness.batch != batch);
         self.witnesses.push(Witness { batch, version, answered: self.answered });
     }
 }
@@ -206,7 +206,7 @@ mod tests {
         witnesses.answered(batch(4), 13, last);
         assert_eq!(names(&witnesses), [4]);
         // A resolved commit is reported twice.
-        witnesses.answered(batch(4), 13, Begun::UNKNOWN);
+        witnesses.answered(batch(4), 13, CommitStart::UNKNOWN);
         assert_eq!(names(&witnesses), [4]);
     }
 
@@ -214,10 +214,10 @@ mod tests {
     fn a_witness_is_not_deleted() {
         let witnesses = Witnesses::default();
         for sequence in 1..=3 {
-            let (begun, deleted) = witnesses.begin(1);
+            let (start, deleted) = witnesses.begin(1);
             // The witness before is deleted when its successor was answered.
             assert_eq!(deleted, if sequence == 3 { vec![batch(1)] } else { vec![] });
-            witnesses.answered_and_settled(batch(sequence), sequence, begun);
+            witnesses.answered_and_settled(batch(sequence), sequence, start);
         }
         let (_, deleted) = witnesses.begin(1);
         assert_eq!(deleted, [batch(2)]);

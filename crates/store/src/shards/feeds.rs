@@ -51,7 +51,7 @@ impl Inner {
                 }
                 Ok(Err(error)) => {
                     self.breaker.put(shard);
-                    tracing::debug!(%error, shard, "ask what has changed; it is asked again");
+                    tracing::debug!(%error, shard, "read the change feed; it is tried again");
                 }
                 Err(RecvTimeoutError::Timeout) => drop(feeds.insert(shard, asked)),
                 Err(RecvTimeoutError::Disconnected) => {}

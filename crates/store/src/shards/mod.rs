@@ -60,16 +60,16 @@ impl Shards {
     /// Opens the databases of a list, and creates the tables of empty ones. Afterwards all of them have the boards of the
     /// first.
     pub fn open(urls: &[String], options: &Options) -> Result<Self, StoreError> {
-        Self::open_telling(urls, options, &mut |_| ())
+        Self::open_reporting(urls, options, &mut |_| ())
     }
 
-    /// Like [`Self::open`]; `tell` gets a message about each wait.
-    pub fn open_telling(
+    /// Like [`Self::open`]; `on_wait` gets a message about each wait.
+    pub fn open_reporting(
         urls: &[String],
         options: &Options,
-        tell: &mut dyn FnMut(&str),
+        on_wait: &mut dyn FnMut(&str),
     ) -> Result<Self, StoreError> {
-        let all = connect(urls, options, tell)?;
+        let all = connect(urls, options, on_wait)?;
         layout::check(&all)?;
         upgrade::upgrade(&all)?;
         let inner = Inner::new(all, options.beside.is_some());
@@ -94,14 +94,14 @@ impl Shards {
 fn connect(
     urls: &[String],
     options: &Options,
-    tell: &mut dyn FnMut(&str),
+    on_wait: &mut dyn FnMut(&str),
 ) -> Result<Vec<Arc<MySqlStore>>, StoreError> {
     if urls.is_empty() || urls.len() > SHARDS_MAX {
         return Err(StoreError::Layout(format!("a store has 1 to {SHARDS_MAX} shards, not {}", urls.len())));
     }
     let mut all: Vec<Arc<MySqlStore>> = Vec::new();
     for url in urls {
-        let store = MySqlStore::open_telling(url, options, tell)?;
+        let store = MySqlStore::open_reporting(url, options, on_wait)?;
         if let Some(at) = all.iter().position(|other| other.url() == store.url()) {
             let (url, first, second) = (store.url(), at + 1, all.len() + 1);
             return Err(StoreError::Layout(format!("shards {first} and {second} are the same: {url}")));

@@ -135,7 +135,7 @@ fn move_rows(
     (done, failed): (&AtomicU64, &AtomicBool),
 ) -> Result<(), StoreError> {
     let mut cursor = read(&all[from], table)?;
-    let counts = |rows: u64| if table.gone.is_some() { rows } else { 0 };
+    let counts = |rows: u64| if table.tombstone.is_some() { rows } else { 0 };
     done.fetch_add(counts(cursor.rows), Ordering::Relaxed);
     while !cursor.ended && !failed.load(Ordering::Relaxed) {
         let rows = all[from].chunk(table, cursor.after.as_deref(), BITE)?;
@@ -164,7 +164,7 @@ fn player(table: &Moved, row: &Cells) -> Result<PlayerId, StoreError> {
 }
 
 fn is_trace(table: &Moved, row: &Cells) -> bool {
-    table.gone.is_some_and(|at| row[at] != Cell::Unsigned(0))
+    table.tombstone.is_some_and(|at| row[at] != Cell::Unsigned(0))
 }
 
 impl Cursor {

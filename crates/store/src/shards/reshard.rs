@@ -45,20 +45,20 @@ struct Lists {
 }
 
 /// Moves the records of the databases `from` to `to`. If `from` is empty, the first database of `to` says how many of `to`
-/// are the old ones. `tell` gets a message about each wait, `progress` the progress.
+/// are the old ones. `on_wait` gets a message about each wait, `progress` the progress.
 pub fn reshard(
     from: &[String],
     to: &[String],
     options: &Options,
-    tell: &mut dyn FnMut(&str),
+    on_wait: &mut dyn FnMut(&str),
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Resharded, StoreError> {
-    let to = super::connect(to, options, tell)?;
+    let to = super::connect(to, options, on_wait)?;
     if is_done(&to)? {
         // An earlier run has ended, but its caller did not get the result.
         return Ok(Resharded { rows: count(to.iter())?, shards: (to.len(), to.len()), resumed: true });
     }
-    let lists = Lists::open(from, to, options, tell)?;
+    let lists = Lists::open(from, to, options, on_wait)?;
     let (resumed, state) = lists.begin()?;
     let shards = (lists.old, lists.new.len());
     if !lists.is_ending(&state)? {
@@ -128,7 +128,7 @@ impl Lists {
         from: &[String],
         to: Vec<Arc<MySqlStore>>,
         options: &Options,
-        tell: &mut dyn FnMut(&str),
+        on_wait: &mut dyn FnMut(&str),
     ) -> Result<Self, StoreError> {
         let first = &to[FIRST];
         let count = match (read(first)?, layout::read_calm(first)?) {
@@ -145,7 +145,7 @@ impl Lists {
         for (place, url) in from.iter().enumerate() {
             match to.iter().find(|store| store.is_at(url)) {
                 Some(store) => all.push(Arc::clone(store)),
-                None => all.push(Arc::new(MySqlStore::open_telling(url, options, tell)?)),
+                None => all.push(Arc::new(MySqlStore::open_reporting(url, options, on_wait)?)),
             }
             if place == FIRST && all[FIRST].url() != to[FIRST].url() {
                 return Err(refused("the first database of both lists must be the same".into()));

@@ -48,7 +48,7 @@ pub(super) const PRIZES: &str = "SELECT player, member, division, rank, currency
      FROM contest_prizes WHERE contest = ?1 AND no >= ?2 ORDER BY no";
 
 /// The rows of a plan in the memtable.
-pub(super) struct Seen {
+pub(super) struct MemtableContests {
     contests: MemtableStates<Record>,
     applications: MemtableStates<Application>,
     series: MemtableStates<SeriesRecord>,
@@ -56,8 +56,8 @@ pub(super) struct Seen {
 }
 
 /// Reads the memtable.
-pub(super) fn in_memory(memtables: &Memtables, plan: &ContestReadSet) -> Seen {
-    Seen {
+pub(super) fn in_memory(memtables: &Memtables, plan: &ContestReadSet) -> MemtableContests {
+    MemtableContests {
         contests: states::<contests::Contests>(memtables, plan.contests.iter().cloned()),
         applications: states::<Applications>(memtables, plan.applications.iter().cloned()),
         series: states::<AllSeries>(memtables, plan.series.iter().cloned()),
@@ -67,17 +67,17 @@ pub(super) fn in_memory(memtables: &Memtables, plan: &ContestReadSet) -> Seen {
 
 /// Reads the rest from the tables.
 pub(super) fn load(
-    seen: Seen,
+    newer: MemtableContests,
     plan: &ContestReadSet,
     tables: &Connection,
 ) -> Result<ContestLoaded, StoreError> {
     Ok(ContestLoaded {
-        contests: fill("contests", seen.contests, &plan.contests, |id| contests::get(tables, id))?,
-        applications: fill("contest_applications", seen.applications, &plan.applications, |key| {
+        contests: fill("contests", newer.contests, &plan.contests, |id| contests::get(tables, id))?,
+        applications: fill("contest_applications", newer.applications, &plan.applications, |key| {
             application(tables, key)
         })?,
-        series: fill("contest_series", seen.series, &plan.series, |id| series::get(tables, id))?,
-        payments: fill("period_payments", seen.payments, &plan.payments, |key| payments::get(tables, *key))?,
+        series: fill("contest_series", newer.series, &plan.series, |id| series::get(tables, id))?,
+        payments: fill("period_payments", newer.payments, &plan.payments, |key| payments::get(tables, *key))?,
     })
 }
 

@@ -16,7 +16,6 @@ pub(super) const PUT: &str = "INSERT INTO keys (no, id, hash, role, name, create
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (no) DO UPDATE SET revoked_at = excluded.revoked_at";
 pub(super) const LAST: &str = "SELECT coalesce(max(no), 0) FROM keys";
 
-/// The state of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct KeyState {
     /// The order of creation.

@@ -25,18 +25,18 @@ use tally_rules::ledger::{
 };
 
 /// The rows of a plan in the memtable.
-pub(super) struct Seen {
+pub(super) struct MemtableRows {
     handles: MemtableStates<MemberId>,
     members: MemtableStates<Member>,
     wallets: MemtableStates<Wallet>,
     holds: MemtableStates<Hold>,
     reversals: MemtableStates<ReversalLink>,
-    contests: contest_reads::Seen,
+    contests: contest_reads::MemtableContests,
 }
 
 /// Reads the memtable.
-pub(super) fn in_memory(memtables: &Memtables, plan: &LedgerReadSet) -> Seen {
-    Seen {
+pub(super) fn in_memory(memtables: &Memtables, plan: &LedgerReadSet) -> MemtableRows {
+    MemtableRows {
         handles: states::<Handles>(memtables, plan.handles.iter().cloned()),
         members: states::<Members>(memtables, plan.members.iter().copied()),
         wallets: states::<Wallets>(memtables, plan.wallets.iter().copied()),
@@ -48,17 +48,17 @@ pub(super) fn in_memory(memtables: &Memtables, plan: &LedgerReadSet) -> Seen {
 
 /// Reads the rest from the tables.
 pub(super) fn load(
-    seen: Seen,
+    newer: MemtableRows,
     plan: &LedgerReadSet,
     tables: &Connection,
 ) -> Result<LedgerLoaded, StoreError> {
     Ok(LedgerLoaded {
-        handles: fill("handles", seen.handles, &plan.handles, |handle| members::of_handle(tables, handle))?,
-        members: fill("members", seen.members, &plan.members, |id| members::get(tables, id))?,
-        wallets: fill("wallets", seen.wallets, &plan.wallets, |key| wallets::get(tables, key))?,
-        holds: fill("holds", seen.holds, &plan.holds, |id| holds::get(tables, id))?,
-        reversals: fill("reversals", seen.reversals, &plan.reversals, |id| reversals::get(tables, id))?,
-        contests: contest_reads::load(seen.contests, &plan.contests, tables)?,
+        handles: fill("handles", newer.handles, &plan.handles, |handle| members::of_handle(tables, handle))?,
+        members: fill("members", newer.members, &plan.members, |id| members::get(tables, id))?,
+        wallets: fill("wallets", newer.wallets, &plan.wallets, |key| wallets::get(tables, key))?,
+        holds: fill("holds", newer.holds, &plan.holds, |id| holds::get(tables, id))?,
+        reversals: fill("reversals", newer.reversals, &plan.reversals, |id| reversals::get(tables, id))?,
+        contests: contest_reads::load(newer.contests, &plan.contests, tables)?,
     })
 }
 

@@ -28,14 +28,14 @@ pub(super) struct RotatedMemtable {
 pub(super) struct Rotation {
     state: Mutex<State>,
     done: Condvar,
-    wanted: AtomicBool,
+    requested: AtomicBool,
 }
 
 #[derive(Debug, Default)]
 enum State {
     #[default]
     Idle,
-    Wanted(Option<Journal>),
+    Requested(Option<Journal>),
     Done(RotatedMemtable),
     Failed(StoreError, Option<Journal>),
 }
@@ -47,33 +47,33 @@ impl Rotation {
         shared: &Shared,
         next: Option<Journal>,
     ) -> Result<RotatedMemtable, Box<(StoreError, Option<Journal>)>> {
-        *self.state() = State::Wanted(next);
-        self.wanted.store(true, Ordering::Relaxed);
+        *self.state() = State::Requested(next);
+        self.requested.store(true, Ordering::Relaxed);
         loop {
             if let Some(mut writer) = shared.idle_writer() {
-                self.turn(shared, &mut writer);
+                self.rotate(shared, &mut writer);
             }
             let mut state = self.state();
             match std::mem::take(&mut *state) {
                 State::Done(taken) => return Ok(taken),
                 State::Failed(error, next) => return Err(Box::new((error, next))),
-                wanted => *state = wanted,
+                requested => *state = requested,
             }
             drop(self.done.wait_timeout(state, WRITER_WAIT));
         }
     }
 
     /// For the writer, before a batch.
-    pub(super) fn turn_if_wanted(&self, shared: &Shared, writer: &mut Writer) {
-        if self.wanted.load(Ordering::Relaxed) {
-            self.turn(shared, writer);
+    pub(super) fn rotate_if_requested(&self, shared: &Shared, writer: &mut Writer) {
+        if self.requested.load(Ordering::Relaxed) {
+            self.rotate(shared, writer);
         }
     }
 
-    fn turn(&self, shared: &Shared, writer: &mut Writer) {
+    fn rotate(&self, shared: &Shared, writer: &mut Writer) {
         let mut state = self.state();
         let next = match std::mem::take(&mut *state) {
-            State::Wanted(next) => next,
+            State::Requested(next) => next,
             // The writer and the flush may both try to rotate.
             other => return *state = other,
         };
@@ -82,7 +82,7 @@ impl Rotation {
             Err(error) => State::Failed(error, next),
             Ok(()) => {
                 let mut memtables = shared.memtables_mut();
-                assert!(memtables.flushing.is_none(), "one generation is folded at a time");
+                assert!(memtables.flushing.is_none(), "one memtable is flushed at a time");
                 let memtable = Arc::new(std::mem::take(&mut memtables.active));
                 memtables.flushing = (!memtable.is_empty()).then(|| Arc::clone(&memtable));
                 State::Done(RotatedMemtable {
@@ -91,7 +91,7 @@ impl Rotation {
                 })
             }
         };
-        self.wanted.store(false, Ordering::Relaxed);
+        self.requested.store(false, Ordering::Relaxed);
         self.done.notify_one();
     }
 

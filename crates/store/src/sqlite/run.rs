@@ -160,7 +160,7 @@ fn run_staged(
     watch.end_of(Stage::Flush);
     let mut guard = shared.writer();
     let writer = &mut *guard;
-    shared.flushing.rotation.turn_if_wanted(shared, writer);
+    shared.flushing.rotation.rotate_if_requested(shared, writer);
     writer.repair(shared)?;
     watch.end_of(Stage::Turn);
     let loaded = load(shared, &writer.reader, plan)?;

@@ -76,10 +76,10 @@ pub(crate) enum SeedWhat {
 /// `tally seed wallets`
 #[derive(Debug, Args)]
 pub(crate) struct SeedWalletsArgs {
-    /// How many members there are to be
+    /// Number of members
     #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(2..=10_000_000))]
     pub(crate) members: u64,
-    /// How many times money is to have moved between them
+    /// Number of transfers between them
     #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(0..=1_000_000_000))]
     pub(crate) transactions: u64,
 }
@@ -89,7 +89,7 @@ pub(crate) struct SeedWalletsArgs {
 pub(crate) struct SeedScoresArgs {
     /// The leaderboard
     pub(crate) board: String,
-    /// How many players there are to be
+    /// Number of players
     #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub(crate) players: u64,
 }

@@ -34,7 +34,7 @@ pub(crate) struct LoadArgs {
     /// How long a stage takes; given several times for one stage each, the last for all that follow
     #[arg(long = "stage", value_name = "TIME", default_value = "60s")]
     pub(crate) stages: Vec<String>,
-    /// What must be kept, such as p95<300ms, transfer.p99.9<20ms, errors<1%, dropped<=0; may be given several times
+    /// Limits that the run must keep, such as p95<300ms, transfer.p99.9<20ms, errors<1%, dropped<=0; may be given several times
     #[arg(long = "threshold", value_name = "LIMIT")]
     pub(crate) thresholds: Vec<String>,
     /// Connections
@@ -46,25 +46,25 @@ pub(crate) struct LoadArgs {
     /// How long an answer may take
     #[arg(long, value_name = "TIME", default_value = "30s")]
     pub(crate) answer: String,
-    /// Members who act
+    /// Members that send requests
     #[arg(long, value_name = "N", default_value_t = 2_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub(crate) members: u64,
-    /// Members there are, to any of whom money goes
+    /// Members of the store; any of them may receive money
     #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub(crate) of: u64,
-    /// Players who score, those of `tally seed scores`
+    /// Players that score, those of `tally seed scores`
     #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     pub(crate) players: u64,
     /// The leaderboard of `scores`
     #[arg(long, value_name = "BOARD", default_value = "load")]
     pub(crate) board: String,
-    /// Of a hundred arrivals of `scores` so many read ±5 around a player instead
+    /// Percentage of the arrivals of `scores` that read ±5 around a player instead
     #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=100))]
     pub(crate) reads: u32,
     /// Send `scores` in the Redis protocol, to this address
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) redis: Option<String>,
-    /// Whom money goes to, and who scores: all alike, or a few far more often
+    /// Distribution of recipients and of scoring players: uniform, or a few far more often
     #[arg(long, value_enum, default_value_t = LoadSkew::Uniform)]
     pub(crate) skew: LoadSkew,
     /// Seed of the random numbers
@@ -94,10 +94,10 @@ pub(crate) enum LoadWhat {
     Mixed,
 }
 
-/// How they spread.
+/// Distributions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LoadSkew {
-    /// All alike.
+    /// Uniform.
     Uniform,
     /// By Zipf's law, exponent 0.99.
     Zipf,

@@ -17,8 +17,8 @@ use tally_rules::ledger::lines::MemberLine;
 use tally_rules::ledger::member::Login;
 use tally_rules::score::ScoreInput;
 use tally_rules::{Micros, PlayerId, Rejection};
-use tally_service::contests::act::Actor;
-use tally_service::contests::acts::ActResult;
+use tally_service::contests::actions::ActionResult;
+use tally_service::contests::execute::Actor;
 use tally_service::contests::{apply, change, finish, read, settle, start};
 use tally_service::ledger::import::{self, NewChunk};
 use tally_service::{Failure, Progress, Tally};
@@ -197,7 +197,7 @@ fn take_applications(tally: &Tally, id: &ContestId, cup: &Cup, teams: &[PlayerId
     }
     let decide = |players: &[PlayerId], accept| -> Result<()> {
         let done = apply::decide(tally, id, &Actor::Admin, players, accept, None)?;
-        let ActResult::Decided(rows) = done.what else { return Ok(()) };
+        let ActionResult::Decided(rows) = done.result else { return Ok(()) };
         let refused = rows.iter().find_map(|row| row.as_ref().err());
         ensure!(refused.is_none(), "an application is refused: {refused:?}");
         Ok(())

@@ -21,7 +21,6 @@ use tally_rules::score::ScoreInput;
 use tally_service::scores::import::{NewChunk, NewLine, import, progress};
 use tally_service::{Progress, Tally, boards};
 
-/// Rows of one chunk.
 const CHUNK_ROWS: usize = 2_000;
 /// Members with wallets, and transfers between them.
 const MEMBERS: u64 = 100;

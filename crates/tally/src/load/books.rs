@@ -85,7 +85,7 @@ pub(super) fn compare(before: Option<&Books>, after: Option<&Books>) -> Compared
         return Compared { agree: Some(true), says };
     }
     let says = format!(
-        "money: {}, unless somebody deposited or withdrew meanwhile; run `tally verify`",
+        "money: {}, unless another client deposited or withdrew meanwhile; run `tally verify`",
         changes.join(", ")
     );
     Compared { agree: Some(false), says }

@@ -60,8 +60,8 @@ pub(super) fn report(
     report.charts = charts(outcome);
     if outcome.interrupted {
         report.note(
-            "interrupted: no more arrivals came from then on, and limits are judged by those before; what was still \
-             under way when nobody waited any longer has failed",
+            "interrupted: no more arrivals came from then on, and the limits count only those before; requests \
+             without a response at the end count as failed",
         );
     }
     report.note(&*books.says);

@@ -48,7 +48,7 @@ pub(super) fn seed(client: &Client, args: &SeedWalletsArgs, cost: Cost) -> Resul
     println!("{moved} transactions with {} entries in {seconds:.1} s ({rate:.0} a second)", 2 * moved);
     if refused_members + refused > 0 {
         println!(
-            "refused: {refused_members} members and {refused} transactions, because somebody else was there"
+            "refused: {refused_members} members and {refused} transactions, because other members or transactions exist"
         );
     }
     println!(

@@ -26,7 +26,7 @@ fn ok() -> Reply {
     Reply::Simple(b"OK".to_vec())
 }
 
-fn doors(server: &TestTally) -> (RespClient, Client) {
+fn clients(server: &TestTally) -> (RespClient, Client) {
     (RespClient::connect(server.resp()), server.local())
 }
 
@@ -77,7 +77,7 @@ fn check_there(resp: &mut RespClient, http: &mut Client, name: &str) {
 #[test]
 fn it_is_listed_and_read_best_first_over_http() {
     let server = TestTally::start(TALLY);
-    let (mut resp, mut http) = doors(&server);
+    let (mut resp, mut http) = clients(&server);
     int(&mut resp, "ZADD duels 2 ann 3 bob 2 cy -inf dee 2 Bob 0.1 ann", 5);
     let shown = board(&mut http, "duels").expect(200);
     let wanted = [
@@ -110,7 +110,7 @@ fn it_is_listed_and_read_best_first_over_http() {
 #[test]
 fn it_is_gone_with_its_last_member_however_that_goes() {
     let mut server = TestTally::start(TALLY);
-    let (mut resp, mut http) = doors(&server);
+    let (mut resp, mut http) = clients(&server);
     let by_command = [
         "ZREM k ann bob nobody",
         "ZPOPMIN k 2",
@@ -151,7 +151,7 @@ fn it_is_gone_with_its_last_member_however_that_goes() {
     int(&mut resp, "ZREM emptied ann", 1);
     server.kill9();
     server.restart();
-    let (mut resp, mut http) = doors(&server);
+    let (mut resp, mut http) = clients(&server);
     for name in ["k", "one", "erased", "emptied"] {
         check_gone(&mut resp, &mut http, name);
     }
@@ -167,7 +167,7 @@ fn it_is_gone_with_its_last_member_however_that_goes() {
 #[test]
 fn an_empty_name_is_free_for_a_board_of_another_kind() {
     let mut server = TestTally::start(TALLY);
-    let (mut resp, mut http) = doors(&server);
+    let (mut resp, mut http) = clients(&server);
     let spec = json!({"order": "ascending", "update": "best"});
     for name in ["put", "created"] {
         int(&mut resp, &format!("ZADD {name} 7.5 ann"), 1);
@@ -197,7 +197,7 @@ fn an_empty_name_is_free_for_a_board_of_another_kind() {
         if !restarted {
             server.kill9();
             server.restart();
-            (resp, http) = doors(&server);
+            (resp, http) = clients(&server);
         }
     }
 }
@@ -205,7 +205,7 @@ fn an_empty_name_is_free_for_a_board_of_another_kind() {
 #[test]
 fn a_wish_for_it_makes_it_stay() {
     let mut server = TestTally::start(TALLY);
-    let (mut resp, mut http) = doors(&server);
+    let (mut resp, mut http) = clients(&server);
     let names = ["put", "said", "created"];
     for name in names {
         int(&mut resp, &format!("ZADD {name} 7.5 ann"), 1);
@@ -227,7 +227,7 @@ fn a_wish_for_it_makes_it_stay() {
         if !restarted {
             server.kill9();
             server.restart();
-            (resp, http) = doors(&server);
+            (resp, http) = clients(&server);
         }
     }
     // Only deletion ends it now.
@@ -271,7 +271,7 @@ fn the_doors_may_race_for_a_name() {
         racing.join().expect("no answer is a fault");
         assert_eq!(wrong, Vec::<String>::new());
     });
-    let (mut resp, mut http) = doors(&server);
+    let (mut resp, mut http) = clients(&server);
     http.put("/v1/leaderboards/k", &json!({"update": "latest", "score": "float64"}));
     int(&mut resp, "DEL k", 1);
     int(&mut resp, "ZADD k 1 ann", 1);

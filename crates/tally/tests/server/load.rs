@@ -41,8 +41,8 @@ fn seeded_players_are_read_and_score_through_both_doors() {
     let load = ["load", "scores", "--board", "big", "--players", "3000", "--reads", "50", "--skew", "zipf"];
     let plan = ["--rate", "200", "--stage", "1s", "--threshold", "errors<=0", "--threshold", "dropped<=0"];
     let redis = server.resp().to_string();
-    for door in [&[][..], &["--redis", &redis]] {
-        let ran = server.run(&[&load[..], &plan, door].concat());
+    for protocol in [&[][..], &["--redis", &redis]] {
+        let ran = server.run(&[&load[..], &plan, protocol].concat());
         let text = ran.expect(0);
         let count = |call: &str| -> u64 {
             let line = text.lines().find_map(|line| line.trim().strip_prefix(call)).expect("its line");

@@ -58,9 +58,9 @@ pub fn read_new(body: Value, rules: MemberRules<'_>) -> Result<NewMember, Vec<Fi
 }
 
 /// A field of a change: left out, a value, or `null` for none.
-pub enum Changed<T> {
+pub enum FieldChange<T> {
     /// It was left out.
-    Kept,
+    Unchanged,
     /// The new value, or none.
     To(Option<T>),
 }
@@ -72,11 +72,11 @@ pub struct MemberChange {
     /// Its player.
     pub player: Option<PlayerId>,
     /// Its phone number.
-    pub phone: Changed<Phone>,
+    pub phone: FieldChange<Phone>,
     /// The password.
-    pub password: Changed<String>,
+    pub password: FieldChange<String>,
     /// The PIN.
-    pub pin: Changed<String>,
+    pub pin: FieldChange<String>,
 }
 
 /// Reads the body of `PATCH /v1/members/{member}`.
@@ -85,12 +85,12 @@ pub fn read_change(body: Value, rules: MemberRules<'_>) -> Result<MemberChange, 
         fields: &mut Fields,
         name: &'static str,
         read: impl FnOnce(&Value) -> Result<T, &'static str>,
-    ) -> Changed<T> {
+    ) -> FieldChange<T> {
         let given = fields.optional(name, |value| match value {
             Value::Null => Ok(None),
             value => read(value).map(Some),
         });
-        given.map_or(Changed::Kept, Changed::To)
+        given.map_or(FieldChange::Unchanged, FieldChange::To)
     }
     let mut fields = Fields::new("", body)?;
     let change = MemberChange {

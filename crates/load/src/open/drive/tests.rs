@@ -142,12 +142,13 @@ fn members_sign_in_first_where_their_tokens_are_needed() {
     let schedule = Schedule::parse("20", &[Duration::from_millis(500)]).unwrap();
     let bounds = Bounds { connections: 2, waiting: 100, answer: Duration::from_secs(30) };
     let (mut signed_in, mut seconds) = (0, 0);
-    let mut told = |progress| match progress {
+    let mut on_progress = |progress| match progress {
         Progress::SignedIn(done, 3) => signed_in = done,
         Progress::SignedIn(..) => panic!("three of them act"),
         Progress::Second(_) => seconds += 1,
     };
-    let outcome = run(&scene(address, Journey::MainPage), &schedule, bounds, never(), &mut told).unwrap();
+    let outcome =
+        run(&scene(address, Journey::MainPage), &schedule, bounds, never(), &mut on_progress).unwrap();
     assert_eq!((signed_in, outcome.arrived, outcome.iterations.count()), (3, 10, 10));
     assert!(seconds > 0);
     assert_eq!(outcome.calls.iter().map(|call| call.asked()).collect::<Vec<_>>(), [10, 10, 10]);

@@ -14,9 +14,9 @@ for i = 5, #ARGV, 3 do fields[#fields + 1] = ARGV[i] end
 local all = redis.call('HMGET', m, unpack(fields))
 
 local answer, gone = { state, 0 }, 0
-local sets, adds, removals, scores, left, told = {}, {}, {}, {}, {}, {}
+local sets, adds, removals, scores, left, published = {}, {}, {}, {}, {}, {}
 -- A load is not a change: watchers are not notified.
-local heard = ARGV[4] == '' and redis.call('EXISTS', watched) == 1
+local is_watched = ARGV[4] == '' and redis.call('EXISTS', watched) == 1
 for at, field in ipairs(fields) do
   local version, keep, kept = ARGV[3 + 3 * at], ARGV[4 + 3 * at], all[at]
   answer[#answer + 1] = kept and string.sub(kept, 1, 8) or ''
@@ -36,7 +36,7 @@ for at, field in ipairs(fields) do
     end
     if kept and not was then gone = gone - 1 end
     if not now then gone = gone + 1 end
-    if heard then told[#told + 1] = field end
+    if is_watched then published[#published + 1] = field end
   end
 end
 
@@ -50,6 +50,6 @@ if #sets > 0 then
   redis.call('HSET', m, unpack(sets))
 end
 if gone ~= 0 then redis.call('HINCRBY', m, GONE, gone) end
-tell(told)
+record_changed(published)
 answer[2] = redis.call('ZCARD', z)
 return answer

@@ -27,8 +27,8 @@ local function move(was, now)
   if new then redis.call('ZADD', d, '0', new) end
 end
 
-local answer, gone, told = { state, 0 }, 0, {}
-local heard = redis.call('EXISTS', watched) == 1
+local answer, gone, published = { state, 0 }, 0, {}
+local is_watched = redis.call('EXISTS', watched) == 1
 for i = 5, #ARGV, 4 do
   local field, version, ranked, keep = ARGV[i], ARGV[i + 1], ARGV[i + 2] == '1', ARGV[i + 3]
   local kept = redis.call('HGET', m, field)
@@ -44,11 +44,11 @@ for i = 5, #ARGV, 4 do
     -- A removed player leaves its version, so that a late, older change does not bring the player back.
     if kept and not was then gone = gone - 1 end
     if not now then gone = gone + 1 end
-    if heard then told[#told + 1] = field end
+    if is_watched then published[#published + 1] = field end
     answer[#answer + 1], answer[#answer + 2], answer[#answer + 3] = 1, first, ranked and ahead(now) or -1
   end
 end
 if gone ~= 0 then redis.call('HINCRBY', m, GONE, gone) end
-tell(told)
+record_changed(published)
 answer[2] = redis.call('ZCARD', z)
 return answer

@@ -12,7 +12,7 @@ local function now()
   return time[1] * 1000000 + time[2]
 end
 
-local function tell(fields)
+local function record_changed(fields)
   if #fields == 0 then return end
   local at, args = now(), {}
   for _, field in ipairs(fields) do args[#args + 1], args[#args + 2] = at, field end

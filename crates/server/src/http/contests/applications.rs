@@ -8,8 +8,8 @@ use hyper::StatusCode;
 use serde_json::{Value, json};
 use tally_rules::contest::{Application, Status};
 use tally_rules::{PlayerId, Rejection};
-use tally_service::contests::act::Actor;
-use tally_service::contests::acts::ActResult;
+use tally_service::contests::actions::ActionResult;
+use tally_service::contests::execute::Actor;
 use tally_service::contests::{apply as applying, read};
 use tally_service::{Failure, Fault};
 use tally_wire::Problem;
@@ -30,7 +30,7 @@ pub(in crate::http) async fn apply(mut call: Call) -> Result<Response, Problem> 
     let player = named.or(own).ok_or_else(|| Problem::field("/player", "is required: a key is no player"))?;
     let who = player.clone();
     let done = blocking(move || applying::apply(&tally, &id, &actor, &who, identity.as_ref())).await?;
-    let ActResult::Applied(application) = &done.what else { return Err(unexpected(&done.what)) };
+    let ActionResult::Applied(application) = &done.result else { return Err(unexpected(&done.result)) };
     let body = ApplicationJson::new(&player, application);
     Ok(response::replayed(response::json(StatusCode::CREATED, &body), done.replayed))
 }
@@ -77,7 +77,7 @@ async fn decide(mut call: Call, accept: bool) -> Result<Response, Problem> {
     let asked = players.clone();
     let decided = move || applying::decide(&tally, &id, &actor, &asked, accept, identity.as_ref());
     let done = blocking(decided).await?;
-    let ActResult::Decided(results) = &done.what else { return Err(unexpected(&done.what)) };
+    let ActionResult::Decided(results) = &done.result else { return Err(unexpected(&done.result)) };
     let row = |(player, result): (&PlayerId, &Result<Status, Rejection>)| match result {
         Ok(status) => json!({"player": player.as_str(), "status": status.as_str()}),
         Err(rejection) => {
@@ -100,6 +100,6 @@ pub(in crate::http) async fn withdraw(mut call: Call) -> Result<Response, Proble
 }
 
 /// The error for a use case that returned another result than expected.
-fn unexpected(what: &ActResult) -> Problem {
+fn unexpected(what: &ActionResult) -> Problem {
     problem::of_failure(&Failure::Fault(Fault::Broken(format!("an application is answered as {what:?}"))))
 }

@@ -1,10 +1,10 @@
-//! Contests over HTTP: `change` creates and reads them, `act` changes their state, `applications` has the applications,
+//! Contests over HTTP: `change` creates and reads them, `actions` changes their state, `applications` has the applications,
 //! `members` the contest members and payouts, `series` the series. This file has what they share.
 //!
 //! The permission of a route admits callers. The state machine of the contest decides whether a caller is staff
 //! (`tally_rules::contest::state`). Every action blocks on the store, so it does not run on the threads of connections.
 
-pub(super) mod act;
+pub(super) mod actions;
 pub(super) mod applications;
 pub(super) mod change;
 pub(super) mod members;
@@ -20,7 +20,7 @@ use tally_rules::PlayerId;
 use tally_rules::contest::{ContestId, Record};
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::role::Role;
-use tally_service::contests::act::Actor;
+use tally_service::contests::execute::Actor;
 use tally_service::contests::read;
 use tally_service::damaged::Listing;
 use tally_service::{CallerKind, Tally};

@@ -1,6 +1,6 @@
 //! The body of an event stream: bytes from a queue, until the sender is dropped.
 //!
-//! Not here: the events (`pump`).
+//! Not here: the events (`stream_task`).
 
 use bytes::Bytes;
 use std::task::{Context, Poll};

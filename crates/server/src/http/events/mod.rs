@@ -1,11 +1,11 @@
 //! Event streams over HTTP for browsers' `EventSource`: permissions, limits, and how a stream begins.
 //!
-//! An event stream is a response and a task (`pump`) that fills it with the events of a `source`. Not here: events
+//! An event stream is a response and a task (`stream_task`) that fills it with the events of a `source`. Not here: events
 //! (`tally_service::events`), and their form (`tally_wire::api::events`).
 
 pub(super) mod body;
-mod pump;
 mod source;
+mod stream_task;
 
 use super::call::{Call, bad_parameter};
 use super::me::me;
@@ -15,13 +15,13 @@ use crate::limits::EVENTS_WAITING_MAX;
 use crate::streams::{Full, StreamSlot};
 use body::EventBody;
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
-use pump::Pump;
 use source::{Names, Source};
 use std::sync::Arc;
+use stream_task::StreamTask;
 use tally_service::Failure;
 use tally_service::contests::read;
 use tally_service::events::hub::Subject;
-use tally_service::events::log::{Begun, Log, Position};
+use tally_service::events::log::{Log, Offset, StreamStart};
 use tally_wire::Problem;
 use tally_wire::api::events;
 
@@ -35,48 +35,48 @@ const UNBUFFERED: HeaderName = HeaderName::from_static("x-accel-buffering");
 pub(super) async fn leaderboard(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let (tally, int64, id) = (call.tally()?, call.int64()?, call.board()?);
-    let after = after(&call, |id| events::read_event_id(id).map(Position::Event))?;
+    let after = after(&call, |id| events::read_event_id(id).map(Offset::Event))?;
     tally.refresh().await;
     let board = tally.find(&id).await.map_err(|rejection| problem::of_rejection(&rejection))?;
     let slot = acquire(&call)?;
     let scores = Some((tally.events.watch(&board), int64));
     let reading = (Arc::clone(&tally), Arc::clone(&board));
-    let begun = tally.events.read(move || {
+    let opened = tally.events.read(move || {
         let (tally, board) = reading;
         tally.events.poll(&tally, &board)?;
         Log::of_board(&tally, &board, after)
     });
-    let begun = begun.await;
-    begin(&call, slot, (scores, Names::Board(board)), begun)
+    let opened = opened.await;
+    begin(&call, slot, (scores, Names::Board(board)), opened)
 }
 
 /// `GET /v1/contests/{contest}/events`
 pub(super) async fn contest(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let (tally, id) = (call.tally()?, call.contest()?);
-    let after = after(&call, |id| events::read_event_id(id).map(Position::Event))?;
+    let after = after(&call, |id| events::read_event_id(id).map(Offset::Event))?;
     let slot = acquire(&call)?;
     let (reading, contest) = (Arc::clone(&tally), id.clone());
-    let begun = tally.events.read(move || {
+    let opened = tally.events.read(move || {
         let no = read::get(&reading, &contest)?.no;
         Log::of_subject(&reading, Subject::Contest(no), after)
     });
-    begin(&call, slot, (None, Names::Contest(id)), begun.await)
+    begin(&call, slot, (None, Names::Contest(id)), opened.await)
 }
 
 /// `GET /v1/me/events`
 pub(super) async fn own(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let (tally, me) = (call.tally()?, me(&call));
-    let after = after(&call, |id| events::read_entries_id(id).map(Position::Entries))?;
+    let after = after(&call, |id| events::read_entries_id(id).map(Offset::Entries))?;
     let slot = acquire(&call)?;
     let reading = Arc::clone(&tally);
-    let begun = tally.events.read(move || Log::of_subject(&reading, Subject::Member(me), after)).await;
-    begin(&call, slot, (None, Names::Own), begun)
+    let opened = tally.events.read(move || Log::of_subject(&reading, Subject::Member(me), after)).await;
+    begin(&call, slot, (None, Names::Own), opened)
 }
 
 /// The position after which the client resumes.
-fn after(call: &Call, read: impl Fn(&str) -> Option<Position>) -> Result<Option<Position>, Problem> {
+fn after(call: &Call, read: impl Fn(&str) -> Option<Offset>) -> Result<Option<Offset>, Problem> {
     let Some(text) = call.header(LAST_EVENT_ID)? else { return Ok(None) };
     let wrong = || bad_parameter(LAST_EVENT_ID, "must be an id that this stream has sent");
     read(&text).map(Some).ok_or_else(wrong)
@@ -101,12 +101,12 @@ fn begin(
     call: &Call,
     slot: StreamSlot,
     (scores, names): (source::Scores, Names),
-    begun: Result<(Log, Begun), Failure>,
+    opened: Result<(Log, StreamStart), Failure>,
 ) -> Result<Response, Problem> {
-    let (log, begun) = begun.map_err(|failure| problem::of_failure(&failure))?;
+    let (log, start) = opened.map_err(|failure| problem::of_failure(&failure))?;
     let (body, queue) = EventBody::new(EVENTS_WAITING_MAX);
-    let pump = Pump::new(call.presence(), call.caller.clone(), slot, queue);
-    tokio::spawn(pump.run(Source { scores, log, names, begun }));
+    let task = StreamTask::new(call.caller_check(), call.caller.clone(), slot, queue);
+    tokio::spawn(task.run(Source { scores, log, names, start }));
     let mut response = Response::new(Content::Events(body));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));

@@ -1,6 +1,6 @@
 //! The events of one stream: live scores of a board, and the stored events after an offset.
 //!
-//! Not here: when a stream reads them, and its caller (`pump`).
+//! Not here: when a stream reads them, and its caller (`stream_task`).
 
 use bytes::Bytes;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use tally_rules::contest::ContestId;
 use tally_rules::event::{Event, EventKind};
 use tally_service::boards::Board;
 use tally_service::events::live::{ScoreBatch, TooSlow, Watch};
-use tally_service::events::log::{Begun, Log, PAGE, Position, StreamItem};
+use tally_service::events::log::{Log, Offset, PAGE, StreamItem, StreamStart};
 use tally_service::{Failure, Tally};
 use tally_wire::api::events;
 use tally_wire::api::scores::Style;
@@ -41,7 +41,7 @@ pub(super) struct Source {
     pub(super) log: Log,
     pub(super) names: Names,
     /// How the stream begins.
-    pub(super) begun: Begun,
+    pub(super) start: StreamStart,
 }
 
 /// The subject of the events, as users name it.
@@ -62,10 +62,10 @@ pub(super) enum SourceEvent {
 impl Source {
     /// The first event of the stream.
     pub(super) fn beginning(&self) -> Sent {
-        let id = id(&self.log.position);
-        match self.begun {
-            Begun::There => Sent::whole("", events::beginning(&id)),
-            Begun::Anew => Sent::whole(events::RESET, events::beginning(&id) + &events::reset(&id)),
+        let id = id(&self.log.offset);
+        match self.start {
+            StreamStart::AtOffset => Sent::whole("", events::beginning(&id)),
+            StreamStart::Reset => Sent::whole(events::RESET, events::beginning(&id) + &events::reset(&id)),
         }
     }
 
@@ -86,7 +86,7 @@ impl Source {
             batch = scores => batch?,
         };
         // Live scores are not stored, so a client that resumes after them resumes at the offset of the stream.
-        let head = Some(events::id_line(&id(&self.log.position)).into());
+        let head = Some(events::id_line(&id(&self.log.offset)).into());
         Ok(SourceEvent::Now(Sent { event: events::SCORE, head, bytes, made: Some(made) }))
     }
 
@@ -95,14 +95,14 @@ impl Source {
         let (reading, reader) = (Arc::clone(tally), self.log.reader());
         let found = tally.events.read(move || reader.next(&reading)).await?;
         if let Some((last, _)) = found.last() {
-            self.log.position = last.clone();
+            self.log.offset = last.clone();
         }
-        let sent = found.iter().map(|(position, item)| self.write(&id(position), item)).collect();
+        let sent = found.iter().map(|(offset, item)| self.write(&id(offset), item)).collect();
         Ok((sent, found.len() >= PAGE))
     }
 
     /// Whether the subject still exists.
-    pub(super) fn is_there(&self, tally: &Tally) -> bool {
+    pub(super) fn exists(&self, tally: &Tally) -> bool {
         match &self.names {
             Names::Board(board) => tally.boards.has(board),
             Names::Contest(_) | Names::Own => true,
@@ -125,10 +125,10 @@ impl Source {
     }
 }
 
-fn id(position: &Position) -> String {
-    match position {
-        Position::Event(number) => events::event_id(*number),
-        Position::Entries(last) => events::entries_id(last),
+fn id(offset: &Offset) -> String {
+    match offset {
+        Offset::Event(number) => events::event_id(*number),
+        Offset::Entries(last) => events::entries_id(last),
     }
 }
 

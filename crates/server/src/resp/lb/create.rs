@@ -1,7 +1,7 @@
 //! `LB.CREATE`: creates a board as `PUT` does.
 
 use crate::resp::args::Args;
-use crate::resp::error::{self, Wrong};
+use crate::resp::error::{self, ErrorReply};
 use crate::resp::session::Session;
 use crate::resp::target::board_id;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ pub(in crate::resp) async fn create(
     session: &Session,
     args: Args<'_>,
     to: &mut Encoder<'_>,
-) -> Result<(), Wrong> {
+) -> error::Result {
     let tally = session.tally()?;
     let id = board_id(args.get(1))?;
     let spec = read(args)?;
@@ -25,26 +25,26 @@ pub(in crate::resp) async fn create(
     Ok(())
 }
 
-fn read(args: Args<'_>) -> Result<BoardSpec, Wrong> {
+fn read(args: Args<'_>) -> error::Result<BoardSpec> {
     let mut spec = BoardSpec::default();
     for at in (2..args.len()).step_by(2) {
         if at + 1 >= args.len() {
             return Err(error::SYNTAX.into());
         }
         let value = String::from_utf8_lossy(args.get(at + 1)).to_ascii_lowercase();
-        let wrong = |choices: String| Wrong::from(format!("ERR `{value}` must be one of: {choices}"));
+        let error = |choices: String| ErrorReply::from(format!("ERR `{value}` must be one of: {choices}"));
         if args.is(at, "order") {
-            spec.order = Some(Order::parse(&value).ok_or_else(|| wrong(Order::choices()))?);
+            spec.order = Some(Order::parse(&value).ok_or_else(|| error(Order::choices()))?);
         } else if args.is(at, "update") {
-            spec.update = Some(Update::parse(&value).ok_or_else(|| wrong(Update::choices()))?);
+            spec.update = Some(Update::parse(&value).ok_or_else(|| error(Update::choices()))?);
         } else if args.is(at, "ranking") {
-            spec.ranking = Some(Ranking::parse(&value).ok_or_else(|| wrong(Ranking::choices()))?);
+            spec.ranking = Some(Ranking::parse(&value).ok_or_else(|| error(Ranking::choices()))?);
         } else if args.is(at, "ties") {
-            spec.ties = Some(Ties::parse(&value).ok_or_else(|| wrong(Ties::choices()))?);
+            spec.ties = Some(Ties::parse(&value).ok_or_else(|| error(Ties::choices()))?);
         } else if args.is(at, "score") {
-            spec.score = Some(ScoreType::parse(&value).ok_or_else(|| wrong(ScoreType::choices()))?);
+            spec.score = Some(ScoreType::parse(&value).ok_or_else(|| error(ScoreType::choices()))?);
         } else if args.is(at, "subscore") {
-            spec.subscore = Some(Subscore::parse(&value).ok_or_else(|| wrong(Subscore::choices()))?);
+            spec.subscore = Some(Subscore::parse(&value).ok_or_else(|| error(Subscore::choices()))?);
         } else {
             return Err(error::SYNTAX.into());
         }

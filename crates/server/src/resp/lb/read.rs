@@ -3,8 +3,8 @@
 use super::submit::write_exact;
 use super::{COUNT_MAX, count};
 use crate::resp::args::Args;
-use crate::resp::error::Wrong;
-use crate::resp::target::{Reading, player};
+use crate::resp::error;
+use crate::resp::target::{ReadContext, player};
 use tally_rules::{Definition, PlayerId};
 use tally_service::periods::view;
 use tally_service::{PageQuery, RankedEntry};
@@ -12,13 +12,13 @@ use tally_wire::resp::Encoder;
 
 /// `LB.RANK board player`: `[rank, score, total]`, and the subscore as fourth if the board has one.
 pub(in crate::resp) fn rank(
-    reading: &Reading<'_>,
+    context: &ReadContext<'_>,
     args: Args<'_>,
     to: &mut Encoder<'_>,
-) -> Result<(), Wrong> {
+) -> error::Result {
     let player = player(args.get(2))?;
-    let found = reading.ask(args.get(1), |definition, order| {
-        let ranked = order.ranked(&player)?;
+    let found = context.read_key(args.get(1), |definition, ranking| {
+        let ranked = ranking.ranked(&player)?;
         to.array(if definition.has_subscore() { 4 } else { 3 });
         to.integer(ranked.rank.cast_signed());
         write_exact(to, definition.score, ranked.record.score);
@@ -29,18 +29,18 @@ pub(in crate::resp) fn rank(
         Some(())
     })?;
     if found.flatten().is_none() {
-        reading.check_missed(args.get(1), args.get(2))?;
+        context.check_missed(args.get(1), args.get(2))?;
         to.null_array();
     }
     Ok(())
 }
 
 /// `LB.TOP board n`: `[[rank, player, score] …]`
-pub(in crate::resp) fn top(reading: &Reading<'_>, args: Args<'_>, to: &mut Encoder<'_>) -> Result<(), Wrong> {
+pub(in crate::resp) fn top(context: &ReadContext<'_>, args: Args<'_>, to: &mut Encoder<'_>) -> error::Result {
     let limit = count(args.get(2))?;
-    let page = reading.ask(args.get(1), |definition, order| {
+    let page = context.read_key(args.get(1), |definition, ranking| {
         let query = PageQuery { limit, ..PageQuery::default() };
-        write_places(definition, &order.page(&query).entries, to);
+        write_places(definition, &ranking.page(&query).entries, to);
     })?;
     if page.is_none() {
         to.array(0);
@@ -50,19 +50,19 @@ pub(in crate::resp) fn top(reading: &Reading<'_>, args: Args<'_>, to: &mut Encod
 
 /// `LB.AROUND board player above below`: the same; empty for a player without a rank.
 pub(in crate::resp) fn around(
-    reading: &Reading<'_>,
+    context: &ReadContext<'_>,
     args: Args<'_>,
     to: &mut Encoder<'_>,
-) -> Result<(), Wrong> {
+) -> error::Result {
     let player = player(args.get(2))?;
     let (above, below) = (count(args.get(3))?, count(args.get(4))?);
-    let page = reading.ask(args.get(1), |definition, order| {
-        let page = order.around(&player, above, below)?;
+    let page = context.read_key(args.get(1), |definition, ranking| {
+        let page = ranking.around(&player, above, below)?;
         write_places(definition, &page.entries, to);
         Some(())
     })?;
     if page.flatten().is_none() {
-        reading.check_missed(args.get(1), args.get(2))?;
+        context.check_missed(args.get(1), args.get(2))?;
         to.array(0);
     }
     Ok(())
@@ -70,16 +70,16 @@ pub(in crate::resp) fn around(
 
 /// `LB.AMONG board player …`: `[[rank, overall-rank, player, score] …]`
 pub(in crate::resp) fn among(
-    reading: &Reading<'_>,
+    context: &ReadContext<'_>,
     args: Args<'_>,
     to: &mut Encoder<'_>,
-) -> Result<(), Wrong> {
+) -> error::Result {
     if args.len() - 2 > COUNT_MAX.unsigned_abs() as usize {
         return Err(format!("ERR at most {COUNT_MAX} players").into());
     }
     let players: Vec<PlayerId> = args.from(2).map(player).collect::<Result<_, _>>()?;
-    let among = reading.ask(args.get(1), |definition, order| {
-        let among = order.among(&players);
+    let among = context.read_key(args.get(1), |definition, ranking| {
+        let among = ranking.among(&players);
         to.array(among.entries.len());
         for (rank, place) in &among.entries {
             to.array(4);
@@ -97,13 +97,13 @@ pub(in crate::resp) fn among(
 
 /// `LB.PERIODS board`: `[[period, start, end, state, total] …]`, instants in microseconds.
 pub(in crate::resp) fn periods(
-    reading: &Reading<'_>,
+    context: &ReadContext<'_>,
     args: Args<'_>,
     to: &mut Encoder<'_>,
-) -> Result<(), Wrong> {
-    let target = reading.target(args.get(1))?;
-    let now = reading.tally.now();
-    let list = |board| view::list_with(board, now, |live| reading.orders.total(board, live));
+) -> error::Result {
+    let target = context.target(args.get(1))?;
+    let now = context.tally.now();
+    let list = |board| view::list_with(board, now, |live| context.rankings.total(board, live));
     let listed = target.board().map(|board| list(board)).unwrap_or_default();
     to.array(listed.len());
     for one in &listed {

@@ -1,8 +1,8 @@
 //! `LB.SUBMIT` and `LB.MSUBMIT`: submits as over HTTP, with ranks before and after.
 
 use crate::resp::args::Args;
-use crate::resp::error::{self, Wrong};
-use crate::resp::run::{Made, Shape, StepBuilder};
+use crate::resp::error::{self, ErrorReply};
+use crate::resp::run::{Prepared, Shape, StepBuilder};
 use crate::resp::target::{board_id, player, write_score};
 use std::sync::Arc;
 use tally_rules::definition::ScoreType;
@@ -27,7 +27,7 @@ struct Options {
 }
 
 /// `LB.SUBMIT board player score [SUBSCORE n] [AT micros] [ID request]`
-pub(in crate::resp) fn submit(making: &mut StepBuilder<'_>, args: Args<'_>) -> Result<Made, Wrong> {
+pub(in crate::resp) fn submit(builder: &mut StepBuilder<'_>, args: Args<'_>) -> error::Result<Prepared> {
     let mut options = Options::default();
     for at in (4..args.len()).step_by(2) {
         if at + 1 >= args.len() {
@@ -41,53 +41,53 @@ pub(in crate::resp) fn submit(making: &mut StepBuilder<'_>, args: Args<'_>) -> R
             options.at = Some(Micros(integer()?));
         } else if args.is(at, "id") {
             let text = String::from_utf8_lossy(value);
-            options.id = Some(read_key(&text).map_err(|why| Wrong::from(format!("ERR ID {why}")))?);
+            options.id = Some(read_key(&text).map_err(|why| ErrorReply::from(format!("ERR ID {why}")))?);
         } else {
             return Err(error::SYNTAX.into());
         }
     }
-    let board = board(making, args)?;
+    let board = board(builder, args)?;
     let kind = board.definition.score;
-    let step = step(making, &board, player(args.get(2))?, args.get(3), options)?;
-    Ok(Made::Step(step, Shape::Submitted(kind)))
+    let step = step(builder, &board, player(args.get(2))?, args.get(3), options)?;
+    Ok(Prepared::Step(step, Shape::Submitted(kind)))
 }
 
 /// `LB.MSUBMIT board player score [player score …]`
-pub(in crate::resp) fn submit_many(making: &mut StepBuilder<'_>, args: Args<'_>) -> Result<Made, Wrong> {
+pub(in crate::resp) fn submit_many(builder: &mut StepBuilder<'_>, args: Args<'_>) -> error::Result<Prepared> {
     if args.len() % 2 == 1 {
         return Err(error::arity("lb.msubmit"));
     }
     if args.len() / 2 - 1 > PAIRS_MAX {
         return Err(format!("ERR at most {PAIRS_MAX} pairs of player and score").into());
     }
-    let board = board(making, args)?;
+    let board = board(builder, args)?;
     let (mut steps, mut rows) = (Vec::new(), Vec::new());
     for at in (2..args.len()).step_by(2) {
-        let made = player(args.get(at))
-            .and_then(|player| step(making, &board, player, args.get(at + 1), Options::default()));
-        rows.push(made.map(|step| {
+        let prepared = player(args.get(at))
+            .and_then(|player| step(builder, &board, player, args.get(at + 1), Options::default()));
+        rows.push(prepared.map(|step| {
             steps.push(step);
             board.definition.score
         }));
     }
-    Ok(Made::Steps(steps, Shape::SubmittedMany(rows)))
+    Ok(Prepared::Steps(steps, Shape::SubmittedMany(rows)))
 }
 
-fn board(making: &StepBuilder<'_>, args: Args<'_>) -> Result<Arc<Board>, Wrong> {
+fn board(builder: &StepBuilder<'_>, args: Args<'_>) -> error::Result<Arc<Board>> {
     let id = board_id(args.get(1))?;
     // Another server may have created the board a moment ago.
-    drop(making.tally.board(&id));
-    let board = making.tally.boards.find(&id);
+    drop(builder.tally.board(&id));
+    let board = builder.tally.boards.find(&id);
     board.map_err(|_| error::NO_BOARD.into())
 }
 
 fn step(
-    making: &mut StepBuilder<'_>,
+    builder: &mut StepBuilder<'_>,
     board: &Arc<Board>,
     player: PlayerId,
     score: &[u8],
     options: Options,
-) -> Result<Step, Wrong> {
+) -> error::Result<Step> {
     let Options { subscore, at, id } = options;
     let score = match number::integer(score) {
         Some(score) => ScoreInput::Int(score),
@@ -95,12 +95,12 @@ fn step(
     };
     let refused = |rejection| error::of_rejection(&rejection);
     let fingerprint =
-        id.as_ref().map(|_| making.tally.fingerprints.of_submit(&board.id, &player, score, subscore, at));
+        id.as_ref().map(|_| builder.tally.fingerprints.of_submit(&board.id, &player, score, subscore, at));
     let write = checked(&board.definition, player, score, subscore, at).map_err(refused)?;
-    let caller = making.session.caller().ok_or(error::NO_AUTH)?;
+    let caller = builder.session.caller().ok_or(error::NO_AUTH)?;
     let key = id.map(|id| RequestKey { scope: Arc::clone(&caller.scope), key: id.into() });
     if let Some(key) = &key {
-        making.begin(key).map_err(refused)?;
+        builder.begin(key).map_err(refused)?;
     }
     let identity = key.zip(fingerprint).map(|(key, fingerprint)| IdempotencyKey { key, fingerprint });
     Ok(Step::Submit(Submit { board: Arc::clone(board), write, identity }))
@@ -120,14 +120,14 @@ pub(in crate::resp) fn write(done: &Submitted, kind: ScoreType, to: &mut Encoder
 
 /// One row for each pair: its error, or the reply of its step.
 pub(in crate::resp) fn write_many(
-    rows: &[Result<ScoreType, Wrong>],
+    rows: &[error::Result<ScoreType>],
     mut replies: impl Iterator<Item = StepReply>,
     to: &mut Encoder<'_>,
 ) {
     to.array(rows.len());
     for row in rows {
         match row {
-            Err(wrong) => to.error(wrong.as_bytes()),
+            Err(error) => to.error(error.as_bytes()),
             Ok(kind) => match replies.next() {
                 Some(StepReply::Submitted(done)) => write(&done, *kind, to),
                 Some(StepReply::Failed(fault)) => to.error(error::of_failure(&fault.into()).as_bytes()),

@@ -1,15 +1,15 @@
 //! `ZADD` and `ZINCRBY`.
 
 use crate::resp::args::Args;
-use crate::resp::error::{self, Wrong};
-use crate::resp::run::{Made, Shape, StepBuilder};
+use crate::resp::error::{self, ErrorReply};
+use crate::resp::run::{Prepared, Shape, StepBuilder};
 use crate::resp::target::{board_id, player, score};
 use tally_rules::definition::ScoreType;
 use tally_rules::sorted_set::Add;
 use tally_service::scores::steps::Step;
 
 /// `ZADD key [NX | XX] [GT | LT] [CH] [INCR] score member [score member …]`
-pub(in crate::resp) fn zadd(making: &mut StepBuilder<'_>, args: Args<'_>) -> Result<Made, Wrong> {
+pub(in crate::resp) fn zadd(builder: &mut StepBuilder<'_>, args: Args<'_>) -> error::Result<Prepared> {
     let (mut options, mut changed, mut first) = (Add::default(), false, 2);
     while first < args.len() {
         match args.get(first) {
@@ -36,24 +36,24 @@ pub(in crate::resp) fn zadd(making: &mut StepBuilder<'_>, args: Args<'_>) -> Res
     if options.increment && rest > 2 {
         return Err("ERR INCR option supports a single increment-element pair".into());
     }
-    add(making, args, first, options, changed)
+    add(builder, args, first, options, changed)
 }
 
 /// `ZINCRBY key increment member`
-pub(in crate::resp) fn zincrby(making: &mut StepBuilder<'_>, args: Args<'_>) -> Result<Made, Wrong> {
-    add(making, args, 2, Add { increment: true, ..Add::default() }, false)
+pub(in crate::resp) fn zincrby(builder: &mut StepBuilder<'_>, args: Args<'_>) -> error::Result<Prepared> {
+    add(builder, args, 2, Add { increment: true, ..Add::default() }, false)
 }
 
 /// Pairs of score and member, starting at an argument.
 fn add(
-    making: &mut StepBuilder<'_>,
+    builder: &mut StepBuilder<'_>,
     args: Args<'_>,
     first: usize,
     options: Add,
     changed: bool,
-) -> Result<Made, Wrong> {
+) -> error::Result<Prepared> {
     let id = board_id(args.get(1));
-    let board = id.as_ref().ok().and_then(|id| making.tally.board(id));
+    let board = id.as_ref().ok().and_then(|id| builder.tally.board(id));
     let kind = board.as_ref().map_or(ScoreType::Float64, |board| board.definition.score);
     let pairs = (first..args.len()).step_by(2);
     // Every score is parsed before anything else can fail, as in Redis.
@@ -61,15 +61,15 @@ fn add(
     let id = id?;
     let Some(board) = board else {
         if options.present_only {
-            return Ok(Made::Answer(if options.increment { |to| to.null() } else { |to| to.integer(0) }));
+            return Ok(Prepared::Reply(if options.increment { |to| to.null() } else { |to| to.integer(0) }));
         }
         // Invalid members create no board.
         pairs.clone().try_for_each(|at| player(args.get(at + 1)).map(drop))?;
-        return Ok(Made::Needs(id));
+        return Ok(Prepared::NeedsSortedSet(id));
     };
-    options.check(&board.definition).map_err(|why| Wrong::from(format!("ERR {why}")))?;
+    options.check(&board.definition).map_err(|why| ErrorReply::from(format!("ERR {why}")))?;
     let items = pairs.zip(scores).map(|(at, score)| Ok((player(args.get(at + 1))?, score)));
-    let items = items.collect::<Result<_, Wrong>>()?;
+    let items = items.collect::<error::Result<_>>()?;
     let shape = if options.increment { Shape::Incremented(kind) } else { Shape::Added { changed } };
-    Ok(Made::Step(Step::Add { board, items, options }, shape))
+    Ok(Prepared::Step(Step::Add { board, items, options }, shape))
 }

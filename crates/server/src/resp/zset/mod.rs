@@ -12,7 +12,7 @@ pub(super) mod score;
 use tally_rules::definition::{Definition, Order};
 
 /// Converts a position from the best into one from the lowest score, or back.
-fn turned(definition: &Definition, place: u64, total: u64) -> u64 {
+fn reversed_position(definition: &Definition, place: u64, total: u64) -> u64 {
     match definition.order {
         Order::Ascending => place,
         Order::Descending => total - 1 - place,

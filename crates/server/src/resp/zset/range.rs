@@ -2,10 +2,10 @@
 //!
 //! Every range becomes an entry range counted from the lowest score; one function writes it.
 
-use super::turned;
+use super::reversed_position;
 use crate::resp::args::Args;
-use crate::resp::error::{self, Wrong};
-use crate::resp::target::{Reading, score_range, write_score};
+use crate::resp::error;
+use crate::resp::target::{ReadContext, score_range, write_score};
 use std::ops::Range;
 use tally_rules::Definition;
 use tally_rules::definition::Order;
@@ -23,7 +23,7 @@ enum By {
 }
 
 /// The query, as the arguments give it.
-struct Asked<'a> {
+struct RangeQuery<'a> {
     by: By,
     reverse: bool,
     start: &'a [u8],
@@ -35,102 +35,108 @@ struct Asked<'a> {
 
 /// `ZRANGE key start stop [BYSCORE | BYLEX] [REV] [LIMIT offset count] [WITHSCORES]`
 pub(in crate::resp) fn zrange(
-    reading: &Reading<'_>,
+    context: &ReadContext<'_>,
     args: Args<'_>,
     to: &mut Encoder<'_>,
-) -> Result<(), Wrong> {
-    general(reading, args, to, None, false)
+) -> error::Result {
+    general(context, args, to, None, false)
 }
 
 /// `ZREVRANGE key start stop [WITHSCORES]`
 pub(in crate::resp) fn zrevrange(
-    reading: &Reading<'_>,
+    context: &ReadContext<'_>,
     args: Args<'_>,
     to: &mut Encoder<'_>,
-) -> Result<(), Wrong> {
-    general(reading, args, to, Some(By::RankedEntry), true)
+) -> error::Result {
+    general(context, args, to, Some(By::RankedEntry), true)
 }
 
 /// `ZRANGEBYSCORE key min max [WITHSCORES] [LIMIT offset count]`
 pub(in crate::resp) fn zrangebyscore(
-    reading: &Reading<'_>,
+    context: &ReadContext<'_>,
     args: Args<'_>,
     to: &mut Encoder<'_>,
-) -> Result<(), Wrong> {
-    general(reading, args, to, Some(By::Score), false)
+) -> error::Result {
+    general(context, args, to, Some(By::Score), false)
 }
 
 /// `ZREVRANGEBYSCORE key max min [WITHSCORES] [LIMIT offset count]`
 pub(in crate::resp) fn zrevrangebyscore(
-    reading: &Reading<'_>,
+    context: &ReadContext<'_>,
     args: Args<'_>,
     to: &mut Encoder<'_>,
-) -> Result<(), Wrong> {
-    general(reading, args, to, Some(By::Score), true)
+) -> error::Result {
+    general(context, args, to, Some(By::Score), true)
 }
 
 /// `ZRANGEBYLEX key min max [LIMIT offset count]`
 pub(in crate::resp) fn zrangebylex(
-    reading: &Reading<'_>,
+    context: &ReadContext<'_>,
     args: Args<'_>,
     to: &mut Encoder<'_>,
-) -> Result<(), Wrong> {
-    general(reading, args, to, Some(By::Member), false)
+) -> error::Result {
+    general(context, args, to, Some(By::Member), false)
 }
 
 /// `ZREVRANGEBYLEX key max min [LIMIT offset count]`
 pub(in crate::resp) fn zrevrangebylex(
-    reading: &Reading<'_>,
+    context: &ReadContext<'_>,
     args: Args<'_>,
     to: &mut Encoder<'_>,
-) -> Result<(), Wrong> {
-    general(reading, args, to, Some(By::Member), true)
+) -> error::Result {
+    general(context, args, to, Some(By::Member), true)
 }
 
 /// `ZCOUNT key min max`
 pub(in crate::resp) fn zcount(
-    reading: &Reading<'_>,
+    context: &ReadContext<'_>,
     args: Args<'_>,
     to: &mut Encoder<'_>,
-) -> Result<(), Wrong> {
-    count(reading, args, to, By::Score)
+) -> error::Result {
+    count(context, args, to, By::Score)
 }
 
 /// `ZLEXCOUNT key min max`
 pub(in crate::resp) fn zlexcount(
-    reading: &Reading<'_>,
+    context: &ReadContext<'_>,
     args: Args<'_>,
     to: &mut Encoder<'_>,
-) -> Result<(), Wrong> {
-    count(reading, args, to, By::Member)
+) -> error::Result {
+    count(context, args, to, By::Member)
 }
 
-fn count(reading: &Reading<'_>, args: Args<'_>, to: &mut Encoder<'_>, by: By) -> Result<(), Wrong> {
-    let asked =
-        Asked { by, reverse: false, start: args.get(2), stop: args.get(3), limit: None, with_scores: false };
-    asked.check()?;
-    let stretch = reading.ask(args.get(1), |definition, order| asked.stretch(definition, order))?;
-    let stretch = stretch.transpose()?.unwrap_or(0..0);
-    to.integer((stretch.end - stretch.start).cast_signed());
+fn count(context: &ReadContext<'_>, args: Args<'_>, to: &mut Encoder<'_>, by: By) -> error::Result {
+    let query = RangeQuery {
+        by,
+        reverse: false,
+        start: args.get(2),
+        stop: args.get(3),
+        limit: None,
+        with_scores: false,
+    };
+    query.check()?;
+    let range = context.read_key(args.get(1), |definition, ranking| query.range(definition, ranking))?;
+    let range = range.transpose()?.unwrap_or(0..0);
+    to.integer((range.end - range.start).cast_signed());
     Ok(())
 }
 
 /// All of them are one command; `by` is fixed for the older names.
 fn general(
-    reading: &Reading<'_>,
+    context: &ReadContext<'_>,
     args: Args<'_>,
     to: &mut Encoder<'_>,
     by: Option<By>,
     reverse: bool,
-) -> Result<(), Wrong> {
-    let asked = Asked::read(args, by, reverse)?;
-    asked.check()?;
-    let target = reading.target(args.get(1))?;
-    let protocol = reading.protocol;
-    let done = reading.read(&target, |definition, order| {
-        let stretch = asked.stretch(definition, order)?;
-        let list = List { with_scores: asked.with_scores, protocol };
-        list.write(definition, order, &stretch, asked.reverse, to)
+) -> error::Result {
+    let query = RangeQuery::read(args, by, reverse)?;
+    query.check()?;
+    let target = context.target(args.get(1))?;
+    let protocol = context.protocol;
+    let done = context.read(&target, |definition, ranking| {
+        let range = query.range(definition, ranking)?;
+        let list = List { with_scores: query.with_scores, protocol };
+        list.write(definition, ranking, &range, query.reverse, to)
     })?;
     match done {
         Some(done) => done,
@@ -141,8 +147,8 @@ fn general(
     }
 }
 
-impl<'a> Asked<'a> {
-    fn read(args: Args<'a>, by: Option<By>, reverse: bool) -> Result<Self, Wrong> {
+impl<'a> RangeQuery<'a> {
+    fn read(args: Args<'a>, by: Option<By>, reverse: bool) -> error::Result<Self> {
         // As in Redis, each option may come once.
         let (mut chosen, mut rev, mut with_scores, mut limit) = (by, reverse, false, None);
         let mut at = 4;
@@ -183,7 +189,7 @@ impl<'a> Asked<'a> {
     }
 
     /// Refuses malformed bounds, whatever the key names.
-    fn check(&self) -> Result<(), Wrong> {
+    fn check(&self) -> error::Result {
         match self.by {
             By::RankedEntry => {
                 for text in [self.start, self.stop] {
@@ -197,8 +203,8 @@ impl<'a> Asked<'a> {
     }
 
     /// Ordinal positions from the lowest score.
-    fn stretch(&self, definition: &Definition, order: &dyn Reads) -> Result<Range<u64>, Wrong> {
-        let total = order.total();
+    fn range(&self, definition: &Definition, ranking: &dyn Reads) -> error::Result<Range<u64>> {
+        let total = ranking.total();
         let number = |text| number::integer(text).ok_or(error::NOT_AN_INTEGER);
         let range = match self.by {
             By::RankedEntry => {
@@ -207,12 +213,12 @@ impl<'a> Asked<'a> {
             }
             By::Score => match score_range(definition.score, self.start, self.stop)? {
                 None => 0..0,
-                Some((min, max)) => ascending(definition, order.score_places(Some(min), Some(max)), total),
+                Some((min, max)) => ascending(definition, ranking.score_places(Some(min), Some(max)), total),
             },
             By::Member => {
                 check_sorted_set(definition)?;
                 let (low, high) = (lex(self.start)?, lex(self.stop)?);
-                ascending(definition, member_places(definition, order, &low, &high), total)
+                ascending(definition, member_places(definition, ranking, &low, &high), total)
             }
         };
         let range = if range.start < range.end { range } else { 0..0 };
@@ -241,14 +247,14 @@ fn ascending(definition: &Definition, (from, to): (u64, u64), total: u64) -> Ran
 }
 
 /// Ranges of members need a ranking that is sorted by members.
-pub(super) fn check_sorted_set(definition: &Definition) -> Result<(), Wrong> {
+pub(super) fn check_sorted_set(definition: &Definition) -> error::Result {
     let set = Definition::sorted_set();
     let same = (definition.update, definition.ties, definition.score) == (set.update, set.ties, set.score);
     if same && definition.order == set.order { Ok(()) } else { Err(error::NOT_A_SORTED_SET.into()) }
 }
 
 /// One bound of a range of members.
-pub(super) fn lex(text: &[u8]) -> Result<Bound, Wrong> {
+pub(super) fn lex(text: &[u8]) -> error::Result<Bound> {
     match text {
         b"-" => Ok(Bound::Lowest),
         b"+" => Ok(Bound::Highest),
@@ -268,21 +274,21 @@ impl List {
     fn write(
         &self,
         definition: &Definition,
-        order: &dyn Reads,
-        stretch: &Range<u64>,
+        ranking: &dyn Reads,
+        range: &Range<u64>,
         reverse: bool,
         to: &mut Encoder<'_>,
-    ) -> Result<(), Wrong> {
-        let count = usize::try_from(stretch.end - stretch.start).unwrap_or(usize::MAX);
+    ) -> error::Result {
+        let count = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
         let nested = self.with_scores && self.protocol == Protocol::Resp3;
         to.array(if self.with_scores && !nested { count * 2 } else { count });
         if count == 0 {
             return Ok(());
         }
-        let first = if reverse { stretch.end - 1 } else { stretch.start };
-        let from = turned(definition, first, order.total());
+        let first = if reverse { range.end - 1 } else { range.start };
+        let from = reversed_position(definition, first, ranking.total());
         let towards_better = reverse == (definition.order == Order::Ascending);
-        order.visit(from, count, towards_better, &mut |member, record| {
+        ranking.visit(from, count, towards_better, &mut |member, record| {
             if nested {
                 to.array(2);
             }

@@ -1,10 +1,10 @@
 //! `ZSCAN` and `ZRANDMEMBER`, whose order is not specified.
 
 use crate::resp::args::Args;
-use crate::resp::error::{self, Wrong};
+use crate::resp::error::{self, ErrorReply};
 use crate::resp::keys::{Scan, VISIT_BYTES};
 use crate::resp::run::REPLIES_BYTES_MAX;
-use crate::resp::target::{Reading, write_score};
+use crate::resp::target::{ReadContext, write_score};
 use std::collections::HashSet;
 use tally_rules::definition::ScoreType;
 use tally_service::Reads;
@@ -18,15 +18,15 @@ const PLACES_MAX: u64 = (REPLIES_BYTES_MAX / 7) as u64;
 
 /// `ZSCAN key cursor [MATCH pattern] [COUNT count]`
 pub(in crate::resp) fn zscan(
-    reading: &Reading<'_>,
+    context: &ReadContext<'_>,
     args: Args<'_>,
     to: &mut Encoder<'_>,
-) -> Result<(), Wrong> {
+) -> error::Result {
     let scan = Scan::read(args, 2)?;
     let (mut entries, mut kind, mut next) = (Vec::new(), ScoreType::Float64, 0);
-    reading.ask(args.get(1), |definition, order| {
+    context.read_key(args.get(1), |definition, ranking| {
         kind = definition.score;
-        next = order.scan(scan.cursor, scan.count, &mut |member, record| {
+        next = ranking.scan(scan.cursor, scan.count, &mut |member, record| {
             to.work(VISIT_BYTES);
             if scan.pattern.as_ref().is_none_or(|pattern| pattern.fits(member)) {
                 entries.push((member.to_vec(), record.score));
@@ -48,15 +48,15 @@ pub(in crate::resp) fn zscan(
 
 /// `ZRANDMEMBER key [count [WITHSCORES]]`
 pub(in crate::resp) fn zrandmember(
-    reading: &Reading<'_>,
+    context: &ReadContext<'_>,
     args: Args<'_>,
     to: &mut Encoder<'_>,
-) -> Result<(), Wrong> {
+) -> error::Result {
     if args.len() == 2 {
-        let done = reading.ask(args.get(1), |_, order| {
-            let places = random_places(1, order.total())?;
-            write_places(order, &places, &mut |member, _| to.bulk(member));
-            Ok::<_, Wrong>(!places.is_empty())
+        let done = context.read_key(args.get(1), |_, ranking| {
+            let places = random_places(1, ranking.total())?;
+            write_places(ranking, &places, &mut |member, _| to.bulk(member));
+            Ok::<_, ErrorReply>(!places.is_empty())
         })?;
         if !done.transpose()?.unwrap_or(false) {
             to.null();
@@ -71,11 +71,11 @@ pub(in crate::resp) fn zrandmember(
     if with_scores && !(i64::MIN / 2..=i64::MAX / 2).contains(&count) || count == i64::MIN {
         return Err(error::OUT_OF_RANGE.into());
     }
-    let nested = with_scores && reading.protocol == Protocol::Resp3;
-    let done = reading.ask(args.get(1), |definition, order| {
-        let places = random_places(count, order.total())?;
+    let nested = with_scores && context.protocol == Protocol::Resp3;
+    let done = context.read_key(args.get(1), |definition, ranking| {
+        let places = random_places(count, ranking.total())?;
         to.array(if with_scores && !nested { places.len() * 2 } else { places.len() });
-        write_places(order, &places, &mut |member, score| {
+        write_places(ranking, &places, &mut |member, score| {
             if nested {
                 to.array(2);
             }
@@ -84,7 +84,7 @@ pub(in crate::resp) fn zrandmember(
                 write_score(to, definition.score, score);
             }
         });
-        Ok::<_, Wrong>(())
+        Ok::<_, ErrorReply>(())
     })?;
     if done.transpose()?.is_none() {
         to.array(0);
@@ -92,14 +92,14 @@ pub(in crate::resp) fn zrandmember(
     Ok(())
 }
 
-fn write_places(order: &dyn Reads, places: &[u64], each: &mut dyn FnMut(&[u8], i64)) {
+fn write_places(ranking: &dyn Reads, places: &[u64], each: &mut dyn FnMut(&[u8], i64)) {
     for place in places {
-        order.visit(*place, 1, false, &mut |member, record| each(member, record.score));
+        ranking.visit(*place, 1, false, &mut |member, record| each(member, record.score));
     }
 }
 
 /// Random positions: each once for a positive count, with repetition for a negative one.
-fn random_places(count: i64, total: u64) -> Result<Vec<u64>, Wrong> {
+fn random_places(count: i64, total: u64) -> error::Result<Vec<u64>> {
     if total == 0 {
         return Ok(Vec::new());
     }
@@ -128,7 +128,7 @@ fn random_places(count: i64, total: u64) -> Result<Vec<u64>, Wrong> {
     Ok(places)
 }
 
-fn below(bound: u64) -> Result<u64, Wrong> {
-    let random = getrandom::u64().map_err(|_| Wrong::from("ERR the system gives no random numbers"))?;
+fn below(bound: u64) -> error::Result<u64> {
+    let random = getrandom::u64().map_err(|_| ErrorReply::from("ERR the system gives no random numbers"))?;
     Ok(((u128::from(random) * u128::from(bound)) >> 64) as u64)
 }

@@ -1,7 +1,7 @@
 //! Applying, deciding on applications, and taking one back; and what is held for them.
 
 use super::{ContestDecision, outdated};
-use crate::contests::acts::{ActResult, ContestRequest, ExternalChange, Seen};
+use crate::contests::actions::{ActionResult, ContestRequest, ExternalChange, ObservedApplication};
 use crate::ledger::state::BatchState;
 use tally_rules::contest::record::{ApplicationLocation, ContestTask};
 use tally_rules::contest::{Application, Event, Record, State as Stands, Status, state};
@@ -22,13 +22,13 @@ impl BatchState<'_> {
         let anew = record.state == Stands::Open && record.kept != kept;
         record.kept = kept;
         if !anew {
-            return self.turn(request, record, Event::Open, ContestTask::None);
+            return self.change_state(request, record, Event::Open, ContestTask::None);
         }
         state::transition(record.state, Event::Decide, request.by)?;
         record.revision += 1;
         // A start that has passed is over.
         record.enter(Stands::Open, self.time.now, self.time.now);
-        self.keep(request, record, ActResult::Nothing)
+        self.keep(request, record, ActionResult::Nothing)
     }
 
     /// Notes a change of applications that are not in the store.
@@ -47,7 +47,7 @@ impl BatchState<'_> {
             ExternalChange::Cleared if record.is_to_be_cleared() => record.kept = ApplicationLocation::Store,
             ExternalChange::Lost | ExternalChange::Cleared => {}
         }
-        self.keep(request, record, ActResult::Nothing)
+        self.keep(request, record, ActionResult::Nothing)
     }
 
     pub(crate) fn apply(
@@ -86,7 +86,7 @@ impl BatchState<'_> {
         }
         let application = record.applications.apply(self.time.now, member.filter(|_| needs), hold);
         self.applications.set(&key, Some(application));
-        self.keep(request, record, ActResult::Applied(application))
+        self.keep(request, record, ActionResult::Applied(application))
     }
 
     pub(crate) fn must_be_open(&self, member: MemberId) -> Result<(), Rejection> {
@@ -106,20 +106,20 @@ impl BatchState<'_> {
     }
 
     /// Whether an application is still as it was read, as far as the read set depends on it.
-    pub(crate) fn is_as_seen(&self, key: &EntrantKey, seen: Option<&Application>) -> bool {
-        self.applications.get(key).and_then(|now| now.hold) == seen.and_then(|seen| seen.hold)
+    pub(crate) fn is_unchanged(&self, key: &EntrantKey, observed: Option<&Application>) -> bool {
+        self.applications.get(key).and_then(|now| now.hold) == observed.and_then(|observed| observed.hold)
     }
 
     pub(crate) fn decide_rows(
         &mut self,
         request: &ContestRequest,
         mut record: Record,
-        rows: &[Seen],
+        rows: &[ObservedApplication],
         accept: Option<u32>,
     ) -> ContestDecision {
         state::transition(record.state, Event::Decide, request.by)?;
         let key = |player: &PlayerId| Self::entrant(&record, player);
-        if !rows.iter().all(|(player, seen)| self.is_as_seen(&key(player), seen.as_ref())) {
+        if !rows.iter().all(|(player, observed)| self.is_unchanged(&key(player), observed.as_ref())) {
             return outdated(record);
         }
         let mut results = Vec::with_capacity(rows.len());
@@ -140,18 +140,18 @@ impl BatchState<'_> {
             }));
         }
         record.revision += 1;
-        self.keep(request, record, ActResult::Decided(results))
+        self.keep(request, record, ActionResult::Decided(results))
     }
 
     pub(crate) fn withdraw(
         &mut self,
         request: &ContestRequest,
         mut record: Record,
-        (player, seen): &Seen,
+        (player, observed): &ObservedApplication,
     ) -> ContestDecision {
         state::transition(record.state, Event::Withdraw, request.by)?;
         let key = Self::entrant(&record, player);
-        if !self.is_as_seen(&key, seen.as_ref()) {
+        if !self.is_unchanged(&key, observed.as_ref()) {
             return outdated(record);
         }
         let present = self.applications.get(&key).copied();
@@ -159,6 +159,6 @@ impl BatchState<'_> {
         self.release(changed.release);
         self.applications.set(&key, changed.now);
         record.revision += 1;
-        self.keep(request, record, ActResult::Nothing)
+        self.keep(request, record, ActionResult::Nothing)
     }
 }

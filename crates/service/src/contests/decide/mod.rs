@@ -1,13 +1,13 @@
-//! Deciding acts on contests. Pure.
+//! Deciding actions on contests. Pure.
 //!
-//! The state machine decides each act under the contest's lock, so two starts at once are one start and one rejection. Money,
+//! The state machine decides each action under the contest's lock, so two starts at once are one start and one rejection. Money,
 //! members, leaderboards and state change together or not at all: all rejections come before the first change. Not here: the
 //! rows that the caller has read before; if they have changed, the reply is `Outdated`.
 
 mod applications;
-mod pieces;
+mod bounded_steps;
 
-use super::acts::{Act, ActResult, ContestDone, ContestRequest};
+use super::actions::{Action, ActionResult, ContestDone, ContestRequest};
 use super::play;
 use crate::ledger::LedgerSettings;
 use crate::ledger::request::{LedgerRequest, Needs};
@@ -39,7 +39,7 @@ impl Added {
     }
 }
 
-/// The decision on an act.
+/// The decision on an action.
 type ContestDecision = Result<ContestDone, Rejection>;
 
 impl LedgerRequest for ContestRequest {
@@ -49,7 +49,7 @@ impl LedgerRequest for ContestRequest {
         Needs {
             rows: self.rows(),
             ids: self.ids(),
-            makes_boards: matches!(self.act, Act::Start(_)),
+            makes_boards: matches!(self.action, Action::Start(_)),
             excludes_scores: self.excludes_scores(),
             ..Needs::default()
         }
@@ -61,10 +61,10 @@ impl LedgerRequest for ContestRequest {
 
     fn decide(&self, state: &mut BatchState<'_>, ids: &[Uuid]) -> ContestDecision {
         let before = state.contests.get(&self.id).map(|record| record.state);
-        let mut done = state.act(self, ids)?;
-        done.turned = before != Some(done.record.state);
-        let patched = matches!((&self.act, &done.what), (Act::Patch(..), ActResult::Nothing));
-        if done.turned || patched && !done.replayed {
+        let mut done = state.decide_action(self, ids)?;
+        done.state_changed = before != Some(done.record.state);
+        let patched = matches!((&self.action, &done.result), (Action::Patch(..), ActionResult::Nothing));
+        if done.state_changed || patched && !done.replayed {
             state.added.add_event(&done.record, before, state.time.now);
         }
         Ok(done)
@@ -75,14 +75,14 @@ impl LedgerRequest for ContestRequest {
     }
 }
 
-/// Everything an act may touch.
+/// Everything an action may touch.
 fn read(plan: &mut ReadSet, request: &ContestRequest, settings: &LedgerSettings) {
     let home = settings.currencies.home();
     outcomes::read(plan, request.identity.as_ref());
     let ledger = &mut plan.ledger;
     ledger.contests.contests.push(request.id.clone());
-    let Some(seen) = &request.seen else { return };
-    let entrant = |player: &PlayerId| EntrantKey { contest: seen.no, player: player.clone() };
+    let Some(observed) = &request.observed else { return };
+    let entrant = |player: &PlayerId| EntrantKey { contest: observed.no, player: player.clone() };
     let mut wallets = |member: Option<MemberId>, currency: Currency| {
         ledger.wallets.extend(wallets_of([member, None], currency, home));
     };
@@ -94,107 +94,107 @@ fn read(plan: &mut ReadSet, request: &ContestRequest, settings: &LedgerSettings)
             wallets(*member, fee);
         }
     };
-    match &request.act {
-        Act::Create { .. } | Act::Open(_) | Act::Settle(_) | Act::External(_) => {}
-        Act::Apply { player, member } => {
+    match &request.action {
+        Action::Create { .. } | Action::Open(_) | Action::Settle(_) | Action::External(_) => {}
+        Action::Apply { player, member } => {
             ledger.contests.applications.push(entrant(player));
             ledger.handles.push(Handle::Player(player.clone()));
             wallets(*member, fee);
         }
-        Act::Decide { rows, .. } => {
+        Action::Decide { rows, .. } => {
             ledger.contests.applications.extend(rows.iter().map(|(player, _)| entrant(player)));
             rows.iter().for_each(|(_, application)| held(application.as_ref()));
         }
-        Act::Withdraw((player, application)) => {
+        Action::Withdraw((player, application)) => {
             ledger.contests.applications.push(entrant(player));
             held(application.as_ref());
         }
-        Act::Start(rows) => {
+        Action::Start(rows) => {
             rows.iter().for_each(|(_, application)| held(Some(application)));
-            let members = rows.iter().filter(|_| seen.contest.needs_members());
+            let members = rows.iter().filter(|_| observed.contest.needs_members());
             members.for_each(|(_, application)| wallets(application.member, fee));
-            plan.board_names.push(request.id.board(seen.contest.division_size.map(|_| 1)));
+            plan.board_names.push(request.id.board(observed.contest.division_size.map(|_| 1)));
         }
-        Act::Patch(_, boards) | Act::Finish(boards) | Act::Cancel(boards) => {
+        Action::Patch(_, boards) | Action::Finish(boards) | Action::Cancel(boards) => {
             plan.boards.extend(boards.iter().map(|(no, _)| *no));
             plan.exclusive |= !boards.is_empty();
         }
-        Act::Clear(rows, _) => {
+        Action::Clear(rows, _) => {
             ledger.contests.applications.extend(rows.iter().map(|(player, _)| entrant(player)));
             rows.iter().for_each(|(_, application)| held(Some(application)));
         }
-        Act::Pay(_, rows) => rows.iter().for_each(|row| wallets(Some(row.member), row.currency)),
-        Act::Repay(rows) => rows.iter().for_each(|(_, row)| wallets(Some(row.member), row.currency)),
-        Act::Refund(rows, _) => rows.iter().for_each(|(_, row)| wallets(row.member, fee)),
+        Action::Pay(_, rows) => rows.iter().for_each(|row| wallets(Some(row.member), row.currency)),
+        Action::Repay(rows) => rows.iter().for_each(|(_, row)| wallets(Some(row.member), row.currency)),
+        Action::Refund(rows, _) => rows.iter().for_each(|(_, row)| wallets(row.member, fee)),
     }
     ledger.holds.extend(holds);
 }
 
-/// The reply to an act that was done.
-fn done(record: Record, what: ActResult) -> ContestDecision {
-    Ok(ContestDone { record: Box::new(record), replayed: false, turned: false, what })
+/// The reply to an action that was done.
+fn done(record: Record, result: ActionResult) -> ContestDecision {
+    Ok(ContestDone { record: Box::new(record), replayed: false, state_changed: false, result })
 }
 
 /// The reply if the contest has changed since it was read.
 fn outdated(record: Record) -> ContestDecision {
-    done(record, ActResult::Outdated)
+    done(record, ActionResult::Outdated)
 }
 
 impl BatchState<'_> {
-    fn act(&mut self, request: &ContestRequest, ids: &[Uuid]) -> ContestDecision {
+    fn decide_action(&mut self, request: &ContestRequest, ids: &[Uuid]) -> ContestDecision {
         let settings = self.settings;
         let present = self.contests.get(&request.id).cloned();
         if let Some(outcome) = self.outcomes.replay(request.identity.as_ref())? {
             let record = Box::new(present.ok_or(Rejection::ContestNotFound)?);
-            let what = match outcome {
-                Outcome::Applied(application) => ActResult::Applied(application),
-                _ => ActResult::Nothing,
+            let result = match outcome {
+                Outcome::Applied(application) => ActionResult::Applied(application),
+                _ => ActionResult::Nothing,
             };
-            return Ok(ContestDone { record, replayed: true, turned: false, what });
+            return Ok(ContestDone { record, replayed: true, state_changed: false, result });
         }
-        if let Act::Create { spec, series } = &request.act {
+        if let Action::Create { spec, series } = &request.action {
             if present.is_some() {
                 return Err(Rejection::ContestExists);
             }
             let contest = spec.create(&settings.currencies, settings.contests)?;
             let record = Record::new(ids[0], contest, series.clone(), self.time.now);
-            return self.keep(request, record, ActResult::Nothing);
+            return self.keep(request, record, ActionResult::Nothing);
         }
         let record = present.ok_or(Rejection::ContestNotFound)?;
-        // The caller planned the act for this contest: for its fee and prizes, the leaderboards that it has in its state, and
+        // The caller planned the action for this contest: for its fee and prizes, the leaderboards that it has in its state, and
         // its application store.
-        let has_boards = matches!(request.act, Act::Patch(..) | Act::Finish(_) | Act::Cancel(_));
-        let is_seen = |seen: &Record| {
-            let (then, now) = (&seen.contest, &record.contest);
-            (seen.no, seen.kept) == (record.no, record.kept)
+        let has_boards = matches!(request.action, Action::Patch(..) | Action::Finish(_) | Action::Cancel(_));
+        let is_unchanged = |observed: &Record| {
+            let (then, now) = (&observed.contest, &record.contest);
+            (observed.no, observed.kept) == (record.no, record.kept)
                 && (then.entry_fee, then.needs_members()) == (now.entry_fee, now.needs_members())
-                && (!has_boards || seen.state == record.state)
+                && (!has_boards || observed.state == record.state)
         };
-        if !request.seen.as_deref().is_some_and(is_seen) {
+        if !request.observed.as_deref().is_some_and(is_unchanged) {
             return outdated(record);
         }
-        match &request.act {
-            Act::Create { .. } => unreachable!("it was made"),
-            Act::Patch(spec, boards) => {
+        match &request.action {
+            Action::Create { .. } => unreachable!("it was made"),
+            Action::Patch(spec, boards) => {
                 let done = self.patch(request, record, spec)?;
                 self.bump(boards);
                 Ok(done)
             }
-            Act::Open(kept) => self.open(request, record, *kept),
-            Act::External(what) => self.external(request, record, *what),
-            Act::Apply { player, member } => {
+            Action::Open(kept) => self.open(request, record, *kept),
+            Action::External(what) => self.external(request, record, *what),
+            Action::Apply { player, member } => {
                 self.apply(request, record, (player, *member), HoldId::of_fee(ids[0]))
             }
-            Act::Decide { rows, accept } => self.decide_rows(request, record, rows, *accept),
-            Act::Withdraw(row) => self.withdraw(request, record, row),
-            Act::Start(rows) => self.start(request, record, rows, ids),
-            Act::Finish(boards) => {
+            Action::Decide { rows, accept } => self.decide_rows(request, record, rows, *accept),
+            Action::Withdraw(row) => self.withdraw(request, record, row),
+            Action::Start(rows) => self.start(request, record, rows, ids),
+            Action::Finish(boards) => {
                 let work = record.work.clone();
-                let done = self.turn(request, record, Event::Finish, work)?;
+                let done = self.change_state(request, record, Event::Finish, work)?;
                 self.bump(boards);
                 Ok(done)
             }
-            Act::Cancel(boards) => {
+            Action::Cancel(boards) => {
                 let work = match record.state {
                     Stands::Open if record.kept == ApplicationLocation::Store => ContestTask::Clear,
                     // A running clear of a start comes first.
@@ -205,32 +205,32 @@ impl BatchState<'_> {
                     }
                     _ => record.work.clone(),
                 };
-                let done = self.turn(request, record, Event::Cancel, work)?;
+                let done = self.change_state(request, record, Event::Cancel, work)?;
                 self.bump(boards);
                 Ok(done)
             }
-            Act::Clear(rows, last) => self.clear(request, record, rows, *last),
-            Act::Settle(payouts) => self.settle(request, record, payouts),
-            Act::Pay(first, rows) => self.pay_prizes(request, record, *first, (rows, ids)),
-            Act::Refund(rows, last) => self.refund(request, record, (rows, *last), ids),
-            Act::Repay(rows) => self.repay(request, record, rows, ids),
+            Action::Clear(rows, last) => self.clear(request, record, rows, *last),
+            Action::Settle(payouts) => self.settle(request, record, payouts),
+            Action::Pay(first, rows) => self.pay_prizes(request, record, *first, (rows, ids)),
+            Action::Refund(rows, last) => self.refund(request, record, (rows, *last), ids),
+            Action::Repay(rows) => self.repay(request, record, rows, ids),
         }
     }
 
-    /// Writes the contest, and the outcome of the act.
+    /// Writes the contest, and the outcome of the action.
     pub(crate) fn keep(
         &mut self,
         request: &ContestRequest,
         record: Record,
-        what: ActResult,
+        result: ActionResult,
     ) -> ContestDecision {
         self.contests.set(&request.id, Some(record.clone()));
-        let outcome = match &what {
-            ActResult::Applied(application) => Outcome::Applied(*application),
+        let outcome = match &result {
+            ActionResult::Applied(application) => Outcome::Applied(*application),
             _ => Outcome::ContestChanged,
         };
         self.outcomes.remember(request.identity.as_ref(), outcome);
-        done(record, what)
+        done(record, result)
     }
 
     fn at(&self, request: &ContestRequest, record: &Record) -> Micros {
@@ -238,7 +238,7 @@ impl BatchState<'_> {
     }
 
     /// Changes the state, if nothing else happens at once.
-    pub(crate) fn turn(
+    pub(crate) fn change_state(
         &mut self,
         request: &ContestRequest,
         mut record: Record,
@@ -247,7 +247,7 @@ impl BatchState<'_> {
     ) -> ContestDecision {
         let row = state::transition(record.state, event, request.by)?;
         if row.to == record.state {
-            return self.keep(request, record, ActResult::Nothing);
+            return self.keep(request, record, ActionResult::Nothing);
         }
         if event == Event::Cancel && record.state == Stands::Open {
             record.applications.clear();
@@ -255,7 +255,7 @@ impl BatchState<'_> {
         let at = self.at(request, &record);
         record.work = work;
         record.enter(row.to, at, self.time.now);
-        self.keep(request, record, ActResult::Nothing)
+        self.keep(request, record, ActionResult::Nothing)
     }
 
     fn bump(&mut self, boards: &[(BoardNo, tally_rules::Definition)]) {
@@ -273,7 +273,7 @@ impl BatchState<'_> {
         let row = state::transition(record.state, Event::Patch, request.by)?;
         record.contest = spec.change(&record.contest, row.from, &settings.currencies, settings.contests)?;
         record.updated_at = self.time.now;
-        self.keep(request, record, ActResult::Nothing)
+        self.keep(request, record, ActionResult::Nothing)
     }
 
     pub(crate) fn entrant(record: &Record, player: &PlayerId) -> EntrantKey {
@@ -288,8 +288,9 @@ impl BatchState<'_> {
         ids: &[Uuid],
     ) -> ContestDecision {
         let row = state::transition(record.state, Event::Start, request.by)?;
-        if request.seen.as_ref().is_none_or(|seen| {
-            (seen.revision, seen.contest.division_size) != (record.revision, record.contest.division_size)
+        if request.observed.as_ref().is_none_or(|observed| {
+            (observed.revision, observed.contest.division_size)
+                != (record.revision, record.contest.division_size)
         }) {
             return outdated(record);
         }
@@ -334,7 +335,7 @@ impl BatchState<'_> {
             first_failed: failed.iter().take(FAILED_KEPT).cloned().collect(),
         });
         record.enter(row.to, at, self.time.now);
-        self.keep(request, record, ActResult::Started(failed, boards))
+        self.keep(request, record, ActionResult::Started(failed, boards))
     }
 
     /// The leaderboard, or that of each division.

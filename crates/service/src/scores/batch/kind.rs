@@ -54,7 +54,6 @@ pub(crate) enum Access {
     Read,
 }
 
-/// The players of a row.
 #[derive(Clone, Copy)]
 pub(crate) enum Players<'a> {
     Named(&'a [PlayerId]),
@@ -163,12 +162,12 @@ pub(crate) trait Kind: Sized {
     }
 
     /// Whether its rows are published one by one, because a reply depends on the rankings just then.
-    fn is_in_turn(&self) -> bool {
+    fn is_serial(&self) -> bool {
         false
     }
 
     /// Publishes it on its own.
-    fn publish_in_turn(
+    fn publish_serially(
         &mut self,
         _decision: &mut Self::Decision,
         _targets: &Targets,
@@ -222,7 +221,6 @@ macro_rules! kinds {
             Pending,
         }
 
-        /// The reply of one request.
         pub(crate) enum Reply {
             $($kind(<$kind as Kind>::Reply),)*
             /// Its shard has not done it, or not all of it.
@@ -276,7 +274,7 @@ macro_rules! kinds {
                 }
             }
 
-            pub(crate) fn publish_in_turn(
+            pub(crate) fn publish_serially(
                 &mut self,
                 decision: &mut Decision,
                 targets: &Targets,
@@ -284,7 +282,7 @@ macro_rules! kinds {
             ) {
                 match (self, decision) {
                     $((Self::$kind(one), Decision::$kind(decision)) => {
-                        one.publish_in_turn(decision, targets, versions);
+                        one.publish_serially(decision, targets, versions);
                     })*
                     (_, _) => {}
                 }

@@ -107,9 +107,9 @@ pub(super) fn publish(
     let mut ranks = vec![Published::default(); batch.len()];
     let mut from = 0;
     for at in 0..batch.len() {
-        if on_kind!(&batch[at], one => one.is_in_turn()) {
+        if on_kind!(&batch[at], one => one.is_serial()) {
             publish_together(batch, decisions, (targets, versions), from..at, &mut ranks);
-            batch[at].publish_in_turn(&mut decisions[at], targets, versions);
+            batch[at].publish_serially(&mut decisions[at], targets, versions);
             from = at + 1;
         }
     }

@@ -23,7 +23,7 @@ pub(super) enum Replan {
     /// It depends on records that were not read.
     Missing(Vec<ScoreKey>),
     /// A ranking elsewhere differs from the store: a change is on its way there.
-    Behind(Vec<ScoreKey>),
+    Lagging(Vec<ScoreKey>),
     /// A ranking is unavailable.
     Ranking(RankingError),
 }

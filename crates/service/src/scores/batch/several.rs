@@ -48,24 +48,26 @@ impl ScoreBatchHandler {
         shards: ShardSet,
     ) -> Result<CommittedBatch, Failure<Fault>> {
         let guard = RevisionGuard::of(batch);
-        let (mut there, mut stuck): (ShardSet, Option<(ShardSet, Fault)>) = (shards, None);
+        let (mut available, mut stuck): (ShardSet, Option<(ShardSet, Fault)>) = (shards, None);
         let (mut targets, time, pass) = loop {
-            match self.target(batch, there) {
+            match self.target(batch, available) {
                 Ok(targeted) => break targeted,
-                Err((away, fault)) if away.is_empty() => return Err(Failure::Unavailable(fault)),
+                Err((unavailable, fault)) if unavailable.is_empty() => {
+                    return Err(Failure::Unavailable(fault));
+                }
                 // The rest of the batch continues without them, once each request stands alone.
                 Err((_, fault)) if batch.len() > 1 => return Err(Failure::PoisonRequest(fault)),
-                Err((away, fault)) => {
-                    there = there.iter().filter(|shard| !away.has(*shard)).collect();
-                    if there.is_empty() {
+                Err((unavailable, fault)) => {
+                    available = available.iter().filter(|shard| !unavailable.has(*shard)).collect();
+                    if available.is_empty() {
                         return Err(Failure::Piece(fault));
                     }
-                    stuck = Some((shards_of(&stuck).and(away), fault));
+                    stuck = Some((shards_of(&stuck).and(unavailable), fault));
                 }
             }
         };
-        if let Some((away, fault)) = self.check_targets(batch, &mut targets, time)? {
-            stuck = Some((shards_of(&stuck).and(away), fault));
+        if let Some((unavailable, fault)) = self.check_targets(batch, &mut targets, time)? {
+            stuck = Some((shards_of(&stuck).and(unavailable), fault));
         }
         let whole = Whole::of(batch, &targets).map_err(|error| Failure::Unavailable(error.into()))?;
         let Some(planned) = guard.plan(batch, &targets) else {

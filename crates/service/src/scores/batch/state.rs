@@ -40,8 +40,8 @@ pub(super) fn decide(
     if !state.missing.is_empty() {
         return Err(Replan::Missing(state.missing));
     }
-    if !state.behind.is_empty() {
-        return Err(Replan::Behind(state.behind));
+    if !state.lagging.is_empty() {
+        return Err(Replan::Lagging(state.lagging));
     }
     // A leaderboard that is deleted by now gets no window: its rows may have been purged already.
     let rows = targets.window_rows().into_iter().filter(|(key, _)| state.check_live(key.board).is_ok());
@@ -85,7 +85,7 @@ pub(crate) struct ScoreBatchState {
     /// Records that turned out to matter and were not read.
     pub(crate) missing: Vec<ScoreKey>,
     /// Records that a ranking elsewhere knows differently.
-    pub(crate) behind: Vec<ScoreKey>,
+    pub(crate) lagging: Vec<ScoreKey>,
 }
 
 impl ScoreBatchState {
@@ -106,7 +106,7 @@ impl ScoreBatchState {
             deleted_unused: Vec::new(),
             fault: None,
             missing: Vec::new(),
-            behind: Vec::new(),
+            lagging: Vec::new(),
         };
         state.scores.reserve(plan.scores.len() + reading.known.len());
         let present = loaded.board_names.iter().flatten();

@@ -31,7 +31,6 @@ impl WindowInMemory {
     }
 }
 
-/// The targets of one row.
 #[derive(Clone, Debug)]
 pub(crate) struct RowTarget {
     /// When it happens, or why it is rejected before it is decided.
@@ -42,7 +41,6 @@ pub(crate) struct RowTarget {
     pub(crate) closed: Vec<String>,
 }
 
-/// The targets of a batch.
 pub(crate) struct Targets {
     /// Those of all rows, in order.
     pub(super) rows: Vec<RowTarget>,

@@ -132,7 +132,7 @@ impl ScoreBatchHandler {
                 self.shared.background.wait(Duration::from_millis(1));
             }
             Replan::Missing(keys) => more.extend(keys),
-            Replan::Behind(keys) => {
+            Replan::Lagging(keys) => {
                 let guard = RevisionGuard::of(batch);
                 for ScoreKey { board, window, player } in keys {
                     let Some(board) = guard.board(board) else { continue };

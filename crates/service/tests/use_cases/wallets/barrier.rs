@@ -11,7 +11,7 @@ use tally_rules::contest::{ContestId, State};
 use tally_rules::ledger::{MemberId, TransferKind};
 use tally_rules::score::ScoreInput;
 use tally_rules::{BoardId, PlayerId, Rejection};
-use tally_service::contests::act::Actor;
+use tally_service::contests::execute::Actor;
 use tally_service::contests::{apply, change, finish, start};
 use tally_service::failure::Fault;
 use tally_service::scores::submit::{NewScore, submit};

@@ -23,8 +23,8 @@ use tally_rules::ledger::money::{AMOUNT_MAX, BALANCE_MAX};
 use tally_rules::ledger::{Amount, MemberId, TransferKind, WalletKey};
 use tally_rules::{BoardId, Micros, PlayerId, Rejection};
 use tally_service::clock::TimeSource;
-use tally_service::contests::act::Actor;
-use tally_service::contests::acts::ActResult;
+use tally_service::contests::actions::ActionResult;
+use tally_service::contests::execute::Actor;
 use tally_service::contests::{apply, ban, change, finish, read, scheduler, start as begin};
 use tally_service::ledger::holds::{self, NewHold};
 use tally_service::members;
@@ -177,7 +177,7 @@ fn staff_does_not_take_part_however_late_it_became_staff() {
         };
         staff(&players[1..]).unwrap();
         let done = apply::decide(tally, &id, &Actor::Admin, &players[2..], true, None).unwrap();
-        assert_eq!(done.what, ActResult::Decided(vec![Err(Rejection::StaffCannotApply)]));
+        assert_eq!(done.result, ActionResult::Decided(vec![Err(Rejection::StaffCannotApply)]));
         let started = begin::start(tally, &id, &Actor::Admin, None).map(drop);
         let Rejection::InvalidApplications(failed) = refused(started) else { panic!("its rows are refused") };
         assert_eq!(failed, [InvalidApplication { player: players[1].clone(), why: InvalidReason::Staff }]);
@@ -272,7 +272,7 @@ fn divisions_are_bounded_by_the_leaderboards_there_may_be() {
         boards::put(tally, &other, &tally_rules::definition::BoardSpec::default(), None).unwrap();
         let all: Vec<_> = (0..6).map(one).collect();
         let done = apply::decide(tally, &id, &Actor::Admin, &all, true, None).unwrap();
-        let ActResult::Decided(rows) = done.what else { panic!("it is a decision") };
+        let ActionResult::Decided(rows) = done.result else { panic!("it is a decision") };
         assert!(rows[..4].iter().all(Result::is_ok), "{rows:?}");
         assert_eq!(refused(patch(size(1))), Rejection::TooManyBoards);
         assert_eq!(rows[4..], [Err(Rejection::TooManyBoards), Err(Rejection::TooManyBoards)]);

@@ -21,8 +21,8 @@ use tally_rules::ledger::lines::MemberLine;
 use tally_rules::ledger::member::Login;
 use tally_rules::ledger::{Member, MemberId};
 use tally_rules::{BoardId, Definition, Micros, PlayerId, Rejection};
-use tally_service::contests::act::Actor;
-use tally_service::contests::acts::ActResult;
+use tally_service::contests::actions::ActionResult;
+use tally_service::contests::execute::Actor;
 use tally_service::contests::{
     apply, change, expire, finish, read, scheduler, series, settle, start as begin,
 };
@@ -464,7 +464,7 @@ fn unused_leaderboards_make_room_for_those_of_contests() {
         }
         fill();
         let done = apply::decide(tally, &cup(), &Actor::Admin, &players, true, None).unwrap();
-        let ActResult::Decided(rows) = done.what else { panic!("it is a decision") };
+        let ActionResult::Decided(rows) = done.result else { panic!("it is a decision") };
         assert!(rows.iter().all(Result::is_ok), "{rows:?}");
         fill();
         let larger = ContestSpec { division_size: size(3), ..ContestSpec::default() };

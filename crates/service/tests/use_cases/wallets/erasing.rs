@@ -7,7 +7,7 @@ use tally_rules::contest::{ContestId, Payout, Prize, State, Status};
 use tally_rules::ledger::{Amount, MemberId};
 use tally_rules::score::ScoreInput;
 use tally_rules::{PlayerId, Rejection};
-use tally_service::contests::act::Actor;
+use tally_service::contests::execute::Actor;
 use tally_service::contests::{apply, ban, change, finish, read, settle, start};
 use tally_service::players::erase;
 use tally_service::scores::submit::{self, NewScore};

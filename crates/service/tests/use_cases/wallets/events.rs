@@ -7,11 +7,11 @@ use tally_rules::contest::definition::ContestSpec;
 use tally_rules::contest::{ContestId, State};
 use tally_rules::event::{Event, EventKind};
 use tally_rules::ledger::{MemberId, TransferKind};
-use tally_service::contests::act::Actor;
+use tally_service::contests::execute::Actor;
 use tally_service::contests::{change, finish, read, scheduler};
 use tally_service::events::KEEP_MICROS;
 use tally_service::events::hub::Subject;
-use tally_service::events::log::{Begun, Log, PAGE, Position, StreamItem};
+use tally_service::events::log::{Log, Offset, PAGE, StreamItem, StreamStart};
 
 const SECOND: i64 = 1_000_000;
 
@@ -20,7 +20,7 @@ fn deposit(world: &World, to: MemberId, units: i64) {
     done.into_iter().for_each(|one| drop(one.unwrap()));
 }
 
-fn mine(world: &World, member: MemberId, after: Option<Position>) -> (Log, Begun) {
+fn mine(world: &World, member: MemberId, after: Option<Offset>) -> (Log, StreamStart) {
     Log::of_subject(&world.tally, Subject::Member(member), after).unwrap()
 }
 
@@ -31,7 +31,7 @@ fn rest(world: &World, log: &mut Log) -> Vec<StreamItem> {
         let found = log.reader().next(&world.tally).unwrap();
         assert!(found.len() <= PAGE);
         let Some((last, _)) = found.last() else { return all };
-        log.position = last.clone();
+        log.offset = last.clone();
         all.extend(found.into_iter().map(|(_, told)| told));
     }
 }
@@ -53,28 +53,31 @@ fn movements_are_read_on_exactly_until_they_are_too_old() {
         let world = World::new(kind);
         let ann = world.member("ann", 0);
         let (mut log, begun) = mine(&world, ann, None);
-        assert_eq!(begun, Begun::There);
-        let start = log.position.clone();
+        assert_eq!(begun, StreamStart::AtOffset);
+        let start = log.offset.clone();
         let many = 2 * PAGE as i64 + 7;
         (1..=many).for_each(|units| deposit(&world, ann, units));
         assert_eq!(amounts(&rest(&world, &mut log)), (1..=many).collect::<Vec<_>>(), "{kind:?}");
         // From any place on.
-        let at = |number: u64| Some(Position::Entries([(code("KRW"), number)].into()));
+        let at = |number: u64| Some(Offset::Entries([(code("KRW"), number)].into()));
         let (mut again, begun) = mine(&world, ann, at(many as u64 - 2));
-        assert_eq!((amounts(&rest(&world, &mut again)), begun), (vec![many - 1, many], Begun::There));
+        assert_eq!(
+            (amounts(&rest(&world, &mut again)), begun),
+            (vec![many - 1, many], StreamStart::AtOffset)
+        );
         // A day before the oldest that was missed is too old, and a day after.
         world.advance(KEEP_MICROS - SECOND);
-        assert_eq!(mine(&world, ann, Some(start.clone())).1, Begun::There);
+        assert_eq!(mine(&world, ann, Some(start.clone())).1, StreamStart::AtOffset);
         deposit(&world, ann, 1_000);
         world.advance(2 * SECOND);
         let (mut anew, begun) = mine(&world, ann, Some(start));
-        assert_eq!((rest(&world, &mut anew).len(), begun), (0, Begun::Anew));
+        assert_eq!((rest(&world, &mut anew).len(), begun), (0, StreamStart::Reset));
         // A subscriber that has all but the newest event goes on.
         let (mut on, begun) = mine(&world, ann, at(many as u64));
-        assert_eq!((amounts(&rest(&world, &mut on)), begun), (vec![1_000], Begun::There));
+        assert_eq!((amounts(&rest(&world, &mut on)), begun), (vec![1_000], StreamStart::AtOffset));
         // A position that this store has never had.
-        for position in [at(many as u64 + 2), Some(Position::Entries([(code("USD"), 1)].into()))] {
-            assert_eq!(mine(&world, ann, position).1, Begun::Anew);
+        for offset in [at(many as u64 + 2), Some(Offset::Entries([(code("USD"), 1)].into()))] {
+            assert_eq!(mine(&world, ann, offset).1, StreamStart::Reset);
         }
         world.end(&[ann]);
     }
@@ -98,7 +101,7 @@ fn a_contest_is_read_on_exactly_until_something_of_it_is_forgotten() {
         world.advance(100 * SECOND);
         scheduler::do_due(tally).unwrap();
         let subject = Subject::Contest(read::get(tally, &cup).unwrap().no);
-        let open = |after: u64| Log::of_subject(tally, subject, Some(Position::Event(after))).unwrap();
+        let open = |after: u64| Log::of_subject(tally, subject, Some(Offset::Event(after))).unwrap();
         let states = |told: &[StreamItem]| {
             let one = |told: &StreamItem| match told {
                 StreamItem::Event(Event { at, what: EventKind::Contest(changed) }) => {
@@ -110,7 +113,11 @@ fn a_contest_is_read_on_exactly_until_something_of_it_is_forgotten() {
         };
         let all = [(State::Draft, 0, 0), (State::Open, 10, 100), (State::Running, 20, 100)];
         let (mut log, begun) = open(0);
-        assert_eq!((&states(&rest(&world, &mut log))[..], begun), (&all[..], Begun::There), "{kind:?}");
+        assert_eq!(
+            (&states(&rest(&world, &mut log))[..], begun),
+            (&all[..], StreamStart::AtOffset),
+            "{kind:?}"
+        );
         world.advance(KEEP_MICROS - 50 * SECOND);
         // The tally's own maintenance may have been first.
         let expire = |due: usize| {
@@ -119,17 +126,20 @@ fn a_contest_is_read_on_exactly_until_something_of_it_is_forgotten() {
             assert!([0, due].contains(&forgotten), "{kind:?}: {forgotten}");
         };
         expire(1);
-        assert_eq!(open(0).1, Begun::Anew);
+        assert_eq!(open(0).1, StreamStart::Reset);
         let (mut log, begun) = open(1);
-        assert_eq!((&states(&rest(&world, &mut log))[..], begun), (&all[1..], Begun::There));
+        assert_eq!((&states(&rest(&world, &mut log))[..], begun), (&all[1..], StreamStart::AtOffset));
         // A subscriber that has had the last event has missed nothing when all are forgotten.
         world.advance(100 * SECOND);
         expire(2);
-        assert_eq!([2, 3, 4].map(|after| open(after).1), [Begun::Anew, Begun::There, Begun::Anew]);
+        assert_eq!(
+            [2, 3, 4].map(|after| open(after).1),
+            [StreamStart::Reset, StreamStart::AtOffset, StreamStart::Reset]
+        );
         let (mut log, _) = open(3);
         finish::cancel(tally, &cup, &Actor::Admin, None).unwrap();
         assert_eq!(states(&rest(&world, &mut log))[0].0, State::Cancelled);
-        assert_eq!(log.position, Position::Event(4));
+        assert_eq!(log.offset, Offset::Event(4));
         world.end(&[]);
     }
 }

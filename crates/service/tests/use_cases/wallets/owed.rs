@@ -16,7 +16,7 @@ use tally_rules::contest::{Contest, ContestId, Payout, Prize, Record, State};
 use tally_rules::ledger::{Currencies, MemberId, TransferKind, TransferRequest, Uuid};
 use tally_rules::period::Payment;
 use tally_rules::{BoardId, Definition, Micros};
-use tally_service::contests::act::Actor;
+use tally_service::contests::execute::Actor;
 use tally_service::contests::{apply, change, finish, read, scheduler, series, start as begin};
 use tally_service::ledger::LedgerSettings;
 use tally_service::members;

@@ -9,7 +9,7 @@ use tally_rules::contest::{ContestId, Prize, State};
 use tally_rules::ledger::Amount;
 use tally_rules::score::ScoreInput;
 use tally_rules::{Micros, PlayerId, Rejection};
-use tally_service::contests::act::Actor;
+use tally_service::contests::execute::Actor;
 use tally_service::contests::{apply, change, read, scheduler, series};
 use tally_service::scores::submit::{self, NewScore};
 use tally_service::{Failure, Fault, Tally};

@@ -8,7 +8,7 @@ use crate::wallets::world::World;
 use tally_rules::contest::record::ContestTask;
 use tally_rules::contest::{ContestId, Record};
 use tally_rules::ledger::{MemberId, Uuid};
-use tally_service::contests::act::Actor;
+use tally_service::contests::execute::Actor;
 use tally_service::contests::{change, read};
 use tally_store::{ContestWriteSet, LedgerWriteSet, ReadSet, WriteSet};
 use tally_testkit::{DatabaseKind, ScratchDatabase};

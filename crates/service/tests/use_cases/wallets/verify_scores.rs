@@ -10,7 +10,7 @@ use tally_rules::contest::ContestId;
 use tally_rules::ledger::MemberId;
 use tally_rules::period::PeriodPrizes;
 use tally_rules::{Micros, PlayerId};
-use tally_service::contests::act::Actor;
+use tally_service::contests::execute::Actor;
 use tally_service::contests::{change, read};
 use tally_service::periods::scheduler;
 use tally_service::players::erase::ban;

@@ -127,7 +127,7 @@ fn a_journal_on_a_full_disk_is_away_and_recovers() {
 }
 
 #[test]
-fn tables_on_a_full_disk_lose_nothing_and_are_folded_later() {
+fn tables_on_a_full_disk_lose_nothing_and_are_flushed_later() {
     let place = Place::new();
     let store = place.open().unwrap();
     let limit_tables = |more: u32| {

@@ -83,7 +83,7 @@ fn settling_leaves_tables_that_any_client_reads_and_the_store_goes_on() {
 }
 
 #[test]
-fn idle_changes_are_folded_by_themselves() {
+fn idle_changes_are_flushed_by_themselves() {
     let place = Place::new();
     let options = Options { flush_idle: Duration::from_millis(1), ..Options::default() };
     let store = SqliteStore::open(&place.path(), &options).unwrap();
@@ -123,7 +123,7 @@ fn two_files_are_read_in_the_order_of_their_batches() {
         put(&store, ["ann".to_owned(), "bob".to_owned()].into_iter(), round * 10).unwrap();
         let tables = store.shared.tables();
         std::thread::scope(|scope| {
-            let fold = scope.spawn(|| store.shared.flushing.flush_now(&store.shared));
+            let flush = scope.spawn(|| store.shared.flushing.flush_now(&store.shared));
             while store.shared.memtables().flushing.is_none() {
                 std::thread::yield_now();
             }
@@ -136,7 +136,7 @@ fn two_files_are_read_in_the_order_of_their_batches() {
                 (Some(round * 10), Some(round * 10 + 1))
             );
             drop(tables);
-            fold.join().unwrap().unwrap();
+            flush.join().unwrap().unwrap();
         });
     }
     assert!(names_of_journal(&place).len() <= 6, "{:?}", place.names());

@@ -85,7 +85,7 @@ fn a_repair_goes_on_with_what_is_sure_to_be_there_and_keeps_the_rest() {
 }
 
 #[test]
-fn a_journal_of_another_store_is_not_folded_in() {
+fn a_journal_of_another_store_is_not_flushed() {
     let (place, other) = (killed(), killed());
     for (mine, its) in journal_files(&place).iter().zip(journal_files(&other)) {
         fs::copy(its, mine).unwrap();

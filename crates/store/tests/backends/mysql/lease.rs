@@ -54,13 +54,16 @@ fn a_second_server_learns_the_holder(kind: DatabaseKind) {
     let url = ScratchDatabase::shared(kind).create_database();
     let first = open_as(&url, "the first").unwrap();
     first.announce("127.0.0.1:1234").unwrap();
-    let mut told = Vec::new();
+    let mut messages = Vec::new();
     let second =
-        MySqlStore::open_telling(&url, &writer("the second"), &mut |what| told.push(what.to_owned()));
+        MySqlStore::open_reporting(&url, &writer("the second"), &mut |what| messages.push(what.to_owned()));
     let Err(StoreError::Locked(who)) = second.map(drop) else { panic!("it is not refused") };
     let address = url.split("root@").nth(1).unwrap();
     assert_eq!(who, format!("`mysql://{address}` is held by the first, which answers at 127.0.0.1:1234"));
-    assert!(told.len() == 1 && told[0].contains("the first") && told[0].contains("3s"), "{told:?}");
+    assert!(
+        messages.len() == 1 && messages[0].contains("the first") && messages[0].contains("3s"),
+        "{messages:?}"
+    );
     add(&first, |_| ()).unwrap();
     assert!(first.may_answer() && first.taken_by().is_none());
 }
@@ -68,11 +71,11 @@ fn a_second_server_learns_the_holder(kind: DatabaseKind) {
 fn one_that_was_given_back_can_be_had_at_once(kind: DatabaseKind) {
     let url = ScratchDatabase::shared(kind).create_database();
     for round in 1..=3 {
-        let mut told = 0;
+        let mut messages = 0;
         let options = Options { lease: Duration::from_secs(3600), ..writer("one") };
-        let store = MySqlStore::open_telling(&url, &options, &mut |_| told += 1).unwrap();
+        let store = MySqlStore::open_reporting(&url, &options, &mut |_| messages += 1).unwrap();
         add(&store, |_| ()).unwrap();
-        assert_eq!((count(&store), told), (round, 0));
+        assert_eq!((count(&store), messages), (round, 0));
         store.release();
         is_locked(&add(&store, |_| ()));
         assert!(!store.may_answer());
@@ -91,9 +94,9 @@ fn one_that_is_silent_is_waited_for(kind: DatabaseKind) {
     // It runs and cannot say so.
     proxy.refuse();
     proxy.cut();
-    let mut told = 0;
-    let second = MySqlStore::open_telling(&url, &writer("the second"), &mut |_| told += 1).unwrap();
-    assert_eq!(told, 1);
+    let mut messages = 0;
+    let second = MySqlStore::open_reporting(&url, &writer("the second"), &mut |_| messages += 1).unwrap();
+    assert_eq!(messages, 1);
     assert!(!first.may_answer(), "its time was over before the other's began");
     add(&second, |_| ()).unwrap();
     is_away(&add(&first, |_| ()));

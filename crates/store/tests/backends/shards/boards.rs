@@ -71,11 +71,13 @@ fn a_database_that_was_away_learns_of_boards_before_it_is_used() {
             store = open(&world.urls);
         } else {
             world.proxies[1].pass();
-            patiently(|| store.records(&[of(2, Window(0))]));
+            retry_while_unavailable(|| store.records(&[of(2, Window(0))]));
         }
         let boards: Vec<BoardNo> = (1..4).map(BoardNo).collect();
         let plan = ReadSet { boards, scores: vec![of(2, Window(0))], ..ReadSet::default() };
-        let live = patiently(|| store.run(&plan, &mut |_| WriteSet::default()).map(|_| load(&store, &plan)));
+        let live = retry_while_unavailable(|| {
+            store.run(&plan, &mut |_| WriteSet::default()).map(|_| load(&store, &plan))
+        });
         let live: Vec<bool> = live.boards.iter().map(Option::is_some).collect();
         assert_eq!(live, [false, true, true], "anew: {anew}");
         assert!(store.windows(BoardNo(2)).unwrap().is_empty());

@@ -36,7 +36,7 @@ fn a_retry_finishes_what_the_first_shard_did_and_another_did_not() {
             }
             match &run {
                 Err(StoreError::InDoubt { batch, .. }) if shard == 1 => {
-                    let resolve = patiently(|| store.resolve(batch)).is_some();
+                    let resolve = retry_while_unavailable(|| store.resolve(batch)).is_some();
                     assert_eq!(resolve, done[1] == 2, "{case}");
                     assert_eq!(store.resolve(batch).unwrap().is_some(), resolve, "{case}");
                 }
@@ -45,11 +45,11 @@ fn a_retry_finishes_what_the_first_shard_did_and_another_did_not() {
             }
             let counts = [0, 1].map(|shard| {
                 let of_one = of_shard(&store, &plan, shard);
-                patiently(|| store.records(&of_one.scores));
+                retry_while_unavailable(|| store.records(&of_one.scores));
                 count(&store, &of_one)
             });
             assert_eq!(counts, done, "{case}");
-            patiently(|| store.run(&plan, &mut |_| all_are(&plan, 2)));
+            retry_while_unavailable(|| store.run(&plan, &mut |_| all_are(&plan, 2)));
             assert_eq!(count(&store, &plan), 2, "{case}");
         }
     }
@@ -76,7 +76,7 @@ fn an_unavailable_shard_leaves_the_others_usable() {
     let import = ImportKey { board: plan.scores[0].board, digest: [1; 32] };
     assert_eq!(store.import_progress(&import).unwrap(), None);
     world.proxies[1].pass();
-    patiently(|| store.run(&theirs, &mut |loaded| one_more(&theirs, loaded)));
+    retry_while_unavailable(|| store.run(&theirs, &mut |loaded| one_more(&theirs, loaded)));
     assert_eq!(count(&store, &plan), 2);
 }
 
@@ -105,7 +105,7 @@ fn a_shard_that_lost_commits_stops_the_others() {
     store.run(&plan, &mut |_| all_are(&plan, 1)).unwrap();
     back.keep_copy();
     let [first, second] = [0, 1].map(|shard| of_shard(&store, &plan, shard));
-    patiently(|| store.run(&second, &mut |_| all_are(&second, 2)));
+    retry_while_unavailable(|| store.run(&second, &mut |_| all_are(&second, 2)));
     back.put_copy_back();
     assert!(store.lost().is_none() && store.may_answer(), "nobody has asked it since");
     store.run(&second, &mut |_| all_are(&second, 3)).unwrap_err();

@@ -47,7 +47,7 @@ fn a_killed_shard_has_exactly_what_was_acknowledged() {
             store = open(&urls);
         }
         // A machine under load may take longer than a shard is waited for.
-        plans.iter().for_each(|plan| drop(patiently(|| store.records(&plan.scores))));
+        plans.iter().for_each(|plan| drop(retry_while_unavailable(|| store.records(&plan.scores))));
         let found: Vec<i64> = plans.iter().map(|plan| count(&store, plan)).collect();
         assert_eq!(found, acknowledged);
     }

@@ -120,7 +120,7 @@ impl World {
 }
 
 /// Repeats until the shard is used again: one that was silent gets no query for a moment.
-fn patiently<T>(mut run: impl FnMut() -> Result<T, StoreError>) -> T {
+fn retry_while_unavailable<T>(mut run: impl FnMut() -> Result<T, StoreError>) -> T {
     loop {
         match run() {
             Err(StoreError::ShardUnavailable { .. }) => std::thread::yield_now(),

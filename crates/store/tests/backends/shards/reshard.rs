@@ -15,7 +15,7 @@ const PLAYERS: u32 = 600;
 
 /// The stored state, by queries.
 #[derive(Debug, PartialEq)]
-struct Seen {
+struct StoredState {
     scores: BTreeMap<ScoreKey, Record>,
     bans: Vec<PlayerId>,
     windows: Vec<WindowRow>,
@@ -68,7 +68,7 @@ fn fill(store: &dyn Store) {
     store.set_meta("a", b"b").unwrap();
 }
 
-fn seen(store: &dyn Store) -> Seen {
+fn stored_state(store: &dyn Store) -> StoredState {
     let mut scores = BTreeMap::new();
     for (board, window) in [(1, 0), (2, 0), (3, 0), (3, 77)] {
         let (board, window) = (BoardNo(board), Window(window));
@@ -85,7 +85,7 @@ fn seen(store: &dyn Store) -> Seen {
     let plan =
         ReadSet { requests: requests(), board_names: vec![BoardId::new("z").unwrap()], ..ReadSet::default() };
     let loaded = load(store, &plan);
-    Seen {
+    StoredState {
         scores,
         bans: store.bans(BoardNo(3)).unwrap(),
         windows: store.windows(BoardNo(3)).unwrap(),
@@ -120,7 +120,7 @@ fn opened(urls: &[String]) -> Box<dyn Store> {
 fn records_move_from_one_to_two_to_three_to_one_and_nothing_else_changes() {
     let all = Databases::new(DatabaseKind::MariaDb10, 4).urls;
     fill(&*opened(&all[..1]));
-    let mut before = seen(&*opened(&all[..1]));
+    let mut before = stored_state(&*opened(&all[..1]));
     // Rows of deleted boards are purged before.
     before.scores.retain(|key, _| key.board != BoardNo(2));
     assert_eq!((before.scores.len(), before.requests), (3 * PLAYERS as usize - 9, 20));
@@ -138,11 +138,11 @@ fn records_move_from_one_to_two_to_three_to_one_and_nothing_else_changes() {
         }
         let done = move_to(if grows { &[] } else { &from }, &to).unwrap();
         assert_eq!((done.rows, done.shards), (before.scores.len() as u64, (from.len(), to.len())));
-        assert_eq!(seen(&*opened(&to)), before, "{list:?}");
+        assert_eq!(stored_state(&*opened(&to)), before, "{list:?}");
         // A caller that did not learn of the end repeats the command.
         let again = reshard(&from, &to, &impatient(), &mut |_| (), &mut |_| ()).unwrap();
         assert_eq!((again.rows, again.resumed), (done.rows, true));
-        assert_eq!(seen(&*opened(&to)), before, "{list:?}");
+        assert_eq!(stored_state(&*opened(&to)), before, "{list:?}");
         // A database that was left out is no store.
         for url in from.iter().filter(|url| !to.contains(url)) {
             assert!(check_alone(&MySqlStore::open(url, &impatient()).unwrap()).is_err());
@@ -168,7 +168,7 @@ fn an_interrupted_reshard_continues_and_no_server_opens_the_store_meanwhile() {
     for (at, cut) in steps.iter().flat_map(|at| [(at, Cut::Before), (at, Cut::Answer)]) {
         let urls = [server.create_database(), server.create_database()];
         fill(&*opened(&urls[..1]));
-        let mut before = seen(&*opened(&urls[..1]));
+        let mut before = stored_state(&*opened(&urls[..1]));
         before.scores.retain(|key, _| key.board != BoardNo(2));
         let proxies = [(); 2].map(|()| Proxy::start(server.address()));
         let own = server.address().to_string();
@@ -192,7 +192,7 @@ fn an_interrupted_reshard_continues_and_no_server_opens_the_store_meanwhile() {
         }
         let done = move_to(&[], &through).unwrap();
         assert_eq!(done.rows, before.scores.len() as u64);
-        assert_eq!(seen(&*opened(&urls)), before, "{at}, {cut:?}");
+        assert_eq!(stored_state(&*opened(&urls)), before, "{at}, {cut:?}");
     }
     assert!(cuts > 3, "{cuts}");
 }

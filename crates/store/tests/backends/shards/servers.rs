@@ -281,7 +281,7 @@ fn a_database_that_is_away_keeps_no_marks_and_no_periods_of_others() {
         let plan =
             ReadSet { boards: vec![BOARD], scores: vec![key.clone()], outbox: true, ..ReadSet::default() };
         let score = |_: &_| scores(vec![(key.clone(), Some(record(1)))]);
-        let left = patiently(|| store.run(&plan, &mut { score })).outbox.unwrap();
+        let left = retry_while_unavailable(|| store.run(&plan, &mut { score })).outbox.unwrap();
         world.cut_off(away);
         let found = store.outbox(Duration::ZERO, None).unwrap();
         assert_eq!(found.iter().map(|mark| mark.batch).collect::<Vec<_>>(), [left]);

@@ -39,7 +39,7 @@ const BAD_AMOUNTS: [(&str, u16, &str); 30] = [
 ];
 
 /// The paths that move money, each with its fields for members.
-fn doors() -> [(&'static str, Vec<(&'static str, String)>); 4] {
+fn operations() -> [(&'static str, Vec<(&'static str, String)>); 4] {
     let Money { ann, bob, .. } = money();
     [
         ("/v1/deposits", vec![("to", ann.clone())]),
@@ -91,7 +91,7 @@ fn references() -> Vec<(&'static str, Option<String>, u16, &'static str)> {
 #[test]
 fn fields_of_movements_and_holds() {
     let mut world = World::start();
-    for (path, members) in doors() {
+    for (path, members) in operations() {
         let mut bad = bad_fields(&members);
         if path == "/v1/holds" {
             for value in ["null", "1", "\"\"", "\"now\"", "\"2026-01-01\""] {

@@ -60,7 +60,7 @@ pub(crate) struct Body {
 }
 
 /// The kind of an answer, for counting the observed ones.
-pub(crate) type Seen = (String, u16, String);
+pub(crate) type AnswerKind = (String, u16, String);
 
 impl Document {
     /// Sends it to the server.
@@ -83,7 +83,7 @@ impl Document {
     }
 
     /// Every answer that the document has: operation, status, code.
-    pub(crate) fn answers(&self) -> Vec<Seen> {
+    pub(crate) fn answers(&self) -> Vec<AnswerKind> {
         let mut all = Vec::new();
         for operation in &self.operations {
             for (status, response) in operation.responses.as_object().expect("there are responses") {
@@ -99,7 +99,7 @@ impl Document {
     }
 
     /// Checks an answer against the document; returns its kind.
-    pub(crate) fn check(&self, operation: &Operation, answer: &Response) -> Result<Seen, String> {
+    pub(crate) fn check(&self, operation: &Operation, answer: &Response) -> Result<AnswerKind, String> {
         let response = operation.responses.get(answer.status.to_string());
         let response = response.ok_or_else(|| format!("the status {} is not documented", answer.status))?;
         self.check_response(response, answer)?;

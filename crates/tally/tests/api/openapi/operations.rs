@@ -3,7 +3,7 @@
 //! Requests are the document's own examples, whole and with one thing wrong. Every unseen answer must be in a list with a
 //! reason, so a documented answer that is never given is found.
 
-use super::document::{Document, Operation, Seen};
+use super::document::{AnswerKind, Document, Operation};
 use super::schema::Unnamed;
 use crate::TALLY;
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ pub(crate) struct Tour<'a> {
     pub(crate) document: &'a Document,
     pub(crate) local: Client,
     anonymous: Client,
-    seen: BTreeSet<Seen>,
+    seen: BTreeSet<AnswerKind>,
     failures: Vec<String>,
     pub(crate) keys: u64,
     /// The member that stands for that of the examples: servers choose ids.
@@ -167,9 +167,10 @@ fn every_documented_answer_is_given_as_documented() {
     seen.extend(more);
     failures.extend(wrong);
     assert!(failures.is_empty(), "{} answers are wrong:\n{}", failures.len(), failures.join("\n"));
-    let left_out =
-        |(_, status, code): &Seen| code == NEEDS_A_RIVAL || NOT_HERE.contains(&(*status, code.as_str()));
-    let missing: Vec<Seen> =
+    let left_out = |(_, status, code): &AnswerKind| {
+        code == NEEDS_A_RIVAL || NOT_HERE.contains(&(*status, code.as_str()))
+    };
+    let missing: Vec<AnswerKind> =
         document.answers().into_iter().filter(|one| !seen.contains(one) && !left_out(one)).collect();
     assert!(missing.is_empty(), "documented, but never given: {missing:#?}");
 }
@@ -422,7 +423,7 @@ fn endings(tour: &mut Tour<'_>) {
 }
 
 /// Answers of a server whose bounds are near, and of bodies that do not arrive.
-fn narrow(document: &Document) -> (BTreeSet<Seen>, Vec<String>) {
+fn narrow(document: &Document) -> (BTreeSet<AnswerKind>, Vec<String>) {
     let dir = tempfile::tempdir().expect("a temporary directory can be made");
     let config = dir.path().join("tally.toml");
     let text = "[http]\nbody_timeout = \"100ms\"\n[events]\nstreams_max = 1\nkey_streams_max = 1\nmember_streams_max = 1\n[limits]\nboards = 1\nkeys = 1\n[contests]\napplications_max = 1\n";

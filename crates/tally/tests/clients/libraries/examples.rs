@@ -12,9 +12,9 @@ fn path(name: &str) -> String {
 }
 
 /// The output of a program with these listeners of a new server.
-fn printed(mut program: Command, doors: &[fn(&TestTally) -> String]) -> String {
+fn printed(mut program: Command, listeners: &[fn(&TestTally) -> String]) -> String {
     let server = TestTally::start(TALLY);
-    run(program.args(doors.iter().map(|door| door(&server))), "")
+    run(program.args(listeners.iter().map(|listener| listener(&server))), "")
 }
 
 fn http(server: &TestTally) -> String {

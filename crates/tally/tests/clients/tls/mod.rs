@@ -58,7 +58,7 @@ fn both_doors_are_encrypted() {
 #[test]
 fn commands_of_this_machine_need_no_certificate() {
     let (server, http) = encrypted();
-    assert_ne!(server.address(), http, "they have a door of their own");
+    assert_ne!(server.address(), http, "they have a listener of their own");
     let made = server.run(&["keys", "create", "--role", "reader"]);
     made.expect(0);
     // No other client may come in there: it is on the loopback interface, and a key exists.

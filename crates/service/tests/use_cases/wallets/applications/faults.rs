@@ -11,7 +11,7 @@ use tally_rules::contest::definition::ContestSpec;
 use tally_rules::contest::record::ApplicationLocation;
 use tally_rules::contest::{ContestId, Record, State, Status};
 use tally_rules::profile::Profile;
-use tally_service::contests::act::Actor;
+use tally_service::contests::execute::Actor;
 use tally_service::contests::{apply, change, finish, read, scheduler, start};
 use tally_service::failure::Fault;
 use tally_service::players::{erase, profile};

@@ -12,8 +12,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tally_rules::contest::{ContestId, State, Status};
 use tally_rules::{PlayerId, Rejection};
-use tally_service::contests::act::Actor;
-use tally_service::contests::acts::{ActResult, ContestDone};
+use tally_service::contests::actions::{ActionResult, ContestDone};
+use tally_service::contests::execute::Actor;
 use tally_service::contests::{apply, change, finish, read, scheduler, start};
 use tally_service::players::erase;
 use tally_service::{Failure, Tally};
@@ -29,8 +29,8 @@ fn boss() -> Actor {
 
 /// The one row of a decision.
 fn row(done: Result<ContestDone, Failure>) -> Result<Status, Rejection> {
-    match done.map(|done| done.what) {
-        Ok(ActResult::Decided(mut rows)) => rows.pop().unwrap(),
+    match done.map(|done| done.result) {
+        Ok(ActionResult::Decided(mut rows)) => rows.pop().unwrap(),
         Err(Failure::Rejected(rejection)) => Err(rejection),
         done => panic!("{done:?}"),
     }
@@ -269,12 +269,14 @@ fn a_retry_has_the_effect_of_one(kind: Kind) {
         |print| apply::apply(&tally, &id, &Actor::Server, &who[0], identity("apply", print).as_ref());
     let first = applied(1).unwrap();
     let again = applied(1).unwrap();
-    assert_eq!((first.replayed, again.replayed, &first.what), (false, true, &again.what));
-    assert!(matches!(first.what, ActResult::Applied(application) if application.applied_at == site.now()));
+    assert_eq!((first.replayed, again.replayed, &first.result), (false, true, &again.result));
+    assert!(
+        matches!(first.result, ActionResult::Applied(application) if application.applied_at == site.now())
+    );
     assert_eq!(refused(applied(2)), Rejection::IdempotencyKeyReused);
     let accept = || apply::decide(&tally, &id, &boss(), &who, true, identity("accept", 1).as_ref()).unwrap();
-    let rows = ActResult::Decided(vec![Ok(Status::Accepted), Err(Rejection::NotApplied)]);
-    assert_eq!((accept().what, accept().what), (rows.clone(), rows.clone()));
+    let rows = ActionResult::Decided(vec![Ok(Status::Accepted), Err(Rejection::NotApplied)]);
+    assert_eq!((accept().result, accept().result), (rows.clone(), rows.clone()));
     let withdraw =
         || apply::withdraw(&tally, &id, &Actor::Server, &who[0], identity("withdraw", 1).as_ref()).unwrap();
     assert_eq!((withdraw().replayed, withdraw().replayed), (false, true));
@@ -286,7 +288,7 @@ fn a_retry_has_the_effect_of_one(kind: Kind) {
     start::start(&tally, &id, &boss(), None).unwrap();
     let replayed = applied(1).unwrap();
     assert_eq!((replayed.replayed, replayed.record.state), (true, State::Running));
-    assert_eq!(accept().what, rows);
+    assert_eq!(accept().result, rows);
     tally.drain();
 }
 

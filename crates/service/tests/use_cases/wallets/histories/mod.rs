@@ -25,8 +25,8 @@ use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::{Amount, MemberId};
 use tally_rules::score::ScoreInput;
 use tally_rules::{Definition, PlayerId, Rejection};
-use tally_service::contests::act::Actor;
-use tally_service::contests::acts::{ActResult, ContestDone};
+use tally_service::contests::actions::{ActionResult, ContestDone};
+use tally_service::contests::execute::Actor;
 use tally_service::contests::{apply, ban, change, finish, read, scheduler, settle, start};
 use tally_service::scores::submit::{self, NewScore};
 use tally_service::{Failure, Tally};
@@ -88,7 +88,7 @@ impl Hand<'_> {
         let who = |player: usize| player_of(self.members[player]);
         let rows = |done: Result<ContestDone, Failure>| {
             let done = done?;
-            let ActResult::Decided(mut rows) = done.what else { return Ok(()) };
+            let ActionResult::Decided(mut rows) = done.result else { return Ok(()) };
             let row = rows.pop().unwrap()?;
             // A replay has the present rows, from which the first reply follows.
             match (op, row) {

@@ -24,7 +24,7 @@ use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::{Currency, Member, MemberId, TransferKind, TransferRequest};
 use tally_rules::score::ScoreInput;
 use tally_rules::{PlayerId, Rejection};
-use tally_service::contests::act::Actor;
+use tally_service::contests::execute::Actor;
 use tally_service::contests::{apply, ban, change, expire, finish, read, scheduler, settle, start as begin};
 use tally_service::ledger::transfers::{self, NewTransfer};
 use tally_service::members::{self, NewMember, change::MemberChange};

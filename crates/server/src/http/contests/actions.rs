@@ -7,43 +7,43 @@ use serde_json::json;
 use std::time::Instant;
 use tally_rules::contest::ContestId;
 use tally_rules::idempotency::IdempotencyKey;
-use tally_service::contests::act::Actor;
-use tally_service::contests::acts::ContestDone;
+use tally_service::contests::actions::ContestDone;
+use tally_service::contests::execute::Actor;
 use tally_service::contests::{change, finish, settle, start as starting};
 use tally_service::{Failure, Tally};
 use tally_wire::Problem;
 use tally_wire::api::contests;
 
 /// A use case that changes the state of a contest.
-type Turn = fn(&Tally, &ContestId, &Actor, Option<&IdempotencyKey>) -> Result<ContestDone, Failure>;
+type StateChange = fn(&Tally, &ContestId, &Actor, Option<&IdempotencyKey>) -> Result<ContestDone, Failure>;
 
 /// `POST …/open`
 pub(in crate::http) async fn open(call: Call) -> Result<Response, Problem> {
-    turn(call, change::open).await
+    change_state(call, change::open).await
 }
 
 /// `POST …/finish`
 pub(in crate::http) async fn finish(call: Call) -> Result<Response, Problem> {
-    turn(call, finish::finish).await
+    change_state(call, finish::finish).await
 }
 
 /// `POST …/settle`
 pub(in crate::http) async fn settle(call: Call) -> Result<Response, Problem> {
-    turn(call, settle::settle).await
+    change_state(call, settle::settle).await
 }
 
 /// `POST …/cancel`
 pub(in crate::http) async fn cancel(call: Call) -> Result<Response, Problem> {
-    turn(call, finish::cancel).await
+    change_state(call, finish::cancel).await
 }
 
-async fn turn(mut call: Call, turn: Turn) -> Result<Response, Problem> {
+async fn change_state(mut call: Call, change: StateChange) -> Result<Response, Problem> {
     call.finish_query()?;
     call.no_body().await?;
     let (tally, id) = (call.tally()?, call.contest()?);
     let (identity, actor) = (identity(&call, &tally, None)?, actor(&call, &tally).await?);
     let done = blocking(move || {
-        let done = turn(&tally, &id, &actor, identity.as_ref())?;
+        let done = change(&tally, &id, &actor, identity.as_ref())?;
         Ok((shown(&tally, &id, &done.record), done.replayed))
     });
     let (body, replayed) = done.await?;

@@ -22,7 +22,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until, timeout};
 
 /// How long a client may take to read the last events when a stream ends.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const END_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How long a server may be unsure about its lease before its streams end.
 const UNSURE_MAX: Duration = Duration::from_secs(5);
@@ -34,9 +34,9 @@ const RETRY_PAUSE: Duration = Duration::from_millis(50);
 const SPREAD: Duration = Duration::from_millis(1);
 const SLICES: usize = 80;
 
-pub(super) struct Pump {
+pub(super) struct StreamTask {
     /// Authenticates the caller again.
-    presence: CallerCheck,
+    caller_check: CallerCheck,
     caller: Caller,
     slot: StreamSlot,
     queue: Queue,
@@ -60,16 +60,16 @@ enum End {
     Over,
 }
 
-impl Pump {
-    pub(super) fn new(presence: CallerCheck, caller: Caller, slot: StreamSlot, queue: Queue) -> Self {
-        let draining = presence.readiness.draining();
-        let reloads = presence.readiness.reloads();
-        Self { presence, caller, slot, queue, draining, checked_at: Instant::now(), reloads }
+impl StreamTask {
+    pub(super) fn new(caller_check: CallerCheck, caller: Caller, slot: StreamSlot, queue: Queue) -> Self {
+        let draining = caller_check.readiness.draining();
+        let reloads = caller_check.readiness.reloads();
+        Self { caller_check, caller, slot, queue, draining, checked_at: Instant::now(), reloads }
     }
 
     /// Fills the stream until it ends.
     pub(super) async fn run(mut self, mut source: Source) {
-        let open = self.presence.readiness.metrics.event_streams.clone();
+        let open = self.caller_check.readiness.metrics.event_streams.clone();
         open.inc();
         let end = match self.fill(&mut source).await {
             Ok(never) => match never {},
@@ -81,14 +81,14 @@ impl Pump {
             let _ = self.send(events::lost().into()).await;
         }
         if end == End::Slow {
-            self.presence.readiness.metrics.event_streams_slow.inc();
-            self.presence.peer.cut.notify_one();
+            self.caller_check.readiness.metrics.event_streams_slow.inc();
+            self.caller_check.peer.cut.notify_one();
         }
         let Queue { send, closed } = self.queue;
         drop(send);
         // A client that does not read within this time is disconnected.
-        if matches!(end, End::Over | End::Lost) && timeout(LAST_WORDS, closed).await.is_err() {
-            self.presence.peer.cut.notify_one();
+        if matches!(end, End::Over | End::Lost) && timeout(END_TIMEOUT, closed).await.is_err() {
+            self.caller_check.peer.cut.notify_one();
         }
         open.dec();
     }
@@ -103,7 +103,7 @@ impl Pump {
             let mut draining = self.draining.clone();
             tokio::select! {
                 biased;
-                () = has_begun(&mut draining) => return Err(End::Over),
+                () = drain_begun(&mut draining) => return Err(End::Over),
                 () = self.queue.send.closed() => return Err(End::Disconnected),
                 _ = checks.tick() => {
                     self.check(source).await?;
@@ -137,24 +137,24 @@ impl Pump {
 
     /// Checks that the caller still has its permission, and that the subject exists. Returns the service for the next read.
     async fn check(&mut self, source: &Source) -> Result<Arc<Tally>, End> {
-        let tally = self.sure().await?;
+        let tally = self.wait_until_ready().await?;
         let asks = matches!(self.caller.kind, CallerKind::Member(_)) && tally.has_others();
         let may = if asks && self.checked_at.elapsed() < MEMBER_CHECK_INTERVAL {
-            self.presence.token_holds()
+            self.caller_check.token_is_valid()
         } else {
             self.checked_at = Instant::now();
-            self.presence.still_may(&self.caller).await
+            self.caller_check.still_may(&self.caller).await
         };
-        if may && source.is_there(&tally) { Ok(tally) } else { Err(End::Over) }
+        if may && source.exists(&tally) { Ok(tally) } else { Err(End::Over) }
     }
 
     /// Waits a limited time while the server is unsure about its lease: another server may have revoked a key.
-    async fn sure(&self) -> Result<Arc<Tally>, End> {
+    async fn wait_until_ready(&self) -> Result<Arc<Tally>, End> {
         let began = Instant::now();
         loop {
-            let ready = self.presence.readiness.ready();
+            let ready = self.caller_check.readiness.ready();
             // This check comes after `ready`, because a reload before it would make `ready` return the new service.
-            if self.presence.readiness.reloads() != self.reloads {
+            if self.caller_check.readiness.reloads() != self.reloads {
                 return Err(End::Lost);
             }
             match ready {
@@ -176,13 +176,13 @@ impl Pump {
             )
             .await;
         }
-        self.sure().await?;
+        self.wait_until_ready().await?;
         if let Some(head) = head {
             self.send(head).await?;
         }
         self.send(bytes).await?;
         if !event.is_empty() {
-            self.presence.readiness.metrics.events_sent(event).inc();
+            self.caller_check.readiness.metrics.events_sent(event).inc();
         }
         Ok(())
     }
@@ -195,13 +195,13 @@ impl Pump {
                 Ok(sent) => sent.map_err(|_| End::Disconnected),
                 Err(_) => Err(End::Slow),
             },
-            () = has_begun(&mut self.draining) => Err(End::Over),
+            () = drain_begun(&mut self.draining) => Err(End::Over),
         }
     }
 }
 
 /// Waits until the server drains.
-async fn has_begun(draining: &mut watch::Receiver<bool>) {
+async fn drain_begun(draining: &mut watch::Receiver<bool>) {
     if draining.wait_for(|draining| *draining).await.is_err() {
         // The sender is dropped, and so is the server.
         std::future::pending::<()>().await;

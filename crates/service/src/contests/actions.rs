@@ -1,8 +1,8 @@
-//! The acts on contests that the ledger's lane does, and their replies.
+//! The actions on contests that the ledger's lane does, and their replies.
 //!
-//! A transaction reads by key. So the caller reads the contest first and names what the act may touch. If the contest has
-//! changed under its lock, the reply is [`ActResult::Outdated`], nothing was done, and the caller reads again. Not here: what an
-//! act does (`decide`).
+//! A transaction reads by key. So the caller reads the contest first and names what the action may touch. If the contest has
+//! changed under its lock, the reply is [`ActionResult::Outdated`], nothing was done, and the caller reads again. Not here: what an
+//! action does (`decide`).
 
 use crate::boards::Board;
 use std::sync::Arc;
@@ -16,31 +16,31 @@ use tally_rules::ledger::MemberId;
 use tally_rules::{Definition, Micros, PlayerId, Rejection};
 use tally_store::{BoardNo, BoardRow};
 
-/// One act on one contest.
+/// One action on one contest.
 #[derive(Clone, Debug)]
 pub struct ContestRequest {
     /// The contest.
     pub id: ContestId,
     /// The contest as it was read; `None` if one is made.
-    pub seen: Option<Box<Record>>,
+    pub observed: Option<Box<Record>>,
     /// The actor's role.
     pub by: ActorKind,
-    /// The instant of the act, if it is not now.
+    /// The instant of the action, if it is not now.
     pub at: Option<Micros>,
-    /// The act itself.
-    pub act: Act,
+    /// The action itself.
+    pub action: Action,
     /// Leaderboards whose scores depend on the change: no score of theirs is decided meanwhile.
     pub boards: Vec<Arc<Board>>,
-    /// For retries.
+    /// The idempotency key, if the caller sent one.
     pub identity: Option<IdempotencyKey>,
 }
 
 /// An application as it was read.
-pub type Seen = (PlayerId, Option<Application>);
+pub type ObservedApplication = (PlayerId, Option<Application>);
 
-/// An act on a contest.
+/// An action on a contest.
 #[derive(Clone, Debug)]
-pub enum Act {
+pub enum Action {
     /// Makes the contest.
     Create {
         /// Its requested definition.
@@ -62,25 +62,25 @@ pub enum Act {
     /// Players are accepted, or rejected.
     Decide {
         /// Players with their applications.
-        rows: Vec<Seen>,
+        rows: Vec<ObservedApplication>,
         /// Accepts them, if so many leaderboards may still be made; rejects them without a number.
         accept: Option<u32>,
     },
     /// A player takes the application back.
-    Withdraw(Seen),
+    Withdraw(ObservedApplication),
     /// Makes members of the accepted players, in order of acceptance.
     Start(Vec<(PlayerId, Application)>),
     /// Ends playing on these leaderboards.
     Finish(Vec<(BoardNo, Definition)>),
     /// Cancels it; if it runs, on these leaderboards.
     Cancel(Vec<(BoardNo, Definition)>),
-    /// Clears applications; the flag marks the last piece.
+    /// Clears applications; the flag marks the last step.
     Clear(Vec<(PlayerId, Application)>, bool),
     /// Stores what is to be paid.
     Settle(Vec<Payout>),
     /// Pays the next prizes, beginning with that number.
     Pay(u32, Vec<Payout>),
-    /// Pays fees back to the next members; the flag marks the last piece.
+    /// Pays fees back to the next members; the flag marks the last step.
     Refund(Vec<(PlayerId, ContestMember)>, bool),
     /// Pays prizes or fees that were left unpaid by mistake.
     Repay(Vec<(u32, Payout)>),
@@ -99,22 +99,22 @@ pub enum ExternalChange {
     Cleared,
 }
 
-/// The reply to an act.
+/// The reply to an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContestDone {
-    /// The contest after the act.
+    /// The contest after the action.
     pub record: Box<Record>,
     /// Whether this repeats an earlier reply.
     pub replayed: bool,
     /// Whether its state has changed.
-    pub turned: bool,
+    pub state_changed: bool,
     /// What the reply has beside the contest.
-    pub what: ActResult,
+    pub result: ActionResult,
 }
 
 /// What a reply has beside the contest.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ActResult {
+pub enum ActionResult {
     /// No more than the contest.
     Nothing,
     /// The contest has changed since it was read; nothing was done.
@@ -129,7 +129,7 @@ pub enum ActResult {
     Started(Vec<InvalidApplication>, Vec<BoardRow>),
 }
 
-impl Act {
+impl Action {
     /// Whether scores depend on the change.
     pub(super) fn concerns_scores(&self) -> bool {
         matches!(self, Self::Patch(..) | Self::Finish(_) | Self::Cancel(_))
@@ -137,13 +137,13 @@ impl Act {
 }
 
 impl ContestRequest {
-    /// An act of the clock on a contest as it was read.
-    pub(super) fn by_clock(id: &ContestId, seen: Record, act: Act) -> Self {
-        let (id, seen, boards) = (id.clone(), Some(Box::new(seen)), Vec::new());
-        Self { id, seen, by: ActorKind::Clock, at: None, act, boards, identity: None }
+    /// An action of the clock on a contest as it was read.
+    pub(super) fn by_clock(id: &ContestId, observed: Record, action: Action) -> Self {
+        let (id, observed, boards) = (id.clone(), Some(Box::new(observed)), Vec::new());
+        Self { id, observed, by: ActorKind::Clock, at: None, action, boards, identity: None }
     }
 
-    /// Whether no score may be decided meanwhile. With several servers the act is a change of the leaderboards instead, so a
+    /// Whether no score may be decided meanwhile. With several servers the action is a change of the leaderboards instead, so a
     /// batch that was planned before it is planned again.
     pub(crate) fn excludes_scores(&self) -> bool {
         self.boards.iter().any(|board| !board.is_shared())
@@ -151,45 +151,45 @@ impl ContestRequest {
 
     /// The fee, as it was read.
     pub(crate) fn fee(&self) -> Option<Fee> {
-        self.seen.as_ref()?.contest.entry_fee
+        self.observed.as_ref()?.contest.entry_fee
     }
 
     /// How many ids it may use.
     pub(crate) fn ids(&self) -> usize {
-        match &self.act {
-            Act::Create { .. } | Act::Apply { .. } => 1,
-            Act::Start(rows) => rows.len(),
-            Act::Pay(_, rows) => rows.len(),
-            Act::Refund(rows, _) => rows.len(),
-            Act::Repay(rows) => rows.len(),
-            Act::Patch(..)
-            | Act::Open(_)
-            | Act::External(_)
-            | Act::Decide { .. }
-            | Act::Withdraw(_)
-            | Act::Finish(_)
-            | Act::Cancel(_)
-            | Act::Clear(..)
-            | Act::Settle(_) => 0,
+        match &self.action {
+            Action::Create { .. } | Action::Apply { .. } => 1,
+            Action::Start(rows) => rows.len(),
+            Action::Pay(_, rows) => rows.len(),
+            Action::Refund(rows, _) => rows.len(),
+            Action::Repay(rows) => rows.len(),
+            Action::Patch(..)
+            | Action::Open(_)
+            | Action::External(_)
+            | Action::Decide { .. }
+            | Action::Withdraw(_)
+            | Action::Finish(_)
+            | Action::Cancel(_)
+            | Action::Clear(..)
+            | Action::Settle(_) => 0,
         }
     }
 
     /// How many rows it reads or writes, about.
     pub(crate) fn rows(&self) -> usize {
-        match &self.act {
-            Act::Decide { rows, .. } => rows.len(),
-            Act::Start(rows) | Act::Clear(rows, _) => rows.len(),
-            Act::Settle(rows) | Act::Pay(_, rows) => rows.len(),
-            Act::Repay(rows) => rows.len(),
-            Act::Refund(rows, _) => rows.len(),
-            Act::Create { .. }
-            | Act::Patch(..)
-            | Act::Open(_)
-            | Act::External(_)
-            | Act::Apply { .. }
-            | Act::Withdraw(_)
-            | Act::Finish(_)
-            | Act::Cancel(_) => 1,
+        match &self.action {
+            Action::Decide { rows, .. } => rows.len(),
+            Action::Start(rows) | Action::Clear(rows, _) => rows.len(),
+            Action::Settle(rows) | Action::Pay(_, rows) => rows.len(),
+            Action::Repay(rows) => rows.len(),
+            Action::Refund(rows, _) => rows.len(),
+            Action::Create { .. }
+            | Action::Patch(..)
+            | Action::Open(_)
+            | Action::External(_)
+            | Action::Apply { .. }
+            | Action::Withdraw(_)
+            | Action::Finish(_)
+            | Action::Cancel(_) => 1,
         }
     }
 }

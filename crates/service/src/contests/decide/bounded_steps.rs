@@ -1,11 +1,11 @@
-//! Pieces of work of a contest that takes several transactions: each is done if it is still the next.
+//! Bounded steps of a contest that takes several transactions: each is done if it is still the next.
 //!
-//! The contest's row names the next piece, and the transaction locks it. So a piece that is sent twice, after a crash or by two
+//! The contest's row names the next step, and the transaction locks it. So a step that is sent twice, after a crash or by two
 //! servers, is done once.
 
 use super::{ContestDecision, done, outdated};
-use crate::contests::acts::{ActResult, ContestRequest};
-use crate::contests::pieces::PIECE;
+use crate::contests::actions::{ActionResult, ContestRequest};
+use crate::contests::bounded_steps::STEP_ROWS;
 use crate::ledger::state::BatchState;
 use std::sync::Arc;
 use tally_rules::contest::member::UnpaidReason;
@@ -16,10 +16,10 @@ use tally_rules::{PlayerId, Rejection};
 use tally_store::{EntrantKey, PayoutKey};
 
 impl BatchState<'_> {
-    /// Clears all applications with the start, if the accepted ones are all and fit into one piece: it saves two transactions.
+    /// Clears all applications with the start, if the accepted ones are all and fit into one step: it saves two transactions.
     /// The revision proves that they have not changed, so they are not read again. Returns the remaining work.
     pub(crate) fn clear_at_once(&mut self, record: &Record, rows: &[(PlayerId, Application)]) -> ContestTask {
-        if rows.len() > PIECE || record.applications.all() as usize != rows.len() {
+        if rows.len() > STEP_ROWS || record.applications.all() as usize != rows.len() {
             return ContestTask::Clear;
         }
         for (player, application) in rows {
@@ -45,7 +45,7 @@ impl BatchState<'_> {
         last: bool,
     ) -> ContestDecision {
         if record.work != ContestTask::Clear {
-            return done(record, ActResult::Nothing);
+            return done(record, ActionResult::Nothing);
         }
         for (player, application) in rows {
             let key = Self::entrant(&record, player);
@@ -59,7 +59,7 @@ impl BatchState<'_> {
             let refunds = refunds && record.contest.entry_fee.is_some();
             record.work = if refunds { ContestTask::Refund { after: None } } else { ContestTask::None };
         }
-        self.keep(request, record, ActResult::Nothing)
+        self.keep(request, record, ActionResult::Nothing)
     }
 
     /// Stores the prizes, once.
@@ -71,7 +71,7 @@ impl BatchState<'_> {
     ) -> ContestDecision {
         let row = state::transition(record.state, Event::Settle, request.by)?;
         if row.to == record.state || record.prizes.is_some() {
-            return self.keep(request, record, ActResult::Nothing);
+            return self.keep(request, record, ActionResult::Nothing);
         }
         // The remaining work of a start comes first.
         if record.work != ContestTask::None {
@@ -82,7 +82,7 @@ impl BatchState<'_> {
         record.work = ContestTask::Pay { done: 0 };
         let key = |no| PayoutKey { contest: record.no, no };
         self.added.payouts.extend((0..).zip(payouts).map(|(no, payout)| (key(no), payout.clone())));
-        self.keep(request, record, ActResult::Nothing)
+        self.keep(request, record, ActionResult::Nothing)
     }
 
     /// Pays the next prizes, if they are still the next.
@@ -94,7 +94,7 @@ impl BatchState<'_> {
         (rows, ids): (&[Payout], &[Uuid]),
     ) -> ContestDecision {
         if record.work != (ContestTask::Pay { done: first }) {
-            return done(record, ActResult::Nothing);
+            return done(record, ActionResult::Nothing);
         }
         let reference: Arc<str> = request.id.board(None).as_str().into();
         let (done, became) = self.pay_rows((record.no, first), rows, &reference, ids)?;
@@ -103,7 +103,7 @@ impl BatchState<'_> {
             record.work = ContestTask::None;
             record.enter(Stands::Settled, self.time.now.max(record.since), self.time.now);
         }
-        self.keep(request, record, ActResult::Paid(became))
+        self.keep(request, record, ActionResult::Paid(became))
     }
 
     /// Pays consecutive prizes under one number, up to the first that cannot be paid now. Returns the number of the next one
@@ -131,7 +131,7 @@ impl BatchState<'_> {
         Ok((next, became))
     }
 
-    /// Pays a prize, or a fee back. What the wallet will never take is stored with the reason; on any other rejection the piece
+    /// Pays a prize, or a fee back. What the wallet will never take is stored with the reason; on any other rejection the step
     /// is tried again.
     pub(crate) fn pay_out(
         &mut self,
@@ -158,13 +158,13 @@ impl BatchState<'_> {
         ids: &[Uuid],
     ) -> ContestDecision {
         // The rows were read after the contest, and each repayment changes the revision: none is paid twice.
-        if request.seen.as_ref().is_none_or(|seen| seen.revision != record.revision) {
+        if request.observed.as_ref().is_none_or(|observed| observed.revision != record.revision) {
             return outdated(record);
         }
         let reference: Arc<str> = request.id.board(None).as_str().into();
         let became = self.repay_rows(record.no, rows, &reference, ids);
         record.revision += 1;
-        self.keep(request, record, ActResult::Paid(became))
+        self.keep(request, record, ActionResult::Paid(became))
     }
 
     /// Pays such rows of one number, and leaves those as they are that cannot be paid now.
@@ -197,10 +197,10 @@ impl BatchState<'_> {
         (rows, last): (&[(PlayerId, ContestMember)], bool),
         ids: &[Uuid],
     ) -> ContestDecision {
-        if request.seen.as_ref().is_none_or(|seen| seen.work != record.work) {
-            return done(record, ActResult::Nothing);
+        if request.observed.as_ref().is_none_or(|observed| observed.work != record.work) {
+            return done(record, ActionResult::Nothing);
         }
-        let Some(fee) = record.contest.entry_fee else { return done(record, ActResult::Nothing) };
+        let Some(fee) = record.contest.entry_fee else { return done(record, ActionResult::Nothing) };
         let reference: Arc<str> = request.id.board(None).as_str().into();
         let (mut became, mut done) = (Vec::with_capacity(rows.len()), 0);
         for ((player, enrolled), id) in rows.iter().zip(ids) {
@@ -227,6 +227,6 @@ impl BatchState<'_> {
             }
             Some(_) | None => ContestTask::None,
         };
-        self.keep(request, record, ActResult::Paid(became))
+        self.keep(request, record, ActionResult::Paid(became))
     }
 }

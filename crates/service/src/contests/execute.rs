@@ -1,7 +1,7 @@
-//! One act on a contest, as a use case: read the contest, send the act to the lane, and read again if the contest has changed.
+//! One action on a contest, as a use case: read the contest, send the action to the lane, and read again if the contest has changed.
 //! Blocks.
 
-use super::acts::{Act, ActResult, ContestDone, ContestRequest};
+use super::actions::{Action, ActionResult, ContestDone, ContestRequest};
 use super::finish::of_contest;
 use crate::failure::{Failure, Fault};
 use crate::tally::Tally;
@@ -9,10 +9,10 @@ use tally_rules::contest::{ActorKind, ContestId, Event, Record, State};
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::{Micros, PlayerId, Rejection};
 
-/// How often an act is tried because something changed meanwhile.
+/// How often an action is tried because something changed meanwhile.
 const ATTEMPTS_MAX: usize = 16;
 
-/// The origin of an act, as a listener knows it.
+/// The origin of an action, as a listener knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Actor {
     /// A key that may do everything.
@@ -26,7 +26,7 @@ pub enum Actor {
 }
 
 impl Actor {
-    /// The actor's role in a contest, for an act on a player or on the whole contest.
+    /// The actor's role in a contest, for an action on a player or on the whole contest.
     pub(crate) fn by(
         &self,
         record: &Record,
@@ -58,62 +58,62 @@ pub(crate) fn find(tally: &Tally, id: &ContestId) -> Result<Record, Failure> {
     Ok(tally.store.ledger().contest(id)?.ok_or(Rejection::ContestNotFound)?)
 }
 
-/// Puts an act into the lane and waits for its reply.
-pub(crate) fn ask(tally: &Tally, request: ContestRequest) -> Result<ContestDone, Failure> {
-    let is_cancelled = request.seen.as_ref().is_some_and(|seen| seen.state == State::Cancelled);
-    let of_fees = matches!(request.act, Act::Refund(..)) || is_cancelled;
+/// Puts an action into the lane and waits for its reply.
+pub(crate) fn submit(tally: &Tally, request: ContestRequest) -> Result<ContestDone, Failure> {
+    let is_cancelled = request.observed.as_ref().is_some_and(|observed| observed.state == State::Cancelled);
+    let of_fees = matches!(request.action, Action::Refund(..)) || is_cancelled;
     let done = tally.ledger.ask_blocking(request)?;
     tally.contests.counts.note(&done, of_fees);
     Ok(done)
 }
 
-/// The actor's role, and the act with everything that it may touch.
-pub(crate) type Planned = Result<(ActorKind, Act), Failure>;
+/// The actor's role, and the action with everything that it may touch.
+pub(crate) type Planned = Result<(ActorKind, Action), Failure>;
 
-/// Does an act that is planned from the contest as it is.
-pub(crate) fn act(
+/// Does an action that is planned from the contest as it is.
+pub(crate) fn execute(
     tally: &Tally,
     id: &ContestId,
     identity: Option<&IdempotencyKey>,
     plan: impl Fn(&Record) -> Planned,
 ) -> Result<ContestDone, Failure> {
     let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
-    act_at(tally, id, identity, None, plan)
+    execute_at(tally, id, identity, None, plan)
 }
 
 /// The same as of a given instant.
-pub(crate) fn act_at(
+pub(crate) fn execute_at(
     tally: &Tally,
     id: &ContestId,
     identity: Option<&IdempotencyKey>,
     at: Option<Micros>,
     plan: impl Fn(&Record) -> Planned,
 ) -> Result<ContestDone, Failure> {
-    again(|| {
-        let seen = find(tally, id)?;
-        let planned = plan(&seen)?;
-        once(tally, id, seen, (identity, at), planned)
+    retry(|| {
+        let observed = find(tally, id)?;
+        let planned = plan(&observed)?;
+        attempt(tally, id, observed, (identity, at), planned)
     })
 }
 
 /// One try; `None` if the contest has changed since it was read.
-pub(super) fn once(
+pub(super) fn attempt(
     tally: &Tally,
     id: &ContestId,
-    seen: Record,
+    observed: Record,
     (identity, at): (Option<&IdempotencyKey>, Option<Micros>),
-    (by, act): (ActorKind, Act),
+    (by, action): (ActorKind, Action),
 ) -> Result<Option<ContestDone>, Failure> {
-    let boards = if act.concerns_scores() { of_contest(tally, id, &seen) } else { Vec::new() };
-    let (id, seen, identity) = (id.clone(), Some(Box::new(seen)), identity.cloned());
-    let done = ask(tally, ContestRequest { id, seen, by, at, act, boards, identity })?;
-    Ok((done.what != ActResult::Outdated).then_some(done))
+    let boards = if action.concerns_scores() { of_contest(tally, id, &observed) } else { Vec::new() };
+    let (id, observed, identity) = (id.clone(), Some(Box::new(observed)), identity.cloned());
+    let done = submit(tally, ContestRequest { id, observed, by, at, action, boards, identity })?;
+    Ok((done.result != ActionResult::Outdated).then_some(done))
 }
 
 /// Retries until there is a reply.
-pub(super) fn again<T>(mut once: impl FnMut() -> Result<Option<T>, Failure>) -> Result<T, Failure> {
+pub(super) fn retry<T>(mut attempt: impl FnMut() -> Result<Option<T>, Failure>) -> Result<T, Failure> {
     for _ in 0..ATTEMPTS_MAX {
-        if let Some(done) = once()? {
+        if let Some(done) = attempt()? {
             return Ok(done);
         }
     }
