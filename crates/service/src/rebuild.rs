@@ -144,7 +144,7 @@ fn on_threads(
         Ok(())
     };
     std::thread::scope(|scope| {
-        let running: Vec<_> = (0..LOADERS).map(|_| scope.spawn(&worker)).collect();
+        let running: Vec<_> = (0..LOADERS).map(|_| scope.spawn(worker)).collect();
         running.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
     })
 }
