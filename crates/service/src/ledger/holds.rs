@@ -63,7 +63,7 @@ impl LedgerRequest for NewHold {
         if let Some(Outcome::HoldPlaced(first)) = state.outcomes.replay(self.identity.as_ref())? {
             return Ok(Held::Replayed(first));
         }
-        let hold = state.book.place(id, self.wallet, self.amount, self.expires_at, state.expected)?;
+        let hold = state.book.place(id, self.wallet, self.amount, self.expires_at, state.time.now)?;
         state.outcomes.remember(self.identity.as_ref(), Outcome::HoldPlaced(id));
         Ok(Held::Now(id, hold))
     }

@@ -2,7 +2,6 @@
 
 use super::LedgerSettings;
 use super::batch::{decide, read};
-use super::holds::NewHold;
 use super::request::{AnyRequest, Decision};
 use super::transfers::{LinkedTransfers, NewTransfer, Transferred};
 use crate::clock::ClockReading;
@@ -268,24 +267,5 @@ fn a_clock_in_doubt_neither_ends_a_lock_of_a_pin_nor_lengthens_one() {
         let last = Attempts { wrong: 4, locked_until: None };
         let wrong = (Some(Some(NOW.plus(LOCK))), Some(Rejection::InvalidPin));
         assert_eq!(guessed(reading, last), wrong, "{ahead}");
-    }
-}
-
-/// An instant to come is not in the past of a clock that is ahead.
-#[test]
-fn a_clock_in_doubt_does_not_move_the_earliest_expiry_of_a_hold() {
-    let wallet = WalletKey { member: member(1), currency: Currency::parse("KRW").unwrap() };
-    let amount = Amount::new(1).unwrap();
-    let held = |reading: ClockReading, expires_at: Micros| {
-        let hold = NewHold { wallet, amount, expires_at: Some(expires_at), identity: None };
-        let settings = LedgerSettings::default();
-        decided_at(reading, &[Box::new(hold)], &settings, Spent::default()).1.remove(0).err()
-    };
-    for ahead in [0, 25, -25].map(|hours| hours * 3_600 * SECOND) {
-        let mut watch = ClockWatch::default();
-        watch.compare(ahead);
-        let reading = ClockReading { now: NOW.plus(ahead), doubt: watch.distrust() };
-        assert_eq!(held(reading, NOW.plus(SECOND)), None, "{ahead}");
-        assert_eq!(held(reading, NOW), Some(Rejection::HoldExpiryInPast), "{ahead}");
     }
 }
