@@ -1,4 +1,4 @@
-//! Locks of a database that a test holds from outside, and who waits for one.
+//! Locks of a database that a test holds from outside, and the transaction that waits for one.
 //!
 //! The connection sleeps in a statement. So no idle timeout ends it, and it is killed for its end. Not here: waiting for a lock,
 //! which the tested program does.

@@ -184,6 +184,13 @@ fn a_fee_that_cannot_be_paid_back_stops_its_piece_and_is_tried_again() {
     assert_eq!(record.work, ContestTask::None);
 }
 
+/// The reading of a clock that differs from the store's by this.
+fn doubted(time: Micros, ahead: i64) -> ClockReading {
+    let mut watch = ClockWatch::default();
+    watch.compare(ahead);
+    ClockReading { now: time.plus(ahead), doubt: watch.distrust() }
+}
+
 /// A server goes on while its clock is in doubt. The day of a limit is that of the time without the known error then.
 #[test]
 fn a_clock_in_doubt_neither_begins_a_day_of_a_limit_nor_repeats_one() {
@@ -199,9 +206,7 @@ fn a_clock_in_doubt_neither_begins_a_day_of_a_limit_nor_repeats_one() {
         done.map(|_| changes.ledger.wallets[0].1.spent)
     };
     for ahead in [0, 25 * HOUR, -25 * HOUR, 240 * HOUR] {
-        let mut watch = ClockWatch::default();
-        watch.compare(ahead);
-        let reading = ClockReading { now: noon.plus(ahead), doubt: watch.distrust() };
+        let reading = doubted(noon, ahead);
         assert_eq!(
             spend(reading, Spent { day: 99, units: 100 }),
             Ok(Spent { day: 100, units: 40 }),
@@ -258,9 +263,7 @@ fn a_clock_in_doubt_neither_ends_a_lock_of_a_pin_nor_lengthens_one() {
         (after.map(|(_, member)| member.attempts.locked_until), decisions.remove(0).err())
     };
     for ahead in [0, 25, -25, 240].map(|hours| hours * 3_600 * SECOND) {
-        let mut watch = ClockWatch::default();
-        watch.compare(ahead);
-        let reading = ClockReading { now: NOW.plus(ahead), doubt: watch.distrust() };
+        let reading = doubted(NOW, ahead);
         let locked = Attempts { wrong: 5, locked_until: Some(NOW.plus(LOCK)) };
         let refused = Some(Rejection::PinLocked { retry_after_s: 900 });
         assert_eq!(guessed(reading, locked), (None, refused), "{ahead}");

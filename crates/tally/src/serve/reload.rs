@@ -74,10 +74,13 @@ impl Server {
         } else {
             tracing::error!("{lost}")
         }
-        // After another server has begun a new generation, this one joins it. Numbers of generations are times, and those of a
-        // loss are newer than all before it.
-        let known = self.store.databases.iter().map(|store| store.generation()).max();
-        let opening = if lost.by_others { Opening::AsItIs } else { Opening::Anew(known.unwrap_or(0)) };
+        // After another server has begun a new generation, this one joins it. The number of a generation is the time at which it
+        // began, so the newest one of all databases is older than any that begins after the loss.
+        let opening = if lost.by_others {
+            Opening::AsItIs
+        } else {
+            Opening::Anew(self.store.databases.iter().map(|store| store.generation()).max().unwrap_or(0))
+        };
         let closed = self.gate.close(lost);
         let (config, data, databases) = (config.clone(), self.data.clone(), self.store.databases.clone());
         let opening = self.runtime.spawn_blocking(move || {
