@@ -10,11 +10,11 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tally_load::Latencies;
-use tally_rules::Micros;
 use tally_rules::idempotency::{Fingerprint, IdempotencyKey, RequestKey};
 use tally_rules::ledger::{
     Amount, Currency, MemberId, TransferKind, TransferRequest, Uuid, Wallet, WalletKey,
 };
+use tally_rules::{Actor, KeyId, Micros};
 use tally_service::ledger::transfers::NewTransfer;
 use tally_service::ledger::transfers::post;
 use tally_service::secret::Secret;
@@ -136,7 +136,11 @@ async fn caller(
         let identity = Some(IdempotencyKey { key, fingerprint: Fingerprint([0; 16]) });
         post(
             &tally,
-            NewTransfer { order: TransferRequest { what, currency, amount, reference: None }, identity },
+            NewTransfer {
+                order: TransferRequest { what, currency, amount, reference: None },
+                origin: Actor::Key(KeyId([7; 6])).into(),
+                identity,
+            },
         )
         .await?;
         latencies.record(began.elapsed());

@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod actor;
 pub mod clock;
 pub mod contest;
 pub mod definition;
@@ -27,6 +28,7 @@ pub mod role;
 pub mod score;
 pub mod sorted_set;
 
+pub use actor::{Actor, KeyId, Origin};
 pub use definition::Definition;
 pub use ids::{BoardId, PlayerId};
 pub use instant::Micros;

@@ -16,19 +16,19 @@ export async function look(place, id, link, changed) {
 }
 
 function shown(movement, link, again) {
-  const { type, amount, currency, at, reference, debit, credit } = movement;
+  const { type, amount, currency, at, reference, debit, credit, actor, reason } = movement;
   const side = (label, { account, member }) => h("tr", {},
     h("th", { scope: "row" }, label),
     h("td", {}, account, member && h("a", { class: "under name", href: link(member) }, member)),
     h("td", { class: "num" }, money(amount, currency)));
   const heading = h("thead", {}, h("tr", {}, ["Side", "Account", "Amount"].map((text, at) => h("th", { scope: "col", class: at === 2 ? "num" : null }, text))));
   const view = h("table", {}, h("caption", { class: "unseen" }, "Both sides"), heading, h("tbody", {}, side("Debit", debit), side("Credit", credit)));
-  return [h("p", {}, chip(type.replaceAll("_", " ")), " ", h("span", { class: "soft small" }, when(at))), reference && h("p", { class: "name" }, `“${reference}”`), view, taken(movement), reversal(movement, again)];
+  return [h("p", {}, chip(type.replaceAll("_", " ")), " ", h("span", { class: "soft small" }, when(at))), reference && h("p", { class: "name" }, `“${reference}”`), view, facts([["By", h("code", {}, actor)], reason && ["Why", reason]]), taken(movement), reversal(movement, again)];
 }
 
 /** What was taken back of a movement, or what it takes back. */
-function taken({ amount, currency, reversed, reversals, reverses, reason }) {
-  if (reverses) return facts([["Takes back", h("code", {}, reverses)], reason && ["Why", reason]]);
+function taken({ amount, currency, reversed, reversals, reverses }) {
+  if (reverses) return facts([["Takes back", h("code", {}, reverses)]]);
   const one = ({ id, amount: sum, at }) => [when(at), [money(sum, currency), " by ", h("code", {}, id)]];
   return reversals.length > 0 && facts([["Taken back", `${money(reversed, currency)} of ${money(amount, currency)}`], ...reversals.map(one)]);
 }

@@ -59,9 +59,9 @@ impl Fingerprints {
     }
 
     /// The digest of a transfer, by its meaning.
-    pub fn of_order(&self, order: &TransferRequest) -> Fingerprint {
+    pub fn of_order(&self, order: &TransferRequest, reason: Option<&str>) -> Fingerprint {
         let (from, to) = order.what.sides();
-        self.digest(&[
+        let fields: &[&[u8]] = &[
             b"move",
             order.what.kind().as_str().as_bytes(),
             &member(from),
@@ -71,7 +71,8 @@ impl Fingerprints {
             // An empty reference differs from none.
             order.reference.as_ref().map_or(b"", |_| b"r"),
             order.reference.as_deref().unwrap_or_default().as_bytes(),
-        ])
+        ];
+        self.with_reason(fields, reason)
     }
 
     /// Of a member's own transfer: not of its PIN, and its caller is the key's.
@@ -80,23 +81,31 @@ impl Fingerprints {
     }
 
     /// Of a hold to be made.
-    pub fn of_hold(&self, wallet: &WalletKey, amount: Amount, expires_at: Option<Micros>) -> Fingerprint {
-        self.digest(&[
+    pub fn of_hold(
+        &self,
+        wallet: &WalletKey,
+        amount: Amount,
+        expires_at: Option<Micros>,
+        reason: Option<&str>,
+    ) -> Fingerprint {
+        let fields: &[&[u8]] = &[
             b"hold",
             &wallet.member.0.0,
             wallet.currency.as_str().as_bytes(),
             &amount.units().to_le_bytes(),
             &optional(expires_at.map(|at| at.0)),
-        ])
+        ];
+        self.with_reason(fields, reason)
     }
 
     /// Of the end of a hold.
-    pub fn of_ending(&self, hold: HoldId, ending: Ending) -> Fingerprint {
+    pub fn of_ending(&self, hold: HoldId, ending: Ending, reason: Option<&str>) -> Fingerprint {
         let (word, amount, to): (&[u8], _, _) = match ending {
             Ending::Capture { amount, to } => (b"capture", amount, to),
             Ending::Void => (b"void", None, None),
         };
-        self.digest(&[word, &hold.0.0, &optional(amount.map(Amount::units)), &member(to)])
+        let fields: &[&[u8]] = &[word, &hold.0.0, &optional(amount.map(Amount::units)), &member(to)];
+        self.with_reason(fields, reason)
     }
 
     /// Of the reversal of a transfer.
@@ -114,6 +123,14 @@ impl Fingerprints {
             reason.map_or(b"", |_| b"r"),
             reason.unwrap_or_default().as_bytes(),
         ])
+    }
+
+    /// The digest of fields and of a reason. Without one it is that of earlier versions, so a retry of a request to them is one.
+    fn with_reason(&self, fields: &[&[u8]], reason: Option<&str>) -> Fingerprint {
+        match reason {
+            None => self.digest(fields),
+            Some(reason) => self.digest(&[fields, &[&b"reason"[..], reason.as_bytes()]].concat()),
+        }
     }
 
     fn digest(&self, windows: &[&[u8]]) -> Fingerprint {
@@ -187,35 +204,41 @@ mod tests {
         let hold = HoldId(Uuid([1; 16]));
         let capture = |units: Option<i64>, to| Ending::Capture { amount: units.map(amount), to };
         let all = [
-            prints.of_order(&order(deposit, "KRW", 1, None)),
-            prints.of_order(&order(withdrawal, "KRW", 1, None)),
-            prints.of_order(&order(TransferKind::Fee { from: member(1) }, "KRW", 1, None)),
-            prints.of_order(&order(transfer(1, 2), "KRW", 1, None)),
-            prints.of_order(&order(transfer(2, 1), "KRW", 1, None)),
-            prints.of_order(&order(transfer(1, 2), "USD", 1, None)),
-            prints.of_order(&order(transfer(1, 2), "KRW", 2, None)),
-            prints.of_order(&order(transfer(1, 2), "KRW", 1, Some(""))),
-            prints.of_order(&order(transfer(1, 2), "KRW", 1, Some("r"))),
+            prints.of_order(&order(deposit, "KRW", 1, None), None),
+            prints.of_order(&order(withdrawal, "KRW", 1, None), None),
+            prints.of_order(&order(TransferKind::Fee { from: member(1) }, "KRW", 1, None), None),
+            prints.of_order(&order(transfer(1, 2), "KRW", 1, None), None),
+            prints.of_order(&order(transfer(2, 1), "KRW", 1, None), None),
+            prints.of_order(&order(transfer(1, 2), "USD", 1, None), None),
+            prints.of_order(&order(transfer(1, 2), "KRW", 2, None), None),
+            prints.of_order(&order(transfer(1, 2), "KRW", 1, Some("")), None),
+            prints.of_order(&order(transfer(1, 2), "KRW", 1, Some("r")), None),
             prints.of_payment(&phone("010-1111"), amount(1)),
             prints.of_payment(&phone("010-1111"), amount(2)),
             prints.of_payment(&phone("010-1112"), amount(1)),
-            prints.of_hold(&wallet, amount(1), None),
-            prints.of_hold(&wallet, amount(1), Some(Micros(0))),
-            prints.of_hold(&wallet, amount(2), None),
-            prints.of_ending(hold, Ending::Void),
-            prints.of_ending(hold, capture(None, None)),
+            prints.of_hold(&wallet, amount(1), None, None),
+            prints.of_hold(&wallet, amount(1), Some(Micros(0)), None),
+            prints.of_hold(&wallet, amount(2), None, None),
+            prints.of_ending(hold, Ending::Void, None),
+            prints.of_ending(hold, Ending::Void, Some("")),
+            prints.of_ending(hold, Ending::Void, Some("r")),
+            prints.of_order(&order(deposit, "KRW", 1, None), Some("")),
+            prints.of_order(&order(deposit, "KRW", 1, None), Some("r")),
+            prints.of_order(&order(deposit, "KRW", 1, Some("r")), Some("r")),
+            prints.of_hold(&wallet, amount(1), None, Some("r")),
+            prints.of_ending(hold, capture(None, None), None),
             prints.of_reversal(TransferId(hold.0), None, None),
             prints.of_reversal(TransferId(hold.0), Some(amount(1)), None),
             prints.of_reversal(TransferId(hold.0), None, Some("")),
             prints.of_reversal(TransferId(hold.0), None, Some("r")),
             prints.of_reversal(TransferId(Uuid([2; 16])), None, None),
-            prints.of_ending(hold, capture(Some(1), None)),
-            prints.of_ending(hold, capture(None, Some(member(1)))),
+            prints.of_ending(hold, capture(Some(1), None), None),
+            prints.of_ending(hold, capture(None, Some(member(1))), None),
         ];
         for (at, one) in all.iter().enumerate() {
             assert!(!all[..at].contains(one), "the {at}th is like one before it");
         }
-        assert_eq!(all[3], prints.of_order(&order(transfer(1, 2), "KRW", 1, None)));
+        assert_eq!(all[3], prints.of_order(&order(transfer(1, 2), "KRW", 1, None), None));
         assert!(all.contains(&prints.of_payment(&phone("010 11 11"), amount(1))));
     }
 }

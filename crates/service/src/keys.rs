@@ -13,11 +13,12 @@ use crate::servers::{self, in_doubt::InDoubtCommits};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use tally_rules::actor::KEY_ID_CHARS;
 use tally_rules::idempotency::{self, IdempotencyKey, Stored};
 use tally_rules::ledger::MemberId;
 use tally_rules::outcome::Outcome;
 use tally_rules::role::{Permission, Role, may, member_may};
-use tally_rules::{Micros, Rejection};
+use tally_rules::{Actor, KeyId, Micros, Rejection};
 use tally_store::{CorruptRow, KeyChange, ReadSet, ShardSet, Store, WriteSet};
 
 pub use tally_store::KeyRow;
@@ -50,24 +51,32 @@ pub enum CallerKind {
 pub struct Caller {
     /// Its kind.
     pub kind: CallerKind,
+    /// The actor of what it changes.
+    pub actor: Actor,
     /// The scope of its idempotency keys.
     pub scope: Arc<str>,
 }
 
 impl Caller {
-    /// A caller on this machine, without a credential or with that of the data directory.
+    /// A caller on this machine without a credential.
     pub fn local() -> Self {
-        Self { kind: CallerKind::Key(Role::Admin), scope: idempotency::SCOPE_LOCAL.into() }
+        let (kind, actor) = (CallerKind::Key(Role::Admin), Actor::Local);
+        Self { kind, actor, scope: idempotency::SCOPE_LOCAL.into() }
+    }
+
+    /// A subcommand on this machine, with the token of the data directory.
+    pub fn command_line() -> Self {
+        Self { actor: Actor::CommandLine, ..Self::local() }
     }
 
     /// A caller that presented no credential.
     pub fn anonymous() -> Self {
-        Self { kind: CallerKind::Anonymous, scope: "".into() }
+        Self { kind: CallerKind::Anonymous, actor: Actor::Unknown, scope: "".into() }
     }
 
     /// A member that has signed in. Ids of keys are shorter than those of members.
     pub fn member(id: MemberId) -> Self {
-        Self { kind: CallerKind::Member(id), scope: id.0.to_string().into() }
+        Self { kind: CallerKind::Member(id), actor: Actor::Member(id), scope: id.0.to_string().into() }
     }
 
     /// Whether it has the permission.
@@ -164,8 +173,10 @@ impl Keys {
         let row = rows.get(id)?;
         // Digests are compared in constant time.
         let presented = blake3::hash(secret.as_bytes());
-        (presented == blake3::Hash::from_bytes(row.hash))
-            .then(|| Caller { kind: CallerKind::Key(row.role), scope: Arc::clone(&row.id) })
+        // Keys have ids of this form, because they are made in it.
+        let actor = KeyId::parse(&row.id).map_or(Actor::Unknown, Actor::Key);
+        let (kind, scope) = (CallerKind::Key(row.role), Arc::clone(&row.id));
+        (presented == blake3::Hash::from_bytes(row.hash)).then_some(Caller { kind, actor, scope })
     }
 
     /// Whether a caller that was authenticated still is one.
@@ -287,7 +298,7 @@ impl Keys {
         }
         let id = hex(blake3::keyed_hash(&seed, b"id").as_bytes());
         let secret = hex(blake3::keyed_hash(&seed, b"secret").as_bytes());
-        let id: Arc<str> = id[..ID_CHARS].into();
+        let id: Arc<str> = id[..KEY_ID_CHARS].into();
         let token = format!("{PREFIX}{id}_{secret}");
         let hash = *blake3::hash(secret.as_bytes()).as_bytes();
         Ok((KeyRow { id, hash, role, name: name.to_owned(), created_at: at }, token))

@@ -177,6 +177,9 @@ pub trait Ledger: Contests + EventReads {
     /// A transfer.
     fn transfer(&self, id: TransferId) -> Result<Option<Transfer>, StoreError>;
 
+    /// The transfer of each id. The ids ascend.
+    fn transfers(&self, ids: &[TransferId]) -> Result<Vec<Option<Transfer>>, StoreError>;
+
     /// The link between a transfer and its reversals, if it is a reversal or was reversed.
     fn reversal(&self, id: TransferId) -> Result<Option<ReversalLink>, StoreError>;
 

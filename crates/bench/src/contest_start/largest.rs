@@ -17,8 +17,8 @@ use tally_rules::ledger::{
     Amount, Currency, HoldId, MemberId, TransferKind, TransferRequest, Uuid, Wallet, WalletKey,
 };
 use tally_rules::score::ScoreInput;
-use tally_rules::{Micros, PlayerId};
-use tally_service::contests::execute::Actor;
+use tally_rules::{Micros, Origin, PlayerId};
+use tally_service::contests::execute::ContestActor;
 use tally_service::contests::{finish, read, settle, start};
 use tally_service::ledger::holds::NewHold;
 use tally_service::ledger::transfers::NewTransfer;
@@ -56,7 +56,7 @@ pub(super) fn measure(ours: &Ours, runtime: &Runtime, members: u32, fee: bool) -
         [numbers[numbers.len() - 2], numbers[numbers.len() - 1]].map(|number| member(members, number));
     fill(ours, runtime, (members, fee), &numbers)?;
     let contest = id(CONTEST + members);
-    let (tally, admin) = (&ours.tally, &Actor::Admin);
+    let (tally, admin) = (&ours.tally, &ContestActor::ADMIN);
     let (idle, ()) = beside(ours, runtime, payers, || {
         std::thread::sleep(IDLE);
         Ok(())
@@ -127,7 +127,7 @@ fn amount(units: i64) -> Amount {
 
 fn movement(what: TransferKind, units: i64) -> NewTransfer {
     let order = TransferRequest { what, currency: won(), amount: amount(units), reference: None };
-    NewTransfer { order, identity: None }
+    NewTransfer { order, origin: Origin::default(), identity: None }
 }
 
 /// Wallets with money, and a contest whose applications are all accepted.
@@ -172,7 +172,13 @@ async fn hold(tally: &Arc<Tally>, members: u32) -> Result<Vec<HoldId>, Failure> 
         let place = |number| {
             let (tally, wallet) =
                 (Arc::clone(tally), WalletKey { member: member(members, number), currency: won() });
-            let new = NewHold { wallet, amount: amount(FEE), expires_at: None, identity: None };
+            let new = NewHold {
+                wallet,
+                amount: amount(FEE),
+                expires_at: None,
+                origin: Origin::default(),
+                identity: None,
+            };
             tokio::spawn(async move { holds::place(&tally, new).await })
         };
         let placed: Vec<_> = (first..end).map(place).collect();

@@ -12,7 +12,7 @@ use tally_rules::contest::{Application, Contest, ContestId, Record, State, Statu
 use tally_rules::ledger::Uuid;
 use tally_rules::{Micros, PlayerId};
 use tally_service::Tally;
-use tally_service::contests::execute::Actor;
+use tally_service::contests::execute::ContestActor;
 use tally_service::contests::{read, start};
 use tally_store::{
     ContestWriteSet, EntrantKey, LedgerWriteSet, ReadSet, Store, StoreError, WriteSet, mysql, sqlite,
@@ -103,7 +103,9 @@ impl Place for Ours {
     }
 
     fn start(&mut self, contest: u32) -> Result<(), Error> {
-        start::start(&self.tally, &id(contest), &Actor::Admin, None).during("start the contest").map(drop)
+        start::start(&self.tally, &id(contest), &ContestActor::ADMIN, None)
+            .during("start the contest")
+            .map(drop)
     }
 
     fn stands(&mut self, contest: u32) -> Result<Stands, Error> {

@@ -16,7 +16,7 @@ use tally_rules::ledger::account::AccountKey;
 use tally_rules::ledger::{
     Account, Currency, MemberId, TransferKind, TransferRequest, Uuid, Wallet, WalletKey,
 };
-use tally_rules::{Micros, ledger};
+use tally_rules::{Actor, KeyId, Micros, ledger};
 use tally_service::ledger::transfers::{NewTransfer, post, post_all};
 use tally_service::{Failure, Tally};
 use tally_store::mysql::{MySqlStore, Options};
@@ -104,6 +104,7 @@ impl Ours {
         let amount = ledger::Amount::new(units).expect("an amount");
         NewTransfer {
             order: TransferRequest { what, currency: self.currency, amount, reference: None },
+            origin: Actor::Key(KeyId([7; 6])).into(),
             identity,
         }
     }

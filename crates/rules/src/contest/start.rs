@@ -95,6 +95,7 @@ pub fn select_members<T>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::actor::Origin;
     use crate::ledger::hold::End;
     use crate::ledger::{Currency, HoldId, MemberId, Uuid, WalletKey};
 
@@ -113,7 +114,9 @@ mod tests {
             wallet,
             amount: 5,
             expires_at: expires.map(Micros),
+            origin: Origin::default(),
             end: Option::map(end, |end| (end, Micros(3))),
+            ended_by: Origin::default(),
         };
         let (open, voided) = (hold(None, None), hold(None, Some(End::Voided)));
         let (expired, later) = (hold(Some(10), None), hold(Some(11), None));

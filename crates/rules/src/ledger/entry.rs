@@ -6,6 +6,7 @@ use super::account::Account;
 use super::id::{MemberId, Side, TransferId, Uuid};
 use super::money::Currency;
 use super::wallet::WalletKey;
+use crate::actor::Origin;
 use crate::instant::Micros;
 use crate::named;
 use std::sync::Arc;
@@ -119,7 +120,7 @@ impl Entry {
 }
 
 /// A transfer: debit and credit of the same amount.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transfer {
     /// The kind of the debited wallet's entry, or of the credited one's if no wallet is debited.
     pub kind: Kind,
@@ -133,6 +134,8 @@ pub struct Transfer {
     pub debit: Option<(MemberId, u64)>,
     /// The credited wallet's member, and the number of its entry there.
     pub credit: Option<(MemberId, u64)>,
+    /// Its actor and its reason.
+    pub origin: Origin,
 }
 
 impl Transfer {
@@ -153,7 +156,8 @@ impl Transfer {
     /// The accounts that are debited and credited. A reversal has those of its original, exchanged.
     pub fn accounts(&self) -> (Account, Account) {
         if let Some(kind) = self.reverses {
-            let original = Self { kind, reverses: None, debit: self.credit, credit: self.debit, ..*self };
+            let (debit, credit) = (self.credit, self.debit);
+            let original = Self { kind, reverses: None, debit, credit, ..self.clone() };
             let (debit, credit) = original.accounts();
             return (credit, debit);
         }
@@ -222,12 +226,15 @@ mod tests {
             (Kind::Refund, None, member, (Fees, BankPayable)),
         ];
         for (kind, debit, credit, wanted) in rows {
-            let transfer = Transfer { kind, reverses: None, currency: krw(), amount: 1, debit, credit };
+            let origin = Origin::default();
+            let transfer =
+                Transfer { kind, reverses: None, currency: krw(), amount: 1, debit, credit, origin };
             assert_eq!(transfer.accounts(), wanted, "{kind}");
             // Its reversal exchanges wallets and accounts.
             let kind_back = Kind::of_reversal(credit.is_some());
+            let reverses = Some(kind);
             let back =
-                Transfer { kind: kind_back, reverses: Some(kind), debit: credit, credit: debit, ..transfer };
+                Transfer { kind: kind_back, reverses, debit: credit, credit: debit, ..transfer.clone() };
             assert_eq!(back.accounts(), (wanted.1, wanted.0), "reversal of {kind}");
             for one in [transfer, back] {
                 let read = Transfer::kind_of_number(one.kind_number(), one.debit.is_some());
@@ -246,7 +253,8 @@ mod tests {
         let kinds = |debit: Option<MemberId>, credit: Option<MemberId>| {
             let [debit, credit] = [debit, credit].map(|member| member.map(|member| (member, 1)));
             let (kind, reverses) = (Kind::of_reversal(debit.is_some()), Some(Kind::Capture));
-            let back = Transfer { kind, reverses, currency: krw(), amount: 1, debit, credit };
+            let origin = Origin::default();
+            let back = Transfer { kind, reverses, currency: krw(), amount: 1, debit, credit, origin };
             back.sides().map(|side| side.map(|(_, kind, other)| (kind, other)))
         };
         let (out, into) = (Kind::ReversalOut, Kind::ReversalIn);

@@ -6,12 +6,13 @@
 use super::id::{MemberId, TransferId};
 use super::money::Amount;
 use super::wallet::WalletKey;
+use crate::actor::Origin;
 use crate::clock::DecisionTime;
 use crate::instant::Micros;
 use crate::rejection::Rejection;
 
 /// Reserved money.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hold {
     /// The wallet.
     pub wallet: WalletKey,
@@ -19,8 +20,12 @@ pub struct Hold {
     pub amount: i64,
     /// When it expires.
     pub expires_at: Option<Micros>,
+    /// Its actor and its reason.
+    pub origin: Origin,
     /// How and when it ended.
     pub end: Option<(End, Micros)>,
+    /// The actor and the reason of its end.
+    pub ended_by: Origin,
 }
 
 /// How a hold ended.
@@ -125,7 +130,9 @@ mod tests {
             wallet: WalletKey { member: member(1), currency: Currency::parse("KRW").unwrap() },
             amount: 50,
             expires_at: Some(Micros(100)),
+            origin: Origin::default(),
             end: end.map(|end| (end, Micros(9))),
+            ended_by: Origin::default(),
         };
         let captured = |amount| End::Captured { amount, to: None, transfer: TransferId(Uuid([3; 16])) };
         let capture = |amount: Option<i64>, to| Ending::Capture { amount: amount.map(units), to };

@@ -27,7 +27,7 @@ pub enum ReversalLink {
     Reverses {
         /// The reversed transfer.
         original: TransferId,
-        /// Why, in the caller's words.
+        /// Why, in the caller's words. Earlier releases stored it here; now the transfer of the reversal has it.
         reason: Option<Arc<str>>,
     },
 }
@@ -55,8 +55,6 @@ pub struct ReversalRequest {
     pub transfer: Transfer,
     /// The amount. The default is what is left.
     pub amount: Option<Amount>,
-    /// Why, in the caller's words.
-    pub reason: Option<Arc<str>>,
     /// The reference of the original, which the entries of the reversal repeat.
     pub reference: Option<Arc<str>>,
 }
@@ -97,15 +95,24 @@ impl ReversalRequest {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::actor::Origin;
     use crate::ledger::{Kind, Uuid};
 
     fn checked(reverses: Option<Kind>, units: Option<i64>, parts: &[i64]) -> Result<i64, Rejection> {
         let id = |number: usize| TransferId(Uuid([number as u8; 16]));
         let currency = Currency::parse("KRW").unwrap();
-        let transfer =
-            Transfer { kind: Kind::Deposit, reverses, currency, amount: 100, debit: None, credit: None };
+        let origin = Origin::default();
+        let transfer = Transfer {
+            kind: Kind::Deposit,
+            reverses,
+            currency,
+            amount: 100,
+            debit: None,
+            credit: None,
+            origin,
+        };
         let amount = units.map(|units| Amount::new(units).unwrap());
-        let request = ReversalRequest { original: id(0), transfer, amount, reason: None, reference: None };
+        let request = ReversalRequest { original: id(0), transfer, amount, reference: None };
         let parts: Vec<_> = parts.iter().enumerate().map(|(at, units)| (id(at + 1), *units)).collect();
         request.check_amount(&parts).map(Amount::units)
     }

@@ -20,6 +20,7 @@ use super::money::{Amount, Currencies, Currency};
 use super::reversal::ReversalLink;
 use super::transfer_request::{LedgerWrites, Posted, TransferKind, TransferRequest};
 use super::wallet::{Wallet, WalletKey};
+use crate::actor::Origin;
 use crate::clock::DecisionTime;
 use crate::instant::Micros;
 use crate::rejection::Rejection;
@@ -45,6 +46,8 @@ impl<T: Clone> Slot<T> {
 /// The wallets and holds of one transaction.
 #[derive(Debug)]
 pub struct LedgerWorkingSet<'a> {
+    /// That of the request that is being decided.
+    origin: Origin,
     currencies: &'a Currencies,
     limits: &'a BTreeMap<Currency, Limits>,
     wallets: BTreeMap<WalletKey, Slot<Wallet>>,
@@ -67,6 +70,7 @@ impl<'a> LedgerWorkingSet<'a> {
     /// An empty working set. A currency without an entry in `limits` has no limits.
     pub fn new(currencies: &'a Currencies, limits: &'a BTreeMap<Currency, Limits>) -> Self {
         Self {
+            origin: Origin::default(),
             currencies,
             limits,
             wallets: BTreeMap::new(),
@@ -76,6 +80,11 @@ impl<'a> LedgerWorkingSet<'a> {
             entries: Vec::new(),
             before: Vec::new(),
         }
+    }
+
+    /// Sets the actor and the reason of what is written from here on.
+    pub fn set_origin(&mut self, origin: Origin) {
+        self.origin = origin;
     }
 
     /// Records the stored wallet.
@@ -101,7 +110,7 @@ impl<'a> LedgerWorkingSet<'a> {
     /// # Panics
     /// If it was not loaded.
     pub fn hold(&self, id: &HoldId) -> Option<Hold> {
-        self.holds.get(id).expect("a hold is loaded before it is read").now
+        self.holds.get(id).expect("a hold is loaded before it is read").now.clone()
     }
 
     fn set(&mut self, key: WalletKey, wallet: Wallet) {
@@ -208,15 +217,15 @@ impl<'a> LedgerWorkingSet<'a> {
     ) -> Posted {
         let place = |(member, wallet): (MemberId, Wallet)| (member, wallet.sequence);
         let (debit, credit) = (source.map(place), target.map(place));
-        let transfer = Transfer { kind, reverses, currency, amount: amount.units(), debit, credit };
-        self.transfers.push((id, transfer));
+        let (amount, origin) = (amount.units(), self.origin.clone());
+        let transfer = Transfer { kind, reverses, currency, amount, debit, credit, origin };
         let mut posted = None;
         for (entry, own) in transfer.sides().into_iter().zip([source, target]) {
             let Some(((key, kind, counterparty), (_, wallet))) = entry.zip(own) else { continue };
             let entry = Entry {
                 transfer: id,
                 kind,
-                amount: amount.units(),
+                amount,
                 after: wallet.balance,
                 counterparty,
                 reference: reference.cloned(),
@@ -225,6 +234,7 @@ impl<'a> LedgerWorkingSet<'a> {
             self.entries.push((key, entry));
             self.set(key.wallet, wallet);
         }
+        self.transfers.push((id, transfer));
         posted.expect("a movement touches a wallet")
     }
 
@@ -248,8 +258,9 @@ impl<'a> LedgerWorkingSet<'a> {
         }
         held.hold(amount)?;
         self.set(wallet, held);
-        let hold = Hold { wallet, amount: amount.units(), expires_at, end: None };
-        self.holds.insert(id, Slot { loaded: None, now: Some(hold) });
+        let (origin, ended_by) = (self.origin.clone(), Origin::default());
+        let hold = Hold { wallet, amount: amount.units(), expires_at, origin, end: None, ended_by };
+        self.holds.insert(id, Slot { loaded: None, now: Some(hold.clone()) });
         Ok(hold)
     }
 
@@ -295,8 +306,8 @@ impl<'a> LedgerWorkingSet<'a> {
     }
 
     fn ended(&mut self, id: HoldId, hold: Hold, end: End, now: Micros) -> Hold {
-        let hold = Hold { end: Some((end, now)), ..hold };
-        self.holds.get_mut(&id).expect("it was read").now = Some(hold);
+        let hold = Hold { end: Some((end, now)), ended_by: self.origin.clone(), ..hold };
+        self.holds.get_mut(&id).expect("it was read").now = Some(hold.clone());
         hold
     }
 

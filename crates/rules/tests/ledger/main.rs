@@ -1,5 +1,6 @@
 //! The rules of money: stories in words, and random operations against a simple model.
 
+mod origins;
 mod reversals;
 mod soak_model;
 mod stories;

@@ -28,9 +28,8 @@ fn post(world: &mut World, what: TransferKind, units: i64) -> Result<TransferId,
 }
 
 fn request(world: &World, original: TransferId, units: Option<i64>) -> ReversalRequest {
-    let transfer = world.transfers[&original];
-    let (reason, reference) = (Some("why".into()), Some("r".into()));
-    ReversalRequest { original, transfer, amount: units.map(amount), reason, reference }
+    let (transfer, reference) = (world.transfers[&original].clone(), Some("r".into()));
+    ReversalRequest { original, transfer, amount: units.map(amount), reference }
 }
 
 /// The id of the reversal, and the balance after it in the wallet that its caller sees.

@@ -72,7 +72,7 @@ impl World {
             }
         }
         for id in self.holds.keys().copied().chain([HoldId(Uuid([0xff; 16]))]) {
-            book.load_hold(id, self.holds.get(&id).copied());
+            book.load_hold(id, self.holds.get(&id).cloned());
         }
         for id in self.transfers.keys() {
             book.load_reversal(*id, self.reversals.get(id).cloned());
@@ -96,8 +96,9 @@ impl World {
             assert_eq!(self.entries.insert(key, entry), None, "a place is taken once");
         }
         for (id, hold) in holds {
+            let is_open = hold.is_open();
             let before = self.holds.insert(id, hold);
-            assert!(before.is_none_or(|before| before.is_open() && !hold.is_open()), "a hold ends once");
+            assert!(before.is_none_or(|before| before.is_open() && !is_open), "a hold ends once");
         }
         assert!(reversals.is_sorted_by(|a, b| a.0 < b.0));
         self.reversals.extend(reversals);

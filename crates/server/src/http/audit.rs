@@ -9,6 +9,7 @@ use crate::readiness::Readiness;
 use crate::security::Event;
 use hyper::HeaderMap;
 use std::net::IpAddr;
+use tally_rules::Actor;
 use tally_rules::role::Permission;
 use tally_service::{Caller, CallerKind};
 use tally_wire::Problem;
@@ -82,7 +83,9 @@ fn name_of(problem: &Problem, path: &str) -> Option<&'static str> {
 pub(super) fn actor(caller: &Caller) -> String {
     match caller.kind {
         CallerKind::Anonymous => "none".into(),
-        CallerKind::Key(_) if *caller == Caller::local() => "this machine".into(),
+        CallerKind::Key(_) if matches!(caller.actor, Actor::Local | Actor::CommandLine) => {
+            "this machine".into()
+        }
         CallerKind::Key(role) => format!("key {} ({role})", caller.scope),
         CallerKind::Member(id) => format!("member {}", id.0),
     }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use tally_rules::contest::ContestId;
 use tally_rules::idempotency::{Fingerprint, IdempotencyKey, RequestKey};
 use tally_rules::ledger::{MemberId, Uuid};
-use tally_rules::{BoardId, Micros, PlayerId};
+use tally_rules::{BoardId, Micros, Origin, PlayerId};
 use tally_service::{Caller, Tally};
 use tally_wire::api::scores::read_key;
 use tally_wire::api::wallets::read_id;
@@ -111,6 +111,11 @@ impl Call {
     /// The address of the client, behind trusted proxies.
     pub(super) fn client_address(&self) -> IpAddr {
         proxies::client(self.peer.address.ip(), &self.parts.headers, &self.readiness.limits.trusted_proxies)
+    }
+
+    /// The origin of what the request changes. The idempotency key is of its caller already.
+    pub(super) fn origin(&self, reason: Option<Arc<str>>) -> Origin {
+        Origin { actor: self.caller.actor, reason }
     }
 
     /// The board in the path.

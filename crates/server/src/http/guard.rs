@@ -143,7 +143,7 @@ async fn authenticate_credential(
         return Err(unauthorized("send the key as `Authorization: Bearer tally_…`"));
     };
     if is_this_machine(readiness, trust, headers) {
-        return Ok(Caller::local().into());
+        return Ok(Caller::command_line().into());
     }
     // Any other credential counts as a member's token.
     if !token.starts_with(keys::PREFIX) {

@@ -17,7 +17,10 @@ pub(super) async fn members(mut call: Call) -> Result<Response, Problem> {
     let bytes = body(&mut call).await?;
     let tally = call.tally()?;
     let chunk = read(&bytes, ledger_imports::read_member)?;
-    render(import::members(&tally, chunk).await, Some(tally.members.settings().password_length_min))
+    render(
+        import::members(&tally, call.caller.actor, chunk).await,
+        Some(tally.members.settings().password_length_min),
+    )
 }
 
 /// `POST /v1/imports/transfers`: one chunk.
@@ -25,7 +28,7 @@ pub(super) async fn transfers(mut call: Call) -> Result<Response, Problem> {
     let bytes = body(&mut call).await?;
     let tally = call.tally()?;
     let chunk = read(&bytes, ledger_imports::read_transfer)?;
-    render(import::transfers(&tally, chunk).await, None)
+    render(import::transfers(&tally, call.caller.actor, chunk).await, None)
 }
 
 async fn body(call: &mut Call) -> Result<hyper::body::Bytes, Problem> {

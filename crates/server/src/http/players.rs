@@ -53,8 +53,8 @@ pub(super) async fn erase(mut call: Call) -> Result<Response, Problem> {
     let tally = call.tally()?;
     let player = call.player()?;
     let identity = call.identity(&tally, None)?;
-    let replayed =
-        erasing::erase(&tally, player, identity).await.map_err(|failure| problem::of_failure(&failure))?;
+    let done = erasing::erase(&tally, player, call.caller.actor, identity).await;
+    let replayed = done.map_err(|failure| problem::of_failure(&failure))?;
     Ok(response::replayed(response::none(), replayed))
 }
 

@@ -13,7 +13,7 @@ use tally_rules::contest::start::InvalidApplication;
 use tally_rules::contest::{ActorKind, Application, ContestId, ContestMember, Payout, Record, Status};
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::MemberId;
-use tally_rules::{Definition, Micros, PlayerId, Rejection};
+use tally_rules::{Actor, Definition, Micros, PlayerId, Rejection};
 use tally_store::{BoardNo, BoardRow};
 
 /// One action on one contest.
@@ -25,6 +25,8 @@ pub struct ContestRequest {
     pub observed: Option<Box<Record>>,
     /// The actor's role.
     pub by: ActorKind,
+    /// The actor.
+    pub actor: Actor,
     /// The instant of the action, if it is not now.
     pub at: Option<Micros>,
     /// The action itself.
@@ -140,7 +142,8 @@ impl ContestRequest {
     /// An action of the clock on a contest as it was read.
     pub(super) fn by_clock(id: &ContestId, observed: Record, action: Action) -> Self {
         let (id, observed, boards) = (id.clone(), Some(Box::new(observed)), Vec::new());
-        Self { id, observed, by: ActorKind::Clock, at: None, action, boards, identity: None }
+        let (by, actor) = (ActorKind::Clock, Actor::Background);
+        Self { id, observed, by, actor, at: None, action, boards, identity: None }
     }
 
     /// Whether no score may be decided meanwhile. With several servers the action is a change of the leaderboards instead, so a

@@ -6,7 +6,7 @@
 //! is possible anywhere in between.
 
 use super::actions::{Action, ContestDone, ContestRequest, ExternalChange, ObservedApplication};
-use super::execute::{Actor, attempt, find, retry, submit};
+use super::execute::{ContestActor, attempt, find, retry, submit};
 use super::redis_applications::{self, ApplicationsInRedis};
 use super::start::boards_free;
 use crate::failure::{Failure, Fault};
@@ -24,7 +24,7 @@ use tally_store::{EntrantKey, Listing};
 pub(super) struct ApplicationRequest<'a> {
     pub(super) tally: &'a Tally,
     pub(super) id: &'a ContestId,
-    pub(super) actor: &'a Actor,
+    pub(super) actor: &'a ContestActor,
     pub(super) identity: Option<&'a IdempotencyKey>,
     pub(super) record: Record,
 }
@@ -84,7 +84,7 @@ pub(super) fn of<'a>(tally: &'a Tally, record: &Record) -> Result<Box<dyn Applic
 pub(super) fn at<'a>(
     tally: &'a Tally,
     id: &'a ContestId,
-    actor: &'a Actor,
+    actor: &'a ContestActor,
     identity: Option<&'a IdempotencyKey>,
     what: impl Fn(&dyn ApplicationStore, &ApplicationRequest<'_>) -> AttemptResult,
 ) -> Result<ContestDone, Failure> {
@@ -188,7 +188,8 @@ pub(super) struct StoredApplications<'a>(&'a Tally);
 
 impl StoredApplications<'_> {
     fn attempt(request: &ApplicationRequest<'_>, by: ActorKind, action: Action) -> AttemptResult {
-        attempt(request.tally, request.id, request.record.clone(), (request.identity, None), (by, action))
+        let sender = (request.actor.actor, request.identity);
+        attempt(request.tally, request.id, request.record.clone(), (sender, None), (by, action))
     }
 }
 

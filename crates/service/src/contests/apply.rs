@@ -2,7 +2,7 @@
 
 use super::actions::{ActionResult, ContestDone, ObservedApplication};
 use super::application_store;
-use super::execute::Actor;
+use super::execute::ContestActor;
 use crate::failure::Failure;
 use crate::tally::Tally;
 use std::sync::PoisonError;
@@ -15,7 +15,7 @@ use tally_store::EntrantKey;
 pub fn apply(
     tally: &Tally,
     id: &ContestId,
-    actor: &Actor,
+    actor: &ContestActor,
     player: &PlayerId,
     identity: Option<&IdempotencyKey>,
 ) -> Result<ContestDone, Failure> {
@@ -27,7 +27,7 @@ pub fn apply(
 pub fn decide(
     tally: &Tally,
     id: &ContestId,
-    actor: &Actor,
+    actor: &ContestActor,
     players: &[PlayerId],
     accept: bool,
     identity: Option<&IdempotencyKey>,
@@ -65,7 +65,7 @@ fn statuses(
 pub fn withdraw(
     tally: &Tally,
     id: &ContestId,
-    actor: &Actor,
+    actor: &ContestActor,
     player: &PlayerId,
     identity: Option<&IdempotencyKey>,
 ) -> Result<ContestDone, Failure> {

@@ -3,7 +3,7 @@
 //! The ban goes through the score lane, so it is ordered with scores and before the end. Every ban on a contest's leaderboard
 //! comes this way, so the rules of contests apply to each.
 
-use super::execute::{Actor, find};
+use super::execute::{ContestActor, find};
 use crate::failure::{Failure, blocking};
 use crate::players::erase;
 use crate::scores::remove::replay_or_reject;
@@ -18,7 +18,7 @@ use tally_store::EntrantKey;
 pub async fn on_board(
     tally: &Arc<Tally>,
     board: &BoardId,
-    actor: &Actor,
+    actor: &ContestActor,
     player: &PlayerId,
     banned: bool,
     identity: Option<IdempotencyKey>,
@@ -40,7 +40,7 @@ pub async fn on_board(
 pub async fn ban(
     tally: &Arc<Tally>,
     id: &ContestId,
-    actor: &Actor,
+    actor: &ContestActor,
     player: &PlayerId,
     banned: bool,
     identity: Option<IdempotencyKey>,
@@ -52,7 +52,7 @@ pub async fn ban(
 async fn of(
     tally: &Arc<Tally>,
     (id, named): (&ContestId, Option<Option<u32>>),
-    actor: &Actor,
+    actor: &ContestActor,
     player: &PlayerId,
     banned: bool,
     identity: Option<IdempotencyKey>,

@@ -1,7 +1,7 @@
 //! Making a contest, changing its definition, and opening it. Each blocks.
 
 use super::actions::{Action, ContestDone, ContestRequest};
-use super::execute::{Actor, execute, execute_at, may_make, submit};
+use super::execute::{ActingAs, ContestActor, Sender, execute, execute_at, may_make, submit};
 use super::start::check_boards;
 use super::{application_store, finish};
 use crate::failure::{Failure, Fault};
@@ -35,7 +35,7 @@ pub fn new_id(tally: &Tally, identity: Option<&IdempotencyKey>) -> Result<Contes
 pub fn create(
     tally: &Tally,
     id: &ContestId,
-    actor: &Actor,
+    actor: &ContestActor,
     spec: &ContestSpec,
     identity: Option<&IdempotencyKey>,
 ) -> Result<ContestDone, Failure> {
@@ -44,35 +44,25 @@ pub fn create(
     let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
     let action = Action::Create { spec: Box::new(spec.clone()), series: None };
     let (id, identity) = (id.clone(), identity.cloned());
-    submit(
-        tally,
-        ContestRequest {
-            id,
-            observed: None,
-            by: ActorKind::Server,
-            at: None,
-            action,
-            boards: Vec::new(),
-            identity,
-        },
-    )
+    let (by, actor, boards) = (ActorKind::Server, actor.actor, Vec::new());
+    submit(tally, ContestRequest { id, observed: None, by, actor, at: None, action, boards, identity })
 }
 
 /// Changes its definition.
 pub fn patch(
     tally: &Tally,
     id: &ContestId,
-    actor: &Actor,
+    actor: &ContestActor,
     spec: &ContestSpec,
     identity: Option<&IdempotencyKey>,
 ) -> Result<ContestDone, Failure> {
-    let by = match actor {
-        Actor::Admin => ActorKind::Admin,
-        Actor::Server | Actor::For(_) => ActorKind::Server,
-        Actor::Member(_) => return Err(Rejection::Forbidden.into()),
+    let by = match actor.acting {
+        ActingAs::Admin => ActorKind::Admin,
+        ActingAs::Server | ActingAs::For(_) => ActorKind::Server,
+        ActingAs::Member(_) => return Err(Rejection::Forbidden.into()),
     };
     check_schedules(spec)?;
-    execute(tally, id, identity, |record| {
+    execute(tally, id, (actor.actor, identity), |record| {
         if record.state == State::Open && (spec.capacity.is_some() || spec.division_size.is_some()) {
             let settings = &tally.settings.ledger;
             let requested =
@@ -111,23 +101,23 @@ pub(super) fn check_schedules(spec: &ContestSpec) -> Result<(), Rejection> {
 pub fn open(
     tally: &Tally,
     id: &ContestId,
-    actor: &Actor,
+    actor: &ContestActor,
     identity: Option<&IdempotencyKey>,
 ) -> Result<ContestDone, Failure> {
     let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
-    open_at(tally, id, identity, None, |record| actor.by(record, Event::Open, None))
+    open_at(tally, id, (actor.actor, identity), None, |record| actor.by(record, Event::Open, None))
 }
 
 /// The same as of a given instant.
 pub(super) fn open_at(
     tally: &Tally,
     id: &ContestId,
-    identity: Option<&IdempotencyKey>,
+    sender: Sender<'_>,
     at: Option<Micros>,
     by: impl Fn(&Record) -> Result<ActorKind, Rejection>,
 ) -> Result<ContestDone, Failure> {
     let prepared = RefCell::new(Vec::new());
-    let done = execute_at(tally, id, identity, at, |record| {
+    let done = execute_at(tally, id, sender, at, |record| {
         let by = by(record)?;
         // Applications hold fees, so one leaderboard must be possible. Accepting checks the others.
         if record.state == State::Draft && state::transition(record.state, Event::Open, by).is_ok() {

@@ -5,20 +5,20 @@
 //! them. A rejection stays until the contest's applications are cleared, because erasing must not undo it. Not here:
 //! leaderboards and profiles (`players::erase`).
 
-use super::execute::Actor;
+use super::execute::ActingAs;
 use super::pages::each_of_contests;
 use super::{application_store, apply};
 use crate::failure::Failure;
 use crate::tally::Tally;
 use tally_rules::contest::{ContestId, Record, State};
-use tally_rules::{PlayerId, Rejection};
+use tally_rules::{Actor, PlayerId, Rejection};
 
 /// Withdraws every application that can be withdrawn. Returns whether there was one.
-pub(crate) fn take_back(tally: &Tally, player: &PlayerId) -> Result<bool, Failure> {
+pub(crate) fn take_back(tally: &Tally, player: &PlayerId, actor: Actor) -> Result<bool, Failure> {
     let mut found = false;
     let done = each_of_contests(tally, &[State::Open], |page| {
         for (id, record) in page {
-            found |= of_contest(tally, id, record, player)?;
+            found |= of_contest(tally, (id, record), player, actor)?;
         }
         Ok(())
     });
@@ -27,7 +27,12 @@ pub(crate) fn take_back(tally: &Tally, player: &PlayerId) -> Result<bool, Failur
     Ok(found)
 }
 
-fn of_contest(tally: &Tally, id: &ContestId, record: &Record, player: &PlayerId) -> Result<bool, Failure> {
+fn of_contest(
+    tally: &Tally,
+    (id, record): (&ContestId, &Record),
+    player: &PlayerId,
+    actor: Actor,
+) -> Result<bool, Failure> {
     let asked = application_store::of(tally, record)
         .and_then(|store| store.observe(record, std::slice::from_ref(player)));
     let has = match asked {
@@ -39,7 +44,7 @@ fn of_contest(tally: &Tally, id: &ContestId, record: &Record, player: &PlayerId)
     if !has {
         return Ok(false);
     }
-    match apply::withdraw(tally, id, &Actor::Server, player, None) {
+    match apply::withdraw(tally, id, &ActingAs::Server.by(actor), player, None) {
         Ok(_) => Ok(true),
         // It has started meanwhile, or another request was faster.
         Err(Failure::Rejected(

@@ -7,14 +7,14 @@ use crate::failure::{Failure, Fault};
 use crate::tally::Tally;
 use tally_rules::contest::{ActorKind, ContestId, Event, Record, State};
 use tally_rules::idempotency::IdempotencyKey;
-use tally_rules::{Micros, PlayerId, Rejection};
+use tally_rules::{Actor, Micros, PlayerId, Rejection};
 
 /// How often an action is tried because something changed meanwhile.
 const ATTEMPTS_MAX: usize = 16;
 
-/// The origin of an action, as a listener knows it.
+/// How a caller may act on contests, as a listener knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Actor {
+pub enum ActingAs {
     /// A key that may do everything.
     Admin,
     /// A server's key.
@@ -25,7 +25,28 @@ pub enum Actor {
     Member(PlayerId),
 }
 
-impl Actor {
+/// The actor of an act on a contest, and how it may act.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContestActor {
+    /// How it may act.
+    pub acting: ActingAs,
+    /// The actor, for the rows that the act leaves.
+    pub actor: Actor,
+}
+
+impl ActingAs {
+    /// The same of this actor.
+    pub fn by(self, actor: Actor) -> ContestActor {
+        ContestActor { acting: self, actor }
+    }
+}
+
+impl ContestActor {
+    /// The server itself, where a key of role `admin` may act.
+    pub const ADMIN: Self = Self { acting: ActingAs::Admin, actor: Actor::Background };
+    /// The server itself, where a key of role `server` may act.
+    pub const SERVER: Self = Self { acting: ActingAs::Server, actor: Actor::Background };
+
     /// The actor's role in a contest, for an action on a player or on the whole contest.
     pub(crate) fn by(
         &self,
@@ -34,23 +55,23 @@ impl Actor {
         subject: Option<&PlayerId>,
     ) -> Result<ActorKind, Rejection> {
         let own = matches!(event, Event::Apply | Event::Withdraw);
-        match self {
-            Self::Admin => Ok(ActorKind::Admin),
-            Self::Server => Ok(ActorKind::Server),
-            Self::For(player) if record.contest.is_staff(player) && event != Event::Apply => {
+        match &self.acting {
+            ActingAs::Admin => Ok(ActorKind::Admin),
+            ActingAs::Server => Ok(ActorKind::Server),
+            ActingAs::For(player) if record.contest.is_staff(player) && event != Event::Apply => {
                 Ok(ActorKind::Staff)
             }
-            Self::For(_) => Ok(ActorKind::Server),
-            Self::Member(player) if own && subject == Some(player) => Ok(ActorKind::Player),
-            Self::Member(player) if record.contest.is_staff(player) => Ok(ActorKind::Staff),
-            Self::Member(_) => Err(Rejection::Forbidden),
+            ActingAs::For(_) => Ok(ActorKind::Server),
+            ActingAs::Member(player) if own && subject == Some(player) => Ok(ActorKind::Player),
+            ActingAs::Member(player) if record.contest.is_staff(player) => Ok(ActorKind::Staff),
+            ActingAs::Member(_) => Err(Rejection::Forbidden),
         }
     }
 }
 
 /// Rejects members: they may not make contests, nor do anything with a series.
-pub(super) fn may_make(actor: &Actor) -> Result<(), Rejection> {
-    if matches!(actor, Actor::Member(_)) { Err(Rejection::Forbidden) } else { Ok(()) }
+pub(super) fn may_make(actor: &ContestActor) -> Result<(), Rejection> {
+    if matches!(actor.acting, ActingAs::Member(_)) { Err(Rejection::Forbidden) } else { Ok(()) }
 }
 
 /// The contest of that name.
@@ -67,6 +88,9 @@ pub(crate) fn submit(tally: &Tally, request: ContestRequest) -> Result<ContestDo
     Ok(done)
 }
 
+/// The actor of an action, and the identity of its request.
+pub(crate) type Sender<'a> = (Actor, Option<&'a IdempotencyKey>);
+
 /// The actor's role, and the action with everything that it may touch.
 pub(crate) type Planned = Result<(ActorKind, Action), Failure>;
 
@@ -74,25 +98,25 @@ pub(crate) type Planned = Result<(ActorKind, Action), Failure>;
 pub(crate) fn execute(
     tally: &Tally,
     id: &ContestId,
-    identity: Option<&IdempotencyKey>,
+    sender: Sender<'_>,
     plan: impl Fn(&Record) -> Planned,
 ) -> Result<ContestDone, Failure> {
-    let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
-    execute_at(tally, id, identity, None, plan)
+    let _running = sender.1.map(|one| tally.begin(&one.key)).transpose()?;
+    execute_at(tally, id, sender, None, plan)
 }
 
 /// The same as of a given instant.
 pub(crate) fn execute_at(
     tally: &Tally,
     id: &ContestId,
-    identity: Option<&IdempotencyKey>,
+    sender: Sender<'_>,
     at: Option<Micros>,
     plan: impl Fn(&Record) -> Planned,
 ) -> Result<ContestDone, Failure> {
     retry(|| {
         let observed = find(tally, id)?;
         let planned = plan(&observed)?;
-        attempt(tally, id, observed, (identity, at), planned)
+        attempt(tally, id, observed, (sender, at), planned)
     })
 }
 
@@ -101,12 +125,12 @@ pub(super) fn attempt(
     tally: &Tally,
     id: &ContestId,
     observed: Record,
-    (identity, at): (Option<&IdempotencyKey>, Option<Micros>),
+    ((actor, identity), at): (Sender<'_>, Option<Micros>),
     (by, action): (ActorKind, Action),
 ) -> Result<Option<ContestDone>, Failure> {
     let boards = if action.concerns_scores() { of_contest(tally, id, &observed) } else { Vec::new() };
     let (id, observed, identity) = (id.clone(), Some(Box::new(observed)), identity.cloned());
-    let done = submit(tally, ContestRequest { id, observed, by, at, action, boards, identity })?;
+    let done = submit(tally, ContestRequest { id, observed, by, actor, at, action, boards, identity })?;
     Ok((done.result != ActionResult::Outdated).then_some(done))
 }
 

@@ -1,7 +1,7 @@
 //! Ending a contest that is played: no score is decided while the ledger's lane stores that, and none after it. Each blocks.
 
 use super::actions::{Action, ContestDone};
-use super::execute::{Actor, execute, execute_at};
+use super::execute::{ContestActor, execute, execute_at};
 use super::{application_store, bounded_steps};
 use crate::boards::Board;
 use crate::failure::{Failure, Fault};
@@ -10,24 +10,24 @@ use std::sync::Arc;
 use tally_rules::contest::division;
 use tally_rules::contest::{ActorKind, ContestId, Event, Record, State};
 use tally_rules::idempotency::IdempotencyKey;
-use tally_rules::{Definition, Micros};
+use tally_rules::{Actor, Definition, Micros};
 use tally_store::BoardNo;
 
 /// Ends playing; ranks are final.
 pub fn finish(
     tally: &Tally,
     id: &ContestId,
-    actor: &Actor,
+    actor: &ContestActor,
     identity: Option<&IdempotencyKey>,
 ) -> Result<ContestDone, Failure> {
-    execute(tally, id, identity, |record| {
+    execute(tally, id, (actor.actor, identity), |record| {
         Ok((actor.by(record, Event::Finish, None)?, Action::Finish(boards(tally, id, record)?)))
     })
 }
 
 /// Ends it by the clock, at its own end.
 pub(super) fn finish_at(tally: &Tally, id: &ContestId, at: Micros) -> Result<ContestDone, Failure> {
-    execute_at(tally, id, None, Some(at), |record| {
+    execute_at(tally, id, (Actor::Background, None), Some(at), |record| {
         Ok((ActorKind::Clock, Action::Finish(boards(tally, id, record)?)))
     })
 }
@@ -36,10 +36,10 @@ pub(super) fn finish_at(tally: &Tally, id: &ContestId, at: Micros) -> Result<Con
 pub fn cancel(
     tally: &Tally,
     id: &ContestId,
-    actor: &Actor,
+    actor: &ContestActor,
     identity: Option<&IdempotencyKey>,
 ) -> Result<ContestDone, Failure> {
-    let done = execute(tally, id, identity, |record| {
+    let done = execute(tally, id, (actor.actor, identity), |record| {
         Ok((actor.by(record, Event::Cancel, None)?, Action::Cancel(boards(tally, id, record)?)))
     })?;
     // It is cancelled even if this fails: the scheduler continues.

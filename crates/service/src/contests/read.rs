@@ -1,7 +1,7 @@
 //! Reading contests: one, a list by state, applications, members, payouts. Each blocks.
 
 use super::application_store;
-use super::execute::{Actor, find};
+use super::execute::{ContestActor, find};
 use crate::boards::Board;
 use crate::failure::Failure;
 use crate::tally::Tally;
@@ -60,7 +60,7 @@ pub fn list(
 pub fn applications(
     tally: &Tally,
     id: &ContestId,
-    actor: &Actor,
+    actor: &ContestActor,
     status: Status,
     (above, limit): (u64, usize),
 ) -> Result<Listing<(PlayerId, Application)>, Failure> {

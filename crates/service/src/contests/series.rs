@@ -6,7 +6,7 @@
 //! contests (`tally_rules::contest::series`).
 
 use super::change::check_schedules;
-use super::execute::{Actor, may_make, retry};
+use super::execute::{ContestActor, may_make, retry};
 use crate::calendar::Calendar;
 use crate::failure::Failure;
 use crate::ledger::LedgerSettings;
@@ -133,7 +133,7 @@ type Shown = (SeriesRecord, bool);
 pub fn create(
     tally: &Tally,
     id: &ContestId,
-    actor: &Actor,
+    actor: &ContestActor,
     spec: &SeriesSpec,
     identity: Option<&IdempotencyKey>,
 ) -> Result<Shown, Failure> {
@@ -163,7 +163,7 @@ pub fn create(
 pub fn patch(
     tally: &Tally,
     id: &ContestId,
-    actor: &Actor,
+    actor: &ContestActor,
     spec: &SeriesSpec,
     identity: Option<&IdempotencyKey>,
 ) -> Result<Shown, Failure> {
@@ -187,7 +187,7 @@ pub fn patch(
 pub fn delete(
     tally: &Tally,
     id: &ContestId,
-    actor: &Actor,
+    actor: &ContestActor,
     identity: Option<&IdempotencyKey>,
 ) -> Result<bool, Failure> {
     may_make(actor)?;

@@ -1,7 +1,7 @@
 //! Settling: the prizes of the final ranks are stored in one transaction, once, and then paid piece by piece. Blocks.
 
 use super::actions::{Action, ContestDone};
-use super::execute::{Actor, execute_at, find};
+use super::execute::{ContestActor, Sender, execute_at, find};
 use super::{bounded_steps, finish};
 use crate::failure::{Failure, Fault};
 use crate::servers::outbox;
@@ -23,23 +23,23 @@ pub(crate) const PAGE: usize = 1_000;
 pub fn settle(
     tally: &Tally,
     id: &ContestId,
-    actor: &Actor,
+    actor: &ContestActor,
     identity: Option<&IdempotencyKey>,
 ) -> Result<ContestDone, Failure> {
     let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
-    settle_at(tally, id, identity, None, |record| actor.by(record, Event::Settle, None))
+    settle_at(tally, id, (actor.actor, identity), None, |record| actor.by(record, Event::Settle, None))
 }
 
 pub(super) fn settle_at(
     tally: &Tally,
     id: &ContestId,
-    identity: Option<&IdempotencyKey>,
+    sender: Sender<'_>,
     at: Option<Micros>,
     by: impl Fn(&Record) -> Result<ActorKind, Rejection>,
 ) -> Result<ContestDone, Failure> {
     // The remaining work of a start comes first.
     bounded_steps::run_remaining_steps(tally, id, find(tally, id)?)?;
-    let done = execute_at(tally, id, identity, at, |record| {
+    let done = execute_at(tally, id, sender, at, |record| {
         let by = by(record)?;
         let payouts = match (record.state, record.prizes) {
             (State::Finished, None) => payouts(tally, id, record)?,

@@ -3,7 +3,7 @@
 //!
 //! A closing that is repeated does what a crash has left of it. Blocks. Not here: entries of the player (`entries`).
 
-use super::execute::{Actor, find};
+use super::execute::{ContestActor, find};
 use super::pages::{each_of_contests, each_of_series};
 use super::{change, series};
 use crate::failure::Failure;
@@ -22,14 +22,20 @@ pub(crate) fn leave(tally: &Tally, player: &PlayerId) -> Result<(), Failure> {
     each_of_series(tally, |page| {
         for (id, record) in page.iter().filter(|(_, record)| record.series.template.is_staff(player)) {
             let template = without(&record.series.template, player);
-            series::patch(tally, id, &Actor::Admin, &SeriesSpec { template, ..SeriesSpec::default() }, None)?;
+            series::patch(
+                tally,
+                id,
+                &ContestActor::ADMIN,
+                &SeriesSpec { template, ..SeriesSpec::default() },
+                None,
+            )?;
         }
         Ok(())
     })?;
     each_of_contests(tally, &[State::Draft, State::Open, State::Running, State::Finished], |page| {
         for (id, _) in page.iter().filter(|(_, record)| record.contest.is_staff(player)) {
             let spec = without(&find(tally, id)?.contest, player);
-            match change::patch(tally, id, &Actor::Admin, &spec, None) {
+            match change::patch(tally, id, &ContestActor::ADMIN, &spec, None) {
                 // It is over meanwhile.
                 Ok(_) | Err(Failure::Rejected(Rejection::ContestState(_))) => {}
                 Err(failure) => return Err(failure),

@@ -2,7 +2,7 @@
 //! the state; then the applications are cleared. Blocks.
 
 use super::actions::{Action, ActionResult, ContestDone};
-use super::execute::{Actor, execute_at, find};
+use super::execute::{ContestActor, Sender, execute_at, find};
 use super::{application_store, bounded_steps, play};
 use crate::boards::{self, Board};
 use crate::failure::{Failure, Fault};
@@ -30,18 +30,18 @@ pub struct Started {
 pub fn start(
     tally: &Tally,
     id: &ContestId,
-    actor: &Actor,
+    actor: &ContestActor,
     identity: Option<&IdempotencyKey>,
 ) -> Result<Started, Failure> {
     let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
-    start_at(tally, id, identity, None, |record| actor.by(record, Event::Start, None))
+    start_at(tally, id, (actor.actor, identity), None, |record| actor.by(record, Event::Start, None))
 }
 
 /// The same as of a given instant.
 pub(super) fn start_at(
     tally: &Tally,
     id: &ContestId,
-    identity: Option<&IdempotencyKey>,
+    sender: Sender<'_>,
     at: Option<Micros>,
     by: impl Fn(&Record) -> Result<ActorKind, Rejection>,
 ) -> Result<Started, Failure> {
@@ -49,7 +49,7 @@ pub(super) fn start_at(
     let mut done = {
         let held = Cell::new(false);
         let _one = tally.changing_boards.lock().unwrap_or_else(PoisonError::into_inner);
-        let done = execute_at(tally, id, identity, at, |record| {
+        let done = execute_at(tally, id, sender, at, |record| {
             let by = by(record)?;
             // A caller that may not start it, or not now, freezes nothing.
             if state::transition(record.state, Event::Start, by).is_err() {

@@ -22,8 +22,8 @@ use tally_rules::instant::Instants;
 use tally_rules::ledger::Uuid;
 use tally_store::{BatchId, Loaded, ReadSet, ShardSet, Store, StoreError, WriteSet};
 
-/// Bytes of a transfer, with its keys and a reference: for the queue's bound.
-const TRANSFER_BYTES: u32 = 512;
+/// Bytes of a transfer, with its keys, a reference and a reason: for the queue's bound.
+const TRANSFER_BYTES: u32 = 768;
 
 /// The shard that has all members and money.
 const FIRST: usize = 0;
@@ -230,7 +230,10 @@ pub(super) fn decide(
     when: (ClockReading, Retention),
 ) -> (WriteSet, Vec<Decision>) {
     let mut state = BatchState::new(plan, loaded, settings, when);
-    let mut decide = |request: &dyn AnyRequest| request.decide(&mut state, take(&mut ids, request));
+    let mut decide = |request: &dyn AnyRequest| {
+        state.book.set_origin(request.origin());
+        request.decide(&mut state, take(&mut ids, request))
+    };
     let decisions = batch.iter().map(|request| decide(&**request)).collect();
     (state.into_changes(), decisions)
 }

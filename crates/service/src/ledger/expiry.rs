@@ -11,8 +11,8 @@ use crate::failure::Failure;
 use crate::tally::Tally;
 use std::sync::Arc;
 use std::time::Duration;
-use tally_rules::Rejection;
 use tally_rules::ledger::{HoldId, Uuid, WalletKey};
+use tally_rules::{Origin, Rejection};
 use tally_store::ReadSet;
 
 /// The pause between two rounds.
@@ -29,6 +29,10 @@ impl LedgerRequest for DueHolds {
 
     fn needs(&self) -> Needs {
         Needs { rows: self.0.len(), ..Needs::default() }
+    }
+
+    fn origin(&self) -> Origin {
+        Origin::BACKGROUND
     }
 
     fn read(&self, plan: &mut ReadSet, _ids: &[Uuid], _settings: &LedgerSettings) {

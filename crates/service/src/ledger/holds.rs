@@ -13,7 +13,7 @@ use tally_rules::ledger::hold::Ending;
 use tally_rules::ledger::transfer_request::wallets_of;
 use tally_rules::ledger::{Amount, Hold, HoldId, TransferId, Uuid, WalletKey};
 use tally_rules::outcome::Outcome;
-use tally_rules::{Micros, Rejection};
+use tally_rules::{Micros, Origin, Rejection};
 use tally_store::ReadSet;
 
 /// A hold to be made.
@@ -25,6 +25,8 @@ pub struct NewHold {
     pub amount: Amount,
     /// When it expires, if it does.
     pub expires_at: Option<Micros>,
+    /// Its actor and its reason.
+    pub origin: Origin,
     /// The idempotency key with the fingerprint of the request.
     pub identity: Option<IdempotencyKey>,
 }
@@ -34,6 +36,7 @@ struct EndHold {
     hold: HoldId,
     wallet: WalletKey,
     ending: Ending,
+    origin: Origin,
     identity: Option<IdempotencyKey>,
 }
 
@@ -50,6 +53,10 @@ impl LedgerRequest for NewHold {
 
     fn needs(&self) -> Needs {
         Needs { ids: 1, ..Needs::default() }
+    }
+
+    fn origin(&self) -> Origin {
+        self.origin.clone()
     }
 
     fn read(&self, plan: &mut ReadSet, _ids: &[Uuid], settings: &LedgerSettings) {
@@ -76,6 +83,10 @@ impl LedgerRequest for EndHold {
         Needs { ids: 1, ..Needs::default() }
     }
 
+    fn origin(&self) -> Origin {
+        self.origin.clone()
+    }
+
     fn read(&self, plan: &mut ReadSet, _ids: &[Uuid], settings: &LedgerSettings) {
         outcomes::read(plan, self.identity.as_ref());
         let to = match self.ending {
@@ -99,7 +110,7 @@ impl LedgerRequest for EndHold {
 }
 
 /// The reply to the caller: the hold as the request has left it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HoldDone {
     /// The id of the hold.
     pub id: HoldId,
@@ -115,7 +126,7 @@ pub async fn place(tally: &Tally, new: NewHold) -> Result<HoldDone, Failure> {
     let held = tally.ledger.ask(new, running.into_iter().collect()).await?;
     let mut done = told(tally, held).await?;
     // A retry gets the first reply again, in which the hold was open, even if it has ended since.
-    done.hold.end = None;
+    (done.hold.end, done.hold.ended_by) = (None, Origin::default());
     Ok(done)
 }
 
@@ -124,11 +135,12 @@ pub async fn end(
     tally: &Tally,
     id: HoldId,
     ending: Ending,
+    origin: Origin,
     identity: Option<IdempotencyKey>,
 ) -> Result<HoldDone, Failure> {
     let running = identity.as_ref().map(|one| tally.begin(&one.key)).transpose()?;
     let hold = tally.named(find(tally, id).await, identity.as_ref()).await?;
-    let request = EndHold { hold: id, wallet: hold.wallet, ending, identity };
+    let request = EndHold { hold: id, wallet: hold.wallet, ending, origin, identity };
     let held = tally.ledger.ask(request, running.into_iter().collect()).await?;
     told(tally, held).await
 }

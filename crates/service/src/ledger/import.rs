@@ -19,7 +19,7 @@ use tally_rules::ledger::member::{Handle, Login, Phone};
 use tally_rules::ledger::pin::Attempts;
 use tally_rules::ledger::pin::is_pin;
 use tally_rules::ledger::{Amount, Member, MemberId, TransferId, TransferKind, TransferRequest, Uuid};
-use tally_rules::{Micros, PlayerId, Rejection};
+use tally_rules::{Actor, Micros, Origin, PlayerId, Rejection};
 use tally_store::{BoardNo, ImportKey, ImportRow, LedgerReadSet, ReadSet, WriteSet};
 
 /// Imports of no board: numbers of boards begin at 1.
@@ -79,6 +79,7 @@ impl ImportLine {
 /// Consecutive lines of one file.
 struct LedgerChunk {
     key: ImportKey,
+    actor: Actor,
     lines: NewChunk<ImportLine>,
     /// Lines that were rejected before.
     refused: u64,
@@ -101,6 +102,10 @@ impl LedgerRequest for LedgerChunk {
     fn needs(&self) -> Needs {
         let ids = self.lines.rows.iter().map(|(_, line)| line.ids()).sum();
         Needs { rows: self.lines.rows.len(), ids, makes_members: true, ..Needs::default() }
+    }
+
+    fn origin(&self) -> Origin {
+        self.actor.into()
     }
 
     fn read(&self, plan: &mut ReadSet, mut ids: &[Uuid], settings: &LedgerSettings) {
@@ -172,7 +177,11 @@ pub struct Imported {
 }
 
 /// Imports members, each with its wallet and its deposit.
-pub async fn members(tally: &Arc<Tally>, chunk: NewChunk<MemberLine>) -> Result<Imported, Failure> {
+pub async fn members(
+    tally: &Arc<Tally>,
+    actor: Actor,
+    chunk: NewChunk<MemberLine>,
+) -> Result<Imported, Failure> {
     let players: BTreeSet<_> = chunk.rows.iter().filter_map(|(_, row)| row.player.clone()).collect();
     for _ in 0..ATTEMPTS_MAX {
         let mut refused = Vec::new();
@@ -196,7 +205,7 @@ pub async fn members(tally: &Arc<Tally>, chunk: NewChunk<MemberLine>) -> Result<
             }
         }
         let of = of_lines(chunk.digest, (chunk.lines_before, chunk.lines_after), chunk.last);
-        if let Some(imported) = done(tally, NewChunk { rows, ..of }, look.taken, refused).await? {
+        if let Some(imported) = done((tally, actor), NewChunk { rows, ..of }, look.taken, refused).await? {
             return Ok(imported);
         }
     }
@@ -233,7 +242,11 @@ fn new_member(tally: &Tally, line: MemberLine) -> Result<NewMember, (&'static st
 }
 
 /// Imports transfers between members, in the home currency.
-pub async fn transfers(tally: &Arc<Tally>, chunk: NewChunk<TransferLine>) -> Result<Imported, Failure> {
+pub async fn transfers(
+    tally: &Arc<Tally>,
+    actor: Actor,
+    chunk: NewChunk<TransferLine>,
+) -> Result<Imported, Failure> {
     let logins = chunk.rows.iter().flat_map(|(_, row)| [row.from.clone(), row.to.clone()]).collect();
     let members = members_of(tally, logins).await?;
     let id = |login: &Login| {
@@ -258,7 +271,7 @@ pub async fn transfers(tally: &Arc<Tally>, chunk: NewChunk<TransferLine>) -> Res
     }
     let chunk =
         NewChunk { rows, ..of_lines(chunk.digest, (chunk.lines_before, chunk.lines_after), chunk.last) };
-    let imported = done(tally, chunk, Vec::new(), refused).await?;
+    let imported = done((tally, actor), chunk, Vec::new(), refused).await?;
     imported.ok_or_else(|| Fault::Overloaded.into())
 }
 
@@ -289,13 +302,13 @@ async fn members_of(
 
 /// Puts a chunk into the lane; `before` are the lines that were rejected earlier. `None` if a player that was taken is free.
 async fn done(
-    tally: &Tally,
+    (tally, actor): (&Tally, Actor),
     chunk: NewChunk<ImportLine>,
     taken: Vec<Handle>,
     before: Vec<RefusedLine>,
 ) -> Result<Option<Imported>, Failure> {
     let key = ImportKey { board: NO_BOARD, digest: chunk.digest };
-    let request = LedgerChunk { key, lines: chunk, refused: before.len() as u64, taken };
+    let request = LedgerChunk { key, actor, lines: chunk, refused: before.len() as u64, taken };
     let Some(done) = tally.ledger.ask(request, Vec::new()).await? else { return Ok(None) };
     let mut refused = before;
     refused.extend(done.refused.iter().map(|(line, rejection)| refused_line(*line, rejection)));

@@ -6,18 +6,20 @@
 use crate::failure::{Failure, blocking};
 use crate::tally::Tally;
 use std::sync::Arc;
-use tally_rules::Rejection;
 use tally_rules::ledger::account::{Account, Total, Totals};
 use tally_rules::ledger::{
     Currency, Entry, EntryKey, MemberId, ReversalLink, Transfer, TransferId, Uuid, Wallet, WalletKey,
 };
-use tally_store::Listing;
+use tally_rules::{Origin, Rejection};
+use tally_store::{Listing, Store, StoreError};
 
 /// A page of a history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HistoryPage {
     /// The entries, newest first.
     pub entries: Listing<Entry>,
+    /// The origin of each entry's transfer, if the caller asks for origins.
+    pub origins: Vec<Origin>,
     /// The next number below the page, if there are older entries.
     pub more_below: Option<u64>,
 }
@@ -39,6 +41,15 @@ impl TransferWithEntries {
     /// The caller's reference.
     pub fn reference(&self) -> Option<&Arc<str>> {
         self.entries.iter().flatten().find_map(|entry| entry.reference.as_ref())
+    }
+
+    /// The reason. That of a reversal from before reasons of transfers is in its link.
+    pub fn reason(&self) -> Option<&str> {
+        let of_link = match &self.link {
+            Some(ReversalLink::Reverses { reason, .. }) => reason.as_deref(),
+            Some(ReversalLink::Reversed(_)) | None => None,
+        };
+        self.transfer.origin.reason.as_deref().or(of_link)
     }
 }
 
@@ -70,20 +81,49 @@ pub async fn wallet(tally: &Tally, key: WalletKey) -> Result<Wallet, Failure> {
     Ok(all.rows.swap_remove(at).1)
 }
 
-/// At most `limit` entries of a wallet below a number, or the newest.
+/// At most `limit` entries of a wallet below a number, or the newest; with the origins of their transfers, if asked for.
 pub async fn history(
     tally: &Tally,
     key: WalletKey,
-    below: Option<u64>,
-    limit: usize,
+    (below, limit): (Option<u64>, usize),
+    with_origins: bool,
 ) -> Result<HistoryPage, Failure> {
     let newest = wallet(tally, key).await?.sequence;
     let until = below.unwrap_or(u64::MAX).min(newest.saturating_add(1));
     let from = until.saturating_sub(limit as u64).max(1);
     let store = Arc::clone(&tally.store);
-    let found = blocking(move || Ok(store.ledger().list_entries(key, from..until)?)).await?;
+    let found = blocking(move || {
+        let entries = store.ledger().list_entries(key, from..until)?.map(|(_, entry)| entry);
+        let origins = if with_origins { origins(&*store, &entries.rows)? } else { Vec::new() };
+        Ok((entries, origins))
+    });
+    let (entries, origins) = found.await?;
     let more_below = Some(from).filter(|number| *number > 1 && from < until);
-    Ok(HistoryPage { entries: found.map(|(_, entry)| entry), more_below })
+    Ok(HistoryPage { entries, origins, more_below })
+}
+
+/// The origins of the transfers of some entries. An entry without its transfer is damage, which `verify` names.
+fn origins(store: &dyn Store, entries: &[Entry]) -> Result<Vec<Origin>, Failure> {
+    let ids = tally_lanes::keys_to_load(entries.iter().map(|entry| entry.transfer));
+    let found = match store.ledger().transfers(&ids) {
+        // A corrupt transfer costs its own origin, and not the page.
+        Err(StoreError::CorruptRow(_)) => {
+            ids.iter().map(|id| present(store.ledger().transfer(*id))).collect()
+        }
+        found => found,
+    }?;
+    let of = |entry: &Entry| {
+        let at = ids.binary_search(&entry.transfer).ok();
+        at.and_then(|at| found[at].as_ref()).map(|transfer| transfer.origin.clone()).unwrap_or_default()
+    };
+    Ok(entries.iter().map(of).collect())
+}
+
+fn present(found: Result<Option<Transfer>, StoreError>) -> Result<Option<Transfer>, StoreError> {
+    match found {
+        Err(StoreError::CorruptRow(_)) => Ok(None),
+        found => found,
+    }
 }
 
 /// A transfer, by its id or that of one of its entries.

@@ -7,8 +7,8 @@
 use super::LedgerSettings;
 use super::state::BatchState;
 use std::any::Any;
-use tally_rules::Rejection;
 use tally_rules::ledger::Uuid;
+use tally_rules::{Origin, Rejection};
 use tally_store::ReadSet;
 
 /// A kind of request.
@@ -19,6 +19,11 @@ pub(crate) trait LedgerRequest: Send + 'static {
     /// What it needs of its batch.
     fn needs(&self) -> Needs {
         Needs::default()
+    }
+
+    /// The origin of the transfers and holds that it writes, if it writes any.
+    fn origin(&self) -> Origin {
+        Origin::default()
     }
 
     /// Adds everything that it may touch to the read set of its batch; `ids` are its own.
@@ -61,6 +66,7 @@ pub(crate) type Decision = Result<Answer, Rejection>;
 /// A request of any kind, as the lane has it.
 pub(crate) trait AnyRequest: Send {
     fn needs(&self) -> Needs;
+    fn origin(&self) -> Origin;
     fn read(&self, plan: &mut ReadSet, ids: &[Uuid], settings: &LedgerSettings);
     fn decide(&self, state: &mut BatchState<'_>, ids: &[Uuid]) -> Decision;
     fn publish(&self, decision: &Decision);
@@ -69,6 +75,10 @@ pub(crate) trait AnyRequest: Send {
 impl<R: LedgerRequest> AnyRequest for R {
     fn needs(&self) -> Needs {
         LedgerRequest::needs(self)
+    }
+
+    fn origin(&self) -> Origin {
+        LedgerRequest::origin(self)
     }
 
     fn read(&self, plan: &mut ReadSet, ids: &[Uuid], settings: &LedgerSettings) {

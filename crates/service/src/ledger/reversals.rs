@@ -9,11 +9,10 @@ use super::transfers::{self, TransferResult, Transferred};
 use super::{LedgerSettings, read};
 use crate::outcomes;
 use crate::tally::Tally;
-use std::sync::Arc;
-use tally_rules::Rejection;
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::{Amount, ReversalRequest, TransferId, Uuid};
 use tally_rules::outcome::Outcome;
+use tally_rules::{Origin, Rejection};
 use tally_store::ReadSet;
 
 /// A requested reversal.
@@ -23,8 +22,8 @@ pub struct NewReversal {
     pub transaction: Uuid,
     /// The amount. The default is what is left.
     pub amount: Option<Amount>,
-    /// Why, in the caller's words.
-    pub reason: Option<Arc<str>>,
+    /// Its actor and its reason.
+    pub origin: Origin,
     /// The idempotency key with the fingerprint of the request.
     pub identity: Option<IdempotencyKey>,
 }
@@ -32,6 +31,7 @@ pub struct NewReversal {
 /// A reversal whose original was read.
 struct Reverse {
     request: ReversalRequest,
+    origin: Origin,
     identity: Option<IdempotencyKey>,
 }
 
@@ -40,6 +40,10 @@ impl LedgerRequest for Reverse {
 
     fn needs(&self) -> Needs {
         Needs { ids: 1, ..Needs::default() }
+    }
+
+    fn origin(&self) -> Origin {
+        self.origin.clone()
     }
 
     fn read(&self, plan: &mut ReadSet, _ids: &[Uuid], settings: &LedgerSettings) {
@@ -60,11 +64,11 @@ impl LedgerRequest for Reverse {
 
 /// Reverses a transfer. The reply is the entry of the wallet that the money leaves, or of the one that gets it.
 pub async fn reverse(tally: &Tally, new: NewReversal) -> TransferResult {
-    let NewReversal { transaction, amount, reason, identity } = new;
+    let NewReversal { transaction, amount, origin, identity } = new;
     let running = identity.as_ref().map(|one| tally.begin(&one.key)).transpose()?;
     let found = tally.named(read::transfer(tally, transaction).await, identity.as_ref()).await?;
     let reference = found.reference().cloned();
-    let request = ReversalRequest { original: found.id, transfer: found.transfer, amount, reason, reference };
-    let done = tally.ledger.ask(Reverse { request, identity }, running.into_iter().collect()).await?;
+    let request = ReversalRequest { original: found.id, transfer: found.transfer, amount, reference };
+    let done = tally.ledger.ask(Reverse { request, origin, identity }, running.into_iter().collect()).await?;
     transfers::receipt(tally, done).await
 }

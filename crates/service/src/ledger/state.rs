@@ -87,7 +87,7 @@ impl<'a> BatchState<'a> {
             state.book.load_wallet(*key, *wallet);
         }
         for (id, hold) in plan.holds.iter().zip(&loaded.holds) {
-            state.book.load_hold(*id, *hold);
+            state.book.load_hold(*id, hold.clone());
         }
         for (id, link) in plan.reversals.iter().zip(&loaded.reversals) {
             state.book.load_reversal(*id, link.clone());

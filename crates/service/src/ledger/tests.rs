@@ -24,7 +24,7 @@ use tally_rules::ledger::{
     Amount, Currency, Member, MemberId, TransferKind, TransferRequest, Uuid, Wallet, WalletKey,
 };
 use tally_rules::rejection::Limit;
-use tally_rules::{Micros, PlayerId, Rejection};
+use tally_rules::{Actor, Micros, Origin, PlayerId, Rejection};
 use tally_store::{Loaded, WriteSet};
 
 const NOW: Micros = Micros(1_000_000_000);
@@ -41,7 +41,11 @@ fn transfer(from: u8, to: u8, units: i64, key: &str) -> NewTransfer {
         (TransferKind::Transfer { from: member(from), to: member(to) }, Currency::parse("KRW").unwrap());
     let order = TransferRequest { what, currency, amount: Amount::new(units).unwrap(), reference: None };
     let key = RequestKey { scope: "s".into(), key: key.into() };
-    NewTransfer { order, identity: Some(IdempotencyKey { key, fingerprint: Fingerprint([1; 16]) }) }
+    NewTransfer {
+        order,
+        origin: Origin::default(),
+        identity: Some(IdempotencyKey { key, fingerprint: Fingerprint([1; 16]) }),
+    }
 }
 
 fn chain(transfers: Vec<NewTransfer>) -> Box<dyn AnyRequest> {
@@ -143,7 +147,7 @@ fn refunded(
     let action = Action::Refund(members.iter().map(row).collect(), true);
     let (id, observed) = (ContestId::new("cup").unwrap(), Some(Box::new(record.clone())));
     let (by, at, boards, identity) = (ActorKind::Clock, None, Vec::new(), None);
-    let order = ContestRequest { id, observed, by, at, action, boards, identity };
+    let order = ContestRequest { id, observed, by, actor: Actor::Background, at, action, boards, identity };
     let batch: [Box<dyn AnyRequest>; 1] = [Box::new(order)];
     let settings = LedgerSettings::default();
     let ids: Vec<Uuid> = (0..batch[0].needs().ids).map(|at| Uuid::new(Micros(at as i64), 4)).collect();

@@ -9,11 +9,11 @@ use crate::reply::LaneReply;
 use crate::requests::{BatchKeys, KeyGuard};
 use crate::tally::Tally;
 use std::sync::Arc;
-use tally_rules::Rejection;
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::transfer_request::Posted;
 use tally_rules::ledger::{Entry, EntryKey, TransferId, TransferRequest, Uuid};
 use tally_rules::outcome::Outcome;
+use tally_rules::{Origin, Rejection};
 use tally_store::ReadSet;
 
 /// A requested transfer.
@@ -21,6 +21,8 @@ use tally_store::ReadSet;
 pub struct NewTransfer {
     /// The transfer itself.
     pub order: TransferRequest,
+    /// Its actor and its reason.
+    pub origin: Origin,
     /// The idempotency key, if the caller sent one.
     pub identity: Option<IdempotencyKey>,
 }
@@ -77,7 +79,8 @@ impl NewTransfer {
     fn decide(&self, state: &mut BatchState<'_>, id: TransferId) -> Result<Transferred, Rejection> {
         if let Some(Outcome::Posted(key)) = state.outcomes.replay(self.identity.as_ref())? {
             return Ok(Transferred::Replayed(key));
-        }
+        } // Linked transfers have a reason each.
+        state.book.set_origin(self.origin.clone());
         let posted = state.book.post(id, &self.order, state.expected)?;
         state.outcomes.remember(self.identity.as_ref(), Outcome::Posted(posted.key));
         Ok(Transferred::Now(posted))

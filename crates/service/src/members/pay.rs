@@ -23,7 +23,7 @@ use tally_rules::ledger::{
     Amount, Currency, Member, MemberId, TransferId, TransferKind, TransferRequest, Uuid, pin,
 };
 use tally_rules::outcome::Outcome;
-use tally_rules::{Micros, Rejection};
+use tally_rules::{Actor, Micros, Origin, Rejection};
 use tally_store::ReadSet;
 
 /// A transfer that a member requests, with its PIN.
@@ -53,6 +53,10 @@ impl LedgerRequest for NewPayment {
 
     fn needs(&self) -> Needs {
         Needs { ids: 1, ..Needs::default() }
+    }
+
+    fn origin(&self) -> Origin {
+        Actor::Member(self.from).into()
     }
 
     fn read(&self, plan: &mut ReadSet, _ids: &[Uuid], settings: &LedgerSettings) {

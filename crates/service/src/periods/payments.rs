@@ -11,7 +11,7 @@ use tally_rules::contest::{ContestId, Payout, State as Stands};
 use tally_rules::ledger::Uuid;
 use tally_rules::ledger::transfer_request::wallets_of;
 use tally_rules::period::Payment;
-use tally_rules::{BoardId, Micros, Rejection};
+use tally_rules::{BoardId, Micros, Origin, Rejection};
 use tally_store::{PayoutKey, ReadSet, WindowKey};
 
 /// A step of the payment of a closed period.
@@ -54,6 +54,10 @@ impl LedgerRequest for PaymentRequest {
             PaymentAction::Repay(_, rows) => (rows.len(), rows.len()),
         };
         Needs { rows, ids, ..Needs::default() }
+    }
+
+    fn origin(&self) -> Origin {
+        Origin::BACKGROUND
     }
 
     fn read(&self, plan: &mut ReadSet, _ids: &[Uuid], settings: &LedgerSettings) {

@@ -12,7 +12,7 @@ use crate::scores::{Ban, Erase, Listed};
 use crate::tally::Tally;
 use std::sync::Arc;
 use tally_rules::idempotency::IdempotencyKey;
-use tally_rules::{BoardId, PlayerId};
+use tally_rules::{Actor, BoardId, PlayerId};
 use tally_store::BoardNo;
 
 /// Bans a player on a leaderboard, or restores it. Returns whether it was a replay.
@@ -49,10 +49,11 @@ async fn ban_once(
 pub async fn erase(
     tally: &Arc<Tally>,
     player: PlayerId,
+    actor: Actor,
     identity: Option<IdempotencyKey>,
 ) -> Result<bool, Failure> {
     let running = identity.as_ref().map(|one| tally.running.begin(&one.key)).transpose()?;
-    let had_applied = take_back(tally, &player, identity.as_ref()).await?;
+    let had_applied = take_back(tally, &player, actor, identity.as_ref()).await?;
     // Includes those of other servers, and those whose last player is banned.
     tally.refresh().await;
     let boards = tally.boards.from_no(BoardNo(0), usize::MAX);
@@ -66,6 +67,7 @@ pub async fn erase(
 async fn take_back(
     tally: &Arc<Tally>,
     player: &PlayerId,
+    actor: Actor,
     identity: Option<&IdempotencyKey>,
 ) -> Result<bool, Failure> {
     if let Some(identity) = identity
@@ -74,7 +76,7 @@ async fn take_back(
         return Ok(false);
     }
     let (tally, player) = (Arc::clone(tally), player.clone());
-    blocking(move || erase_applications(&tally, &player)).await
+    blocking(move || erase_applications(&tally, &player, actor)).await
 }
 
 /// Sends the lane a change that may concern closed periods. It continues after a commit even if the caller drops it.

@@ -188,7 +188,7 @@ fn name_entries(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), St
         ids.dedup();
         let found = snapshot.transfers_of(&ids)?;
         for (key, entry) in &page {
-            let transfer = ids.binary_search(&entry.transfer).ok().and_then(|at| found[at]);
+            let transfer = ids.binary_search(&entry.transfer).ok().and_then(|at| found[at].as_ref());
             match transfer {
                 None => {
                     let what = format!("its movement is not there: {}", entry.transfer.0);

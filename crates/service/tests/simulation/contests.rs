@@ -18,7 +18,7 @@ use tally_rules::ledger::Amount;
 use tally_rules::score::ScoreInput;
 use tally_rules::{Micros, PlayerId};
 use tally_service::contests::actions::ActionResult;
-use tally_service::contests::execute::Actor;
+use tally_service::contests::execute::ContestActor;
 use tally_service::contests::{apply, ban, change, finish, settle, start};
 use tally_service::scores::submit::{NewScore, submit};
 use tally_service::{ALL_TIME, Failure, Tally};
@@ -93,14 +93,14 @@ pub(crate) async fn act(
     number: usize,
     act: &ContestAct,
 ) -> Result<Option<State>, Failure> {
-    let (id, admin) = (id(number), Actor::Admin);
+    let (id, admin) = (id(number), ContestActor::ADMIN);
     let done = match *act {
         ContestAct::Create { fee, times } => {
-            change::create(tally, &id, &Actor::Server, &spec(fee, times), None)?
+            change::create(tally, &id, &ContestActor::SERVER, &spec(fee, times), None)?
         }
         ContestAct::Open => change::open(tally, &id, &admin, None)?,
         ContestAct::Apply { player } => {
-            return apply::apply(tally, &id, &Actor::Server, &player_id(player), None).map(|_| None);
+            return apply::apply(tally, &id, &ContestActor::SERVER, &player_id(player), None).map(|_| None);
         }
         ContestAct::Decide { player, accept } => {
             let decided = apply::decide(tally, &id, &admin, &[player_id(player)], accept, None)?;
@@ -111,7 +111,8 @@ pub(crate) async fn act(
             return rows.into_iter().try_for_each(|row| row.map(drop)).map(|()| None).map_err(Failure::from);
         }
         ContestAct::Withdraw { player } => {
-            return apply::withdraw(tally, &id, &Actor::Server, &player_id(player), None).map(|_| None);
+            return apply::withdraw(tally, &id, &ContestActor::SERVER, &player_id(player), None)
+                .map(|_| None);
         }
         ContestAct::Start => return start::start(tally, &id, &admin, None).map(|_| Some(State::Running)),
         ContestAct::Score { player, score } => {

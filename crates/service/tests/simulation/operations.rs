@@ -17,7 +17,7 @@ use tally_rules::ledger::pin::Attempts;
 use tally_rules::ledger::{Amount, HoldId, Member, MemberId, TransferKind, TransferRequest, WalletKey};
 use tally_rules::period::{PeriodPrizes, PeriodRule};
 use tally_rules::score::ScoreInput;
-use tally_rules::{Micros, PlayerId};
+use tally_rules::{Actor, Micros, Origin, PlayerId};
 use tally_service::ledger::holds::NewHold;
 use tally_service::ledger::transfers::NewTransfer;
 use tally_service::ledger::{holds, transfers};
@@ -229,20 +229,26 @@ impl Callers {
             Operation::Remove { board, player } => {
                 remove(tally, &board_id(board), player_id(player), None).await.map(|_| DONE)
             }
-            Operation::Erase { player } => erase(tally, player_id(player), None).await.map(|_| DONE),
+            Operation::Erase { player } => {
+                erase(tally, player_id(player), Actor::Background, None).await.map(|_| DONE)
+            }
             Operation::Put { board, periods } => {
                 boards::put(tally, &board_id(board), &spec(board, periods), None).map(|_| DONE)
             }
             Operation::Delete { board } => boards::delete(tally, &board_id(board), None).map(|_| DONE),
             Operation::Pay(payment) => {
-                let new = NewTransfer { order: self.order(payment), identity };
+                let new = NewTransfer { order: self.order(payment), origin: Origin::default(), identity };
                 let replayed = transfers::post(tally, new).await?.replayed;
                 Ok(Fate::Done { replayed, record: None, hold: None, late: false, reached: None })
             }
             Operation::Hold { member, units, expires_at } => {
                 let wallet = WalletKey { member: self.members[member], currency: currency() };
                 let (amount, expires_at) = (Amount::new(units).unwrap(), Some(Micros(expires_at)));
-                let done = holds::place(tally, NewHold { wallet, amount, expires_at, identity }).await?;
+                let done = holds::place(
+                    tally,
+                    NewHold { wallet, amount, expires_at, origin: Origin::default(), identity },
+                )
+                .await?;
                 Ok(Fate::Done {
                     replayed: done.replayed,
                     record: None,
@@ -257,7 +263,7 @@ impl Callers {
                     amount: Some(Amount::new(units).unwrap()),
                     to,
                 });
-                holds::end(tally, self.holds[&hold], ending, None).await.map(|_| DONE)
+                holds::end(tally, self.holds[&hold], ending, Origin::default(), None).await.map(|_| DONE)
             }
             Operation::Contest(number, act) => {
                 let reached = contests::act(tally, number, &act).await?;
@@ -281,7 +287,7 @@ impl Callers {
         let tally = world.tally();
         let nobody = PlayerId::new("nobody").unwrap();
         let too_much = Payment::Transfer { from: 0, to: 1, units: 1 << 40 };
-        let new = NewTransfer { order: self.order(too_much), identity: None };
+        let new = NewTransfer { order: self.order(too_much), origin: Origin::default(), identity: None };
         let is_refused = |failure: Option<Failure>| matches!(failure, Some(Failure::Rejected(_)));
         let removed = board.map(|board| world.wait(remove(tally, &board_id(board), nobody, None)));
         removed.is_none_or(|removed| is_refused(removed.err()))

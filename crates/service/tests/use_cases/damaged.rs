@@ -14,7 +14,7 @@ use tally_rules::ledger::{
 };
 use tally_rules::role::Role;
 use tally_rules::score::ScoreInput;
-use tally_rules::{BoardId, Micros, PlayerId, Rejection};
+use tally_rules::{BoardId, Micros, Origin, PlayerId, Rejection};
 use tally_service::ledger::transfers::NewTransfer;
 use tally_service::ledger::{LedgerSettings, transfers};
 use tally_service::members::{self, NewMember};
@@ -159,7 +159,7 @@ impl Served {
                 amount: Amount::new(5).unwrap(),
                 reference: None,
             };
-            (NewTransfer { order, identity: None }, false)
+            (NewTransfer { order, origin: Origin::default(), identity: None }, false)
         };
         let done =
             self.runtime.block_on(transfers::post_all(&self.tally, to.iter().map(new).collect())).unwrap();

@@ -2,12 +2,15 @@
 //!
 //! Not here: the tables.
 
-use tally_rules::Micros;
 use tally_rules::ledger::hold::End;
 use tally_rules::ledger::{Hold, MemberId, TransferId, Uuid, WalletKey};
+use tally_rules::{Micros, Origin};
 
 /// The state of a hold that has not ended.
 pub(crate) const OPEN: u8 = 0;
+
+/// Marks the state of a hold that has its origins at its end, in a journal alone: rows from before end without them.
+pub(crate) const WITH_ORIGINS: u8 = 0x40;
 
 /// A hold in columns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,8 +39,14 @@ impl Columns {
         }
     }
 
-    /// The hold; `None` if no hold has such columns.
-    pub(crate) fn hold(self, wallet: WalletKey, amount: i64, expires_at: Option<i64>) -> Option<Hold> {
+    /// The hold with its origin and that of its end; `None` if no hold has such columns.
+    pub(crate) fn hold(
+        self,
+        wallet: WalletKey,
+        amount: i64,
+        expires_at: Option<i64>,
+        (origin, ended_by): (Origin, Origin),
+    ) -> Option<Hold> {
         let end = match (self.state, self.captured, self.transfer, self.captured_to) {
             (OPEN, None, None, None) if self.ended_at.is_none() => None,
             (1, Some(amount), Some(transfer), to) => Some(End::Captured {
@@ -55,6 +64,6 @@ impl Columns {
             Some(end) => end,
             None => None,
         };
-        Some(Hold { wallet, amount, expires_at: expires_at.map(Micros), end })
+        Some(Hold { wallet, amount, expires_at: expires_at.map(Micros), origin, end, ended_by })
     }
 }

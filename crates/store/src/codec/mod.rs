@@ -8,6 +8,7 @@ mod bytes;
 pub(crate) mod contests;
 pub(crate) mod events;
 pub(crate) mod holds;
+pub(crate) mod origins;
 pub(crate) mod payments;
 pub(crate) mod reversals;
 pub(crate) mod series;

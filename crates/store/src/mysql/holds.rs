@@ -6,6 +6,7 @@ use super::lists::all;
 use super::row::Fields;
 use super::table::Table;
 use super::text::{RowScript, Script};
+use super::transfers::{origin, put_origin};
 use super::wallets::{self, Wallets};
 use crate::StoreError;
 use crate::codec::holds::Columns;
@@ -17,13 +18,13 @@ pub(super) struct Holds;
 impl Table for Holds {
     const NAME: &'static str = "holds";
     const KEY: &'static str = "id";
-    const READ: &'static str =
-        "id, member, currency, amount, expires_at, state, captured, captured_to, transfer, ended_at";
+    const READ: &'static str = "id, member, currency, amount, expires_at, state, captured, captured_to, transfer, ended_at, \
+         actor, reason, ended_by, end_reason";
     const WRITTEN: &'static str = "id, member, currency, amount, expires_at, state, captured, captured_to, \
-         transfer, ended_at, due";
+         transfer, ended_at, actor, reason, ended_by, end_reason, due";
     const REPLACED: &'static [&'static str] =
-        &["state", "captured", "captured_to", "transfer", "ended_at", "due"];
-    const BLANK: &'static str = "'', '', 0, NULL, 0, NULL, NULL, NULL, NULL, NULL";
+        &["state", "captured", "captured_to", "transfer", "ended_at", "ended_by", "end_reason", "due"];
+    const BLANK: &'static str = "'', '', 0, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL";
     type Key = HoldId;
     type Value = Hold;
 
@@ -39,6 +40,8 @@ impl Table for Holds {
         row.bytes_or_null(columns.captured_to.as_ref().map(|id| &id[..]));
         row.bytes_or_null(columns.transfer.as_ref().map(|id| &id[..]));
         row.signed_or_null(columns.ended_at);
+        put_origin(row, &hold.origin);
+        put_origin(row, &hold.ended_by);
         row.signed_or_null(hold.expires_at.filter(|_| hold.is_open()).map(|at| at.0));
     }
 
@@ -52,7 +55,8 @@ impl Table for Holds {
             transfer: row.maybe_fixed()?,
             ended_at: row.maybe_signed()?,
         };
-        let hold = columns.hold(wallet, amount, expires_at);
+        let origins = (origin(row, "holds")?, origin(row, "holds")?);
+        let hold = columns.hold(wallet, amount, expires_at, origins);
         Ok((id, hold.ok_or_else(|| damaged("holds", "a hold that cannot be"))?))
     }
 }

@@ -190,6 +190,10 @@ impl Ledger for MySqlStore {
         table::get_one::<Transfers>(&self.pool, &id)
     }
 
+    fn transfers(&self, ids: &[TransferId]) -> Result<Vec<Option<Transfer>>, StoreError> {
+        table::get::<Transfers>(&self.pool, ids)
+    }
+
     fn reversal(&self, id: TransferId) -> Result<Option<ReversalLink>, StoreError> {
         table::get_one::<Reversals>(&self.pool, &id)
     }

@@ -28,6 +28,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/mysql/0010_several_servers.sql"),
     include_str!("../../migrations/mysql/0011_cheaper_guard.sql"),
     include_str!("../../migrations/mysql/0012_reversals.sql"),
+    include_str!("../../migrations/mysql/0013_origins.sql"),
 ];
 
 /// The first schema with the table `leases`.

@@ -6,8 +6,10 @@ use super::table::Table;
 use super::text::{RowScript, Script};
 use super::wallets::{self, Wallets};
 use crate::StoreError;
+use crate::codec::origins;
 use std::ops::Range;
 use std::sync::Arc;
+use tally_rules::Origin;
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::{Currency, Entry, Kind, MemberId, Transfer, TransferId, Uuid, WalletKey};
 
@@ -17,7 +19,7 @@ impl Table for Transfers {
     const NAME: &'static str = "transfers";
     const KEY: &'static str = "id";
     const READ: &'static str = "id, kind, currency, amount, debit_member, debit_sequence, credit_member, \
-         credit_sequence";
+         credit_sequence, actor, reason";
     const REPLACED: &'static [&'static str] = &[];
     const BLANK: &'static str = "";
     type Key = TransferId;
@@ -36,6 +38,7 @@ impl Table for Transfers {
                 None => row.sql("NULL, NULL"),
             };
         }
+        put_origin(row, &transfer.origin);
     }
 
     fn decode(row: &mut Fields<'_>) -> Result<(TransferId, Transfer), StoreError> {
@@ -49,8 +52,22 @@ impl Table for Transfers {
         let (debit, credit) = (side()?, side()?);
         let kinds = Transfer::kind_of_number(kind, debit.is_some());
         let (kind, reverses) = kinds.ok_or_else(|| bad_kind("transfers"))?;
-        Ok((id, Transfer { kind, reverses, currency, amount, debit, credit }))
+        let origin = origin(row, "transfers")?;
+        Ok((id, Transfer { kind, reverses, currency, amount, debit, credit, origin }))
     }
+}
+
+/// Writes an origin in two columns: the actor, and the reason.
+pub(super) fn put_origin(row: &mut RowScript<'_>, origin: &Origin) {
+    row.bytes_or_null(origins::column(origin.actor).as_deref());
+    row.bytes_or_null(origin.reason.as_ref().map(|text| text.as_bytes()));
+}
+
+/// Reads what [`put_origin`] wrote.
+pub(super) fn origin(row: &mut Fields<'_>, table: &'static str) -> Result<Origin, StoreError> {
+    let actor = origins::of_column(row.maybe_bytes()?);
+    let actor = actor.ok_or_else(|| damaged(table, "an actor that there is not"))?;
+    Ok(Origin { actor, reason: row.maybe_text()?.map(Arc::from) })
 }
 
 fn bad_kind(table: &'static str) -> StoreError {

@@ -68,6 +68,10 @@ impl Ledger for Shards {
         self.of_first(|first| first.transfer(id))
     }
 
+    fn transfers(&self, ids: &[TransferId]) -> Result<Vec<Option<Transfer>>, StoreError> {
+        self.of_first(|first| first.transfers(ids))
+    }
+
     fn reversal(&self, id: TransferId) -> Result<Option<ReversalLink>, StoreError> {
         self.of_first(|first| first.reversal(id))
     }

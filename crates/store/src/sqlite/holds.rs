@@ -2,18 +2,21 @@
 
 use super::fault::damaged;
 use super::table::{Rows, Table};
+use super::transfers::origin;
 use super::wallets::currency;
 use crate::StoreError;
-use crate::codec::holds::Columns;
+use crate::codec::holds::{Columns, WITH_ORIGINS};
+use crate::codec::origins;
 use crate::codec::{Input, put_option, put_signed};
 use rusqlite::{Connection, Row, params};
-use tally_rules::Micros;
 use tally_rules::ledger::{Currency, Hold, HoldId, MemberId, Uuid, WalletKey};
+use tally_rules::{Micros, Origin};
 
 pub(super) const GET: &str = "SELECT member, currency, amount, expires_at, state, captured, captured_to, transfer, \
-     ended_at FROM holds WHERE id = ?1";
+     ended_at, actor, reason, ended_by, end_reason FROM holds WHERE id = ?1";
 pub(super) const PUT: &str = "REPLACE INTO holds (id, member, currency, amount, expires_at, state, captured, \
-     captured_to, transfer, ended_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+     captured_to, transfer, ended_at, actor, reason, ended_by, end_reason) \
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
 pub(super) const REMOVE: &str = "DELETE FROM holds WHERE id = ?1";
 /// The state is a literal in the text, so that SQLite uses the index of due holds.
 pub(super) const DUE: &str = "SELECT id, member, currency FROM holds INDEXED BY holds_due \
@@ -36,7 +39,8 @@ pub(super) fn decode(row: &Row<'_>) -> Result<Hold, StoreError> {
         transfer: row.get(7)?,
         ended_at: row.get(8)?,
     };
-    let hold = columns.hold(wallet, row.get(2)?, row.get(3)?);
+    let origins = (origin(row, 9, "holds")?, origin(row, 11, "holds")?);
+    let hold = columns.hold(wallet, row.get(2)?, row.get(3)?, origins);
     hold.ok_or_else(|| damaged("holds", "a hold that cannot be"))
 }
 
@@ -87,28 +91,39 @@ impl Table for Holds {
         out.extend_from_slice(&value.wallet.currency.bytes());
         put_signed(value.amount, out);
         put_option(value.expires_at, out, |at, out| put_signed(at.0, out));
-        out.push(columns.state);
+        let has_origins = [&value.origin, &value.ended_by].iter().any(|origin| **origin != Origin::default());
+        out.push(columns.state | if has_origins { WITH_ORIGINS } else { 0 });
         put_option(columns.captured, out, put_signed);
         put_option(columns.captured_to, out, |id, out| out.extend_from_slice(&id));
         put_option(columns.transfer, out, |id, out| out.extend_from_slice(&id));
         put_option(columns.ended_at, out, put_signed);
+        if has_origins {
+            origins::put(&value.origin, out);
+            origins::put(&value.ended_by, out);
+        }
     }
 
     fn take_value(input: &mut Input<'_>) -> Option<Hold> {
         let (member, currency) = (MemberId(Uuid(input.fixed()?)), Currency::of_bytes(input.fixed()?)?);
         let (amount, expires_at) = (input.signed()?, input.option(Input::signed)?);
+        let state = input.byte()?;
         let columns = Columns {
-            state: input.byte()?,
+            state: state & !WITH_ORIGINS,
             captured: input.option(Input::signed)?,
             captured_to: input.option(Input::fixed)?,
             transfer: input.option(Input::fixed)?,
             ended_at: input.option(Input::signed)?,
         };
-        columns.hold(WalletKey { member, currency }, amount, expires_at)
+        let origins = match state & WITH_ORIGINS {
+            0 => <(Origin, Origin)>::default(),
+            _ => (origins::take(input)?, origins::take(input)?),
+        };
+        columns.hold(WalletKey { member, currency }, amount, expires_at, origins)
     }
 
-    fn heap_bytes(_key: &HoldId, _value: Option<&Hold>) -> usize {
-        0
+    fn heap_bytes(_key: &HoldId, value: Option<&Hold>) -> usize {
+        let both = |value: &Hold| origins::heap_bytes(&value.origin) + origins::heap_bytes(&value.ended_by);
+        value.map_or(0, both)
     }
 
     fn write(connection: &Connection, rows: &mut Rows<'_, '_, Self>) -> Result<(), StoreError> {
@@ -129,6 +144,10 @@ impl Table for Holds {
                         columns.captured_to,
                         columns.transfer,
                         columns.ended_at,
+                        origins::column(hold.origin.actor),
+                        hold.origin.reason.as_deref(),
+                        origins::column(hold.ended_by.actor),
+                        hold.ended_by.reason.as_deref(),
                     ])?
                 }
                 None => remove.execute(params![id.0.0])?,

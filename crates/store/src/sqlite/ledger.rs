@@ -122,6 +122,12 @@ impl Ledger for SqliteStore {
         )
     }
 
+    fn transfers(&self, ids: &[TransferId]) -> Result<Vec<Option<Transfer>>, StoreError> {
+        let in_memory = |memtables: &Memtables| states::<Transfers>(memtables, ids.iter().copied());
+        self.shared
+            .read(in_memory, |found, tables| fill("transfers", found, ids, |id| transfers::get(tables, id)))
+    }
+
     fn reversal(&self, id: TransferId) -> Result<Option<ReversalLink>, StoreError> {
         let look = |memtables: &Memtables| memtables.get::<Reversals>(&id).cloned();
         one(&self.shared, "reversals", look, &id, reversals::get)
@@ -136,7 +142,7 @@ impl Ledger for SqliteStore {
             |memtables: &Memtables| memtables.range::<Holds>(Bound::Unbounded, |_| true, usize::MAX).0;
         self.shared.read(in_memory, |newer, tables| {
             let due = |(id, hold): (&HoldId, &Option<Hold>)| {
-                hold.filter(|hold| hold.is_due(now)).map(|hold| (*id, hold.wallet))
+                hold.as_ref().filter(|hold| hold.is_due(now)).map(|hold| (*id, hold.wallet))
             };
             let mut found: Vec<_> = newer.iter().filter_map(due).take(limit).collect();
             holds::due(tables, now, &mut |id, wallet| {

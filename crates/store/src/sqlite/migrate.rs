@@ -24,6 +24,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0009_events.sql"),
     include_str!("../../migrations/sqlite/0010_journals.sql"),
     include_str!("../../migrations/sqlite/0011_reversals.sql"),
+    include_str!("../../migrations/sqlite/0012_origins.sql"),
 ];
 
 /// The first version with a journal.

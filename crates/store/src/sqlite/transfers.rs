@@ -3,19 +3,24 @@
 use super::fault::{column_text, damaged};
 use super::table::{Rows, Table};
 use super::wallets::{counted, currency};
+use crate::codec::origins;
 use crate::codec::{Input, put_bytes, put_number, put_option, put_signed};
 use crate::damage::KeyText;
 use crate::{Listing, StoreError};
 use rusqlite::{Connection, Row, params};
 use std::ops::Range;
 use std::sync::Arc;
+use tally_rules::Origin;
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::{Currency, Entry, Kind, MemberId, Transfer, TransferId, Uuid, WalletKey};
 
+/// Marks the kind of a transfer that has its origin at its end, in the journal alone: rows from before end without one.
+const WITH_ORIGIN: u8 = 0x40;
+
 pub(super) const GET: &str = "SELECT kind, currency, amount, debit_member, debit_sequence, credit_member, \
-     credit_sequence FROM transfers WHERE id = ?1";
+     credit_sequence, actor, reason FROM transfers WHERE id = ?1";
 pub(super) const PUT: &str = "REPLACE INTO transfers (id, kind, currency, amount, debit_member, debit_sequence, \
-     credit_member, credit_sequence) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+     credit_member, credit_sequence, actor, reason) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
 pub(super) const REMOVE: &str = "DELETE FROM transfers WHERE id = ?1";
 pub(super) const GET_ENTRY: &str = "SELECT transfer, kind, amount, after, counterparty, reference FROM entries \
      WHERE member = ?1 AND currency = ?2 AND sequence = ?3";
@@ -44,7 +49,16 @@ pub(super) fn decode(row: &Row<'_>) -> Result<Transfer, StoreError> {
     let kinds = Transfer::kind_of_number(row.get(0)?, debit.is_some());
     let (kind, reverses) = kinds.ok_or_else(|| bad_kind("transfers"))?;
     let currency = currency("transfers", &row.get::<_, String>(1)?)?;
-    Ok(Transfer { kind, reverses, currency, amount: row.get(2)?, debit, credit })
+    let origin = origin(row, 7, "transfers")?;
+    Ok(Transfer { kind, reverses, currency, amount: row.get(2)?, debit, credit, origin })
+}
+
+/// The origin in two columns: the actor, and the reason.
+pub(super) fn origin(row: &Row<'_>, column: usize, table: &'static str) -> Result<Origin, StoreError> {
+    let bytes: Option<Vec<u8>> = row.get(column)?;
+    let actor = origins::of_column(bytes.as_deref());
+    let actor = actor.ok_or_else(|| damaged(table, "an actor that there is not"))?;
+    Ok(Origin { actor, reason: row.get::<_, Option<String>>(column + 1)?.map(Arc::from) })
 }
 
 fn bad_kind(table: &'static str) -> StoreError {
@@ -134,7 +148,8 @@ impl Table for Transfers {
     }
 
     fn put_value(value: &Transfer, out: &mut Vec<u8>) {
-        out.push(value.kind_number());
+        let has_origin = value.origin != Origin::default();
+        out.push(value.kind_number() | if has_origin { WITH_ORIGIN } else { 0 });
         out.extend_from_slice(&value.currency.bytes());
         put_signed(value.amount, out);
         for side in [value.debit, value.credit] {
@@ -143,19 +158,23 @@ impl Table for Transfers {
                 put_number(sequence, out);
             });
         }
+        if has_origin {
+            origins::put(&value.origin, out);
+        }
     }
 
     fn take_value(input: &mut Input<'_>) -> Option<Transfer> {
-        let kind = input.byte()?;
+        let number = input.byte()?;
         let (currency, amount) = (Currency::of_bytes(input.fixed()?)?, input.signed()?);
         let mut side = || input.option(|input| Some((MemberId(Uuid(input.fixed()?)), input.number()?)));
         let (debit, credit) = (side()?, side()?);
-        let (kind, reverses) = Transfer::kind_of_number(kind, debit.is_some())?;
-        Some(Transfer { kind, reverses, currency, amount, debit, credit })
+        let (kind, reverses) = Transfer::kind_of_number(number & !WITH_ORIGIN, debit.is_some())?;
+        let origin = if number & WITH_ORIGIN == 0 { Origin::default() } else { origins::take(input)? };
+        Some(Transfer { kind, reverses, currency, amount, debit, credit, origin })
     }
 
-    fn heap_bytes(_key: &TransferId, _value: Option<&Transfer>) -> usize {
-        0
+    fn heap_bytes(_key: &TransferId, value: Option<&Transfer>) -> usize {
+        value.map_or(0, |value| origins::heap_bytes(&value.origin))
     }
 
     fn write(connection: &Connection, rows: &mut Rows<'_, '_, Self>) -> Result<(), StoreError> {
@@ -172,6 +191,8 @@ impl Table for Transfers {
                     transfer.debit.map(|(_, sequence)| sequence.cast_signed()),
                     transfer.credit.map(|(member, _)| member.0.0),
                     transfer.credit.map(|(_, sequence)| sequence.cast_signed()),
+                    origins::column(transfer.origin.actor),
+                    transfer.origin.reason.as_deref(),
                 ])?,
                 None => remove.execute(params![id.0.0])?,
             };

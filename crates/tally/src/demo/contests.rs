@@ -16,9 +16,9 @@ use tally_rules::ledger::Amount;
 use tally_rules::ledger::lines::MemberLine;
 use tally_rules::ledger::member::Login;
 use tally_rules::score::ScoreInput;
-use tally_rules::{Micros, PlayerId, Rejection};
+use tally_rules::{Actor, Micros, PlayerId, Rejection};
 use tally_service::contests::actions::ActionResult;
-use tally_service::contests::execute::Actor;
+use tally_service::contests::execute::ContestActor;
 use tally_service::contests::{apply, change, finish, read, settle, start};
 use tally_service::ledger::import::{self, NewChunk};
 use tally_service::{Failure, Progress, Tally};
@@ -110,14 +110,14 @@ fn members(tally: &Arc<Tally>, played: &[Played]) -> Result<()> {
     let wait = tokio::runtime::Handle::current();
     let nothing = NewChunk { digest, lines_before: 0, lines_after: 0, rows: Vec::new(), last: false };
     // One transaction makes all of them.
-    if wait.block_on(import::members(tally, nothing))?.progress.lines > 0 {
+    if wait.block_on(import::members(tally, Actor::CommandLine, nothing))?.progress.lines > 0 {
         return Ok(());
     }
     let rows = (1..).zip(teams.values()).map(|(line, team)| Ok((line, member(team)?)));
     let rows = rows.collect::<Result<Vec<_>>>()?;
     let lines_after = rows.len() as u64;
     let chunk = NewChunk { digest, lines_before: 0, lines_after, rows, last: true };
-    let imported = wait.block_on(import::members(tally, chunk))?;
+    let imported = wait.block_on(import::members(tally, Actor::CommandLine, chunk))?;
     ensure!(imported.refused.is_empty(), "members refused: {:?}", imported.refused);
     Ok(())
 }
@@ -156,7 +156,7 @@ fn spec(tally: &Tally, cup: &Cup) -> Result<ContestSpec> {
 /// Plays it from its stored state up to its state in the demo.
 fn play(tally: &Arc<Tally>, cup: &Cup, played: &Played) -> Result<()> {
     let id = ContestId::new(cup.id).map_err(|bad| anyhow::anyhow!("a contest's name {}", bad.0))?;
-    let admin = &Actor::Admin;
+    let admin = &ContestActor::ADMIN;
     loop {
         let state = match read::get(tally, &id) {
             Ok(record) => record.state,
@@ -190,13 +190,13 @@ fn play(tally: &Arc<Tally>, cup: &Cup, played: &Played) -> Result<()> {
 /// All teams apply and are accepted. In the contest that stays open some wait, and the last one is rejected.
 fn take_applications(tally: &Tally, id: &ContestId, cup: &Cup, teams: &[PlayerId]) -> Result<()> {
     for team in teams {
-        match apply::apply(tally, id, &Actor::Server, team, None) {
+        match apply::apply(tally, id, &ContestActor::SERVER, team, None) {
             Ok(_) | Err(Failure::Rejected(Rejection::AlreadyApplied | Rejection::AlreadyRejected)) => {}
             Err(failure) => return Err(failure.into()),
         }
     }
     let decide = |players: &[PlayerId], accept| -> Result<()> {
-        let done = apply::decide(tally, id, &Actor::Admin, players, accept, None)?;
+        let done = apply::decide(tally, id, &ContestActor::ADMIN, players, accept, None)?;
         let ActionResult::Decided(rows) = done.result else { return Ok(()) };
         let refused = rows.iter().find_map(|row| row.as_ref().err());
         ensure!(refused.is_none(), "an application is refused: {refused:?}");

@@ -15,10 +15,10 @@ use std::sync::Arc;
 use std::time::Instant;
 use tally_load::bits_of;
 use tally_load::people::{PASSWORD, PIN, login, phone};
-use tally_rules::PlayerId;
 use tally_rules::ledger::Amount;
 use tally_rules::ledger::lines::{MemberLine, TransferLine};
 use tally_rules::ledger::member::Login;
+use tally_rules::{Actor, PlayerId};
 use tally_service::Tally;
 use tally_service::ledger::import::{self, NewChunk};
 use tally_service::members::password::{self, Cost};
@@ -170,17 +170,18 @@ impl World {
 /// Blocks.
 pub(crate) fn fill(tally: &Arc<Tally>, count: u64, transactions: u64) -> Result<()> {
     let wait = tokio::runtime::Handle::current();
-    let begun = wait.block_on(import::members(tally, nothing(digest("members"))))?.progress.lines;
+    let begun =
+        wait.block_on(import::members(tally, Actor::CommandLine, nothing(digest("members"))))?.progress.lines;
     if begun < count {
         let cost = tally.members.settings().cost;
         let hash = password::digest(PASSWORD, cost).context("digest the password")?;
         let rows = (begun + 1..=count).map(|number| Ok((number, line(number, &hash)?)));
         let rows = rows.collect::<Result<_>>()?;
         let chunk = NewChunk { lines_before: begun, lines_after: count, rows, ..nothing(digest("members")) };
-        wait.block_on(import::members(tally, chunk))?;
+        wait.block_on(import::members(tally, Actor::CommandLine, chunk))?;
     }
     let digest = digest(&format!("transfers between {count}"));
-    let begun = wait.block_on(import::transfers(tally, nothing(digest)))?.progress.lines;
+    let begun = wait.block_on(import::transfers(tally, Actor::CommandLine, nothing(digest)))?.progress.lines;
     if begun < transactions {
         let mut world = World { balances: vec![OPENING; usize::try_from(count)?] };
         let all = (1..=transactions).map(|number| (number, world.movement(number)));
@@ -191,7 +192,7 @@ pub(crate) fn fill(tally: &Arc<Tally>, count: u64, transactions: u64) -> Result<
         });
         let rows = rows.collect::<Result<_>>()?;
         let chunk = NewChunk { digest, lines_before: begun, lines_after: transactions, rows, last: false };
-        wait.block_on(import::transfers(tally, chunk))?;
+        wait.block_on(import::transfers(tally, Actor::CommandLine, chunk))?;
     }
     Ok(())
 }

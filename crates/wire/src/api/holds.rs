@@ -1,10 +1,68 @@
-//! Holds in replies.
+//! Holds: the bodies of their requests, and their form in replies.
 
+use super::wallets::{Wrong, currency, member, read_amount, reason};
+use crate::fields::Fields;
 use crate::time;
 use serde::Serialize;
+use serde_json::Value;
+use std::sync::Arc;
 use tally_rules::clock::DecisionTime;
-use tally_rules::ledger::hold::{End, Hold};
-use tally_rules::ledger::{HoldId, MemberId};
+use tally_rules::ledger::hold::{End, Ending, Hold};
+use tally_rules::ledger::{Amount, Currency, HoldId, MemberId, WalletKey};
+use tally_rules::{Micros, Origin};
+
+/// The fields of a hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HoldRead {
+    /// The wallet.
+    pub wallet: WalletKey,
+    /// The amount.
+    pub amount: Amount,
+    /// When it expires.
+    pub expires_at: Option<Micros>,
+    /// Why.
+    pub reason: Option<Arc<str>>,
+}
+
+/// Reads the body of `POST /v1/holds`.
+pub fn read_hold(body: Value, home: Currency) -> Result<HoldRead, Wrong> {
+    let mut fields = Fields::new("", body)?;
+    let member = fields.required("member", member);
+    let currency = fields.optional("currency", currency).unwrap_or(home);
+    let amount = fields.required("amount", read_amount);
+    let expires_at = fields.optional("expires_at", |value| {
+        value.as_str().and_then(time::parse).ok_or("must be an RFC 3339 instant such as 2026-11-21T08:20:00Z")
+    });
+    let reason = reason(&mut fields);
+    fields.finish()?;
+    let (member, amount) = (member.expect("no field is wrong"), amount.expect("no field is wrong"));
+    let amount = amount.map_err(|rejection| Wrong::Rejected("/amount", rejection))?;
+    Ok(HoldRead { wallet: WalletKey { member, currency }, amount, expires_at, reason })
+}
+
+/// The end of a hold, and why it ends.
+pub type EndingRead = (Ending, Option<Arc<str>>);
+
+/// Reads the body of a capture. Without a body, the whole hold goes to the account `FEES`.
+pub fn read_capture(body: Option<Value>) -> Result<EndingRead, Wrong> {
+    let Some(body) = body else { return Ok((Ending::Capture { amount: None, to: None }, None)) };
+    let mut fields = Fields::new("", body)?;
+    let amount = fields.optional("amount", read_amount);
+    let to = fields.optional("to", member);
+    let reason = reason(&mut fields);
+    fields.finish()?;
+    let amount = amount.transpose().map_err(|rejection| Wrong::Rejected("/amount", rejection))?;
+    Ok((Ending::Capture { amount, to }, reason))
+}
+
+/// Reads the body of a void, which may be missing.
+pub fn read_void(body: Option<Value>) -> Result<EndingRead, Wrong> {
+    let Some(body) = body else { return Ok((Ending::Void, None)) };
+    let mut fields = Fields::new("", body)?;
+    let reason = reason(&mut fields);
+    fields.finish()?;
+    Ok((Ending::Void, reason))
+}
 
 /// A hold.
 #[derive(Clone, Debug, Serialize)]
@@ -21,6 +79,10 @@ pub struct HoldJson {
     expires_at: Option<String>,
     created_at: String,
     ended_at: Option<String>,
+    actor: String,
+    reason: Option<String>,
+    ended_by: Option<String>,
+    end_reason: Option<String>,
 }
 
 impl HoldJson {
@@ -39,6 +101,10 @@ impl HoldJson {
             Some(End::Expired) => hold.expires_at,
             _ => hold.end.map(|(_, at)| at),
         };
+        // A server ends a hold that is due. Rows of earlier releases do not say so.
+        let background = Origin::BACKGROUND;
+        let ended_by = if end == Some(End::Expired) { &background } else { &hold.ended_by };
+        let reason = |origin: &Origin| origin.reason.as_deref().map(str::to_owned);
         let name = |member: MemberId| member.0.to_string();
         Self {
             id: id.0.to_string(),
@@ -52,6 +118,10 @@ impl HoldJson {
             expires_at: hold.expires_at.map(time::format),
             created_at: time::format(id.0.at()),
             ended_at: ended_at.map(time::format),
+            actor: hold.origin.actor.to_string(),
+            reason: reason(&hold.origin),
+            ended_by: end.map(|_| ended_by.actor.to_string()),
+            end_reason: end.and_then(|_| reason(ended_by)),
         }
     }
 }
@@ -60,15 +130,18 @@ impl HoldJson {
 mod tests {
     use super::*;
     use serde_json::json;
-    use tally_rules::Micros;
-    use tally_rules::ledger::{Currency, TransferId, Uuid, WalletKey};
+    use tally_rules::ledger::{TransferId, Uuid};
+    use tally_rules::{Actor, Rejection};
 
     #[test]
     fn each_end_is_told() {
         let member = MemberId(Uuid([1; 16]));
-        let shown_at = |end, time| {
+        let shown_at = |end: Option<(End, Micros)>, time| {
             let wallet = WalletKey { member, currency: Currency::parse("KRW").unwrap() };
-            let hold = Hold { wallet, amount: 50, expires_at: Some(Micros(1_000_000)), end };
+            let origin = Origin { actor: Actor::Local, reason: Some("entry".into()) };
+            let ended_by = end.map(|_| Origin::BACKGROUND).unwrap_or_default();
+            let expires_at = Some(Micros(1_000_000));
+            let hold = Hold { wallet, amount: 50, expires_at, origin, end, ended_by };
             let id = HoldId(Uuid::new(Micros(7), 0));
             serde_json::to_value(HoldJson::new(id, &hold, time)).unwrap()
         };
@@ -82,6 +155,9 @@ mod tests {
             (&open["amount"], &open["created_at"]),
             (&json!("50"), &json!("1970-01-01T00:00:00.000007Z"))
         );
+        assert_eq!((&open["actor"], &open["reason"]), (&json!("local"), &json!("entry")));
+        assert_eq!((&open["ended_by"], &open["end_reason"]), (&json!(null), &json!(null)));
+        assert_eq!(shown(Some((End::Voided, Micros(2))), 9)["ended_by"], "background");
         // The same whether the store recorded it or not.
         assert_eq!(shown(None, 1_000_000), shown(Some((End::Expired, Micros(5_000_000))), 9));
         assert_eq!(shown_at(None, DecisionTime { now: Micros(1_000_000), is_trusted: false }), open);
@@ -94,5 +170,24 @@ mod tests {
             (&captured["member"], &json!(transfer.0.to_string()))
         );
         assert_eq!(shown(Some((End::Voided, Micros(2))), 9)["status"], "voided");
+    }
+
+    #[test]
+    fn a_capture_without_a_body_takes_all() {
+        let all = Ending::Capture { amount: None, to: None };
+        assert_eq!(read_capture(None), Ok((all, None)));
+        assert_eq!(read_capture(Some(json!({}))), Ok((all, None)));
+        assert_eq!(read_capture(Some(json!({"reason": "won"}))), Ok((all, Some("won".into()))));
+        let refused = Wrong::Rejected("/amount", Rejection::InvalidAmount);
+        assert_eq!(read_capture(Some(json!({"amount": "0"}))), Err(refused));
+    }
+
+    #[test]
+    fn a_void_has_no_more_than_a_reason() {
+        assert_eq!(read_void(None), Ok((Ending::Void, None)));
+        assert_eq!(read_void(Some(json!({"reason": ""}))), Ok((Ending::Void, Some("".into()))));
+        for body in [json!({"amount": 1}), json!({"reason": "x".repeat(256)}), json!([])] {
+            assert!(matches!(read_void(Some(body.clone())), Err(Wrong::Fields(_))), "{body}");
+        }
     }
 }

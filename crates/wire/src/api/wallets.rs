@@ -12,12 +12,11 @@ use serde_json::Value;
 use std::sync::Arc;
 use tally_rules::ledger::account::{Account, AccountKey, Total};
 use tally_rules::ledger::entry::REFERENCE_BYTES_MAX;
-use tally_rules::ledger::hold::Ending;
 use tally_rules::ledger::{
     Amount, Currency, Entry, MemberId, TransferKind, TransferRequest, Uuid, Wallet, WalletKey,
 };
 use tally_rules::rejection::Limit;
-use tally_rules::{Micros, Rejection};
+use tally_rules::{Origin, Rejection};
 
 /// The most digits of an amount.
 const AMOUNT_DIGITS_MAX: usize = 16;
@@ -67,14 +66,15 @@ pub fn read_currency(text: &str) -> Result<Currency, &'static str> {
     Currency::parse(text).ok_or("must be the code of a currency: 1 to 8 of A to Z and 0 to 9")
 }
 
-fn member(value: &Value) -> Result<MemberId, &'static str> {
+pub(super) fn member(value: &Value) -> Result<MemberId, &'static str> {
     Ok(MemberId(read_id(&text(value)?)))
 }
 
-fn currency(value: &Value) -> Result<Currency, &'static str> {
+pub(super) fn currency(value: &Value) -> Result<Currency, &'static str> {
     read_currency(&text(value)?)
 }
 
+/// Reads a reference, or a reason, which is as long at most.
 fn reference(value: &Value) -> Result<Arc<str>, &'static str> {
     let text = text(value)?;
     if text.len() > REFERENCE_BYTES_MAX {
@@ -94,8 +94,17 @@ pub enum Posting {
     Transfer,
 }
 
+/// A transfer, and why it is made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OrderRead {
+    /// The transfer.
+    pub order: TransferRequest,
+    /// Why.
+    pub reason: Option<Arc<str>>,
+}
+
 /// Reads a transfer; `home` is the default currency.
-pub fn read_order(body: Value, posting: Posting, home: Currency) -> Result<TransferRequest, Wrong> {
+pub fn read_order(body: Value, posting: Posting, home: Currency) -> Result<OrderRead, Wrong> {
     let mut fields = Fields::new("", body)?;
     let read = order(&mut fields, posting);
     fields.finish()?;
@@ -107,6 +116,8 @@ pub fn read_order(body: Value, posting: Posting, home: Currency) -> Result<Trans
 pub struct TransferRow {
     /// The transfer.
     pub order: TransferRequest,
+    /// Why.
+    pub reason: Option<Arc<str>>,
     /// Its idempotency key.
     pub id: Option<String>,
     /// Whether it is linked to the next row.
@@ -120,8 +131,8 @@ pub fn read_row(row: Value, home: Currency) -> Result<TransferRow, Wrong> {
     let read = order(&mut fields, Posting::Transfer);
     let linked = fields.optional("linked", boolean);
     fields.finish()?;
-    let order = read.expect("no field is wrong").at_home(home)?;
-    Ok(TransferRow { order, id, linked: linked.unwrap_or(false) })
+    let OrderRead { order, reason } = read.expect("no field is wrong").at_home(home)?;
+    Ok(TransferRow { order, reason, id, linked: linked.unwrap_or(false) })
 }
 
 /// The fields of a transfer.
@@ -130,13 +141,15 @@ struct Read {
     currency: Option<Currency>,
     amount: Result<Amount, Rejection>,
     reference: Option<Arc<str>>,
+    reason: Option<Arc<str>>,
 }
 
 impl Read {
-    fn at_home(self, home: Currency) -> Result<TransferRequest, Wrong> {
+    fn at_home(self, home: Currency) -> Result<OrderRead, Wrong> {
         let amount = self.amount.map_err(|rejection| Wrong::Rejected("/amount", rejection))?;
         let currency = self.currency.unwrap_or(home);
-        Ok(TransferRequest { what: self.what, currency, amount, reference: self.reference })
+        let order = TransferRequest { what: self.what, currency, amount, reference: self.reference };
+        Ok(OrderRead { order, reason: self.reason })
     }
 }
 
@@ -145,50 +158,18 @@ fn order(fields: &mut Fields, posting: Posting) -> Option<Read> {
     let to = (posting != Posting::Withdrawal).then(|| fields.required("to", member));
     let currency = fields.optional("currency", currency);
     let amount = fields.required("amount", read_amount);
-    let reference = fields.optional("reference", reference);
+    let (reference, reason) = (fields.optional("reference", reference), reason(fields));
     let what = match (from, to) {
         (Some(from), Some(to)) => TransferKind::Transfer { from: from?, to: to? },
         (Some(from), None) => TransferKind::Withdrawal { from: from? },
         (None, to) => TransferKind::Deposit { to: to?? },
     };
-    Some(Read { what, currency, amount: amount?, reference })
+    Some(Read { what, currency, amount: amount?, reference, reason })
 }
 
-/// The fields of a hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HoldRead {
-    /// The wallet.
-    pub wallet: WalletKey,
-    /// The amount.
-    pub amount: Amount,
-    /// When it expires.
-    pub expires_at: Option<Micros>,
-}
-
-/// Reads the body of `POST /v1/holds`.
-pub fn read_hold(body: Value, home: Currency) -> Result<HoldRead, Wrong> {
-    let mut fields = Fields::new("", body)?;
-    let member = fields.required("member", member);
-    let currency = fields.optional("currency", currency).unwrap_or(home);
-    let amount = fields.required("amount", read_amount);
-    let expires_at = fields.optional("expires_at", |value| {
-        value.as_str().and_then(time::parse).ok_or("must be an RFC 3339 instant such as 2026-11-21T08:20:00Z")
-    });
-    fields.finish()?;
-    let (member, amount) = (member.expect("no field is wrong"), amount.expect("no field is wrong"));
-    let amount = amount.map_err(|rejection| Wrong::Rejected("/amount", rejection))?;
-    Ok(HoldRead { wallet: WalletKey { member, currency }, amount, expires_at })
-}
-
-/// Reads the body of a capture. Without a body, the whole hold goes to the account `FEES`.
-pub fn read_capture(body: Option<Value>) -> Result<Ending, Wrong> {
-    let Some(body) = body else { return Ok(Ending::Capture { amount: None, to: None }) };
-    let mut fields = Fields::new("", body)?;
-    let amount = fields.optional("amount", read_amount);
-    let to = fields.optional("to", member);
-    fields.finish()?;
-    let amount = amount.transpose().map_err(|rejection| Wrong::Rejected("/amount", rejection))?;
-    Ok(Ending::Capture { amount, to })
+/// Takes the reason of a request.
+pub(super) fn reason(fields: &mut Fields) -> Option<Arc<str>> {
+    fields.optional("reason", reference)
 }
 
 /// The fields of a reversal.
@@ -205,7 +186,7 @@ pub fn read_reversal(body: Option<Value>) -> Result<ReversalRead, Wrong> {
     let Some(body) = body else { return Ok(ReversalRead::default()) };
     let mut fields = Fields::new("", body)?;
     let amount = fields.optional("amount", read_amount);
-    let reason = fields.optional("reason", reference);
+    let reason = reason(&mut fields);
     fields.finish()?;
     let amount = amount.transpose().map_err(|rejection| Wrong::Rejected("/amount", rejection))?;
     Ok(ReversalRead { amount, reason })
@@ -248,6 +229,23 @@ pub struct TransactionJson {
     reference: Option<String>,
     status: &'static str,
     at: String,
+    #[serde(flatten)]
+    origin: Option<OriginJson>,
+}
+
+/// The actor and the reason of a transfer, for callers that may see them.
+#[derive(Clone, Debug, Serialize)]
+struct OriginJson {
+    actor: String,
+    reason: Option<String>,
+}
+
+impl TransactionJson {
+    /// The same with the origin of its transfer.
+    pub fn with_origin(self, origin: &Origin) -> Self {
+        let (actor, reason) = (origin.actor.to_string(), origin.reason.as_deref().map(str::to_owned));
+        Self { origin: Some(OriginJson { actor, reason }), ..self }
+    }
 }
 
 impl From<&Entry> for TransactionJson {
@@ -263,6 +261,7 @@ impl From<&Entry> for TransactionJson {
             reference: entry.reference.as_deref().map(str::to_owned),
             status: "posted",
             at: time::format(entry.at()),
+            origin: None,
         }
     }
 }
@@ -346,23 +345,15 @@ mod tests {
     #[test]
     fn what_is_malformed_comes_before_what_is_refused() {
         let home = Currency::parse("KRW").unwrap();
-        let body = json!({"from": 1, "amount": 0, "currency": "krw", "reference": "x".repeat(256), "x": 1});
+        let body = json!({"from": 1, "amount": 0, "currency": "krw", "reference": "x".repeat(256), "reason": 1, "x": 1});
         let Err(Wrong::Fields(errors)) = read_order(body, Posting::Transfer, home) else { panic!("it is") };
         let pointers: Vec<_> = errors.iter().map(|error| error.pointer.as_str()).collect();
-        assert_eq!(pointers, ["/from", "/to", "/currency", "/reference", "/x"]);
+        assert_eq!(pointers, ["/from", "/to", "/currency", "/reference", "/reason", "/x"]);
         let body = json!({"from": "a", "to": "b", "amount": 0});
         let wanted = Wrong::Rejected("/amount", Rejection::InvalidAmount);
         assert_eq!(read_order(body, Posting::Transfer, home), Err(wanted));
         for posting in [Posting::Deposit, Posting::Withdrawal] {
             assert!(matches!(read_order(json!({"amount": 1}), posting, home), Err(Wrong::Fields(_))));
         }
-    }
-
-    #[test]
-    fn a_capture_without_a_body_takes_all() {
-        assert_eq!(read_capture(None), Ok(Ending::Capture { amount: None, to: None }));
-        assert_eq!(read_capture(Some(json!({}))), Ok(Ending::Capture { amount: None, to: None }));
-        let refused = Wrong::Rejected("/amount", Rejection::InvalidAmount);
-        assert_eq!(read_capture(Some(json!({"amount": "0"}))), Err(refused));
     }
 }

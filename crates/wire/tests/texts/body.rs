@@ -9,7 +9,7 @@ use tally_rules::ledger::{Currency, MemberId, Uuid, WalletKey};
 use tally_rules::{Micros, PlayerId, Record};
 use tally_wire::api::wallets::Posting;
 use tally_wire::api::{
-    contests, imports, keys, leaderboards, ledger_imports, members, players, scores, wallets,
+    contests, holds, imports, keys, leaderboards, ledger_imports, members, players, scores, wallets,
 };
 use tally_wire::cursor::{self, Names, ScoreCursor};
 use tally_wire::fields::FieldError;
@@ -43,8 +43,10 @@ pub(crate) fn bodies(bytes: &[u8]) {
         drop(wallets::read_order(one(), posting, home));
     }
     drop(wallets::read_row(one(), home));
-    drop(wallets::read_hold(one(), home));
-    drop(wallets::read_capture(Some(one())));
+    drop(holds::read_hold(one(), home));
+    drop(holds::read_capture(Some(one())));
+    drop(holds::read_void(Some(one())));
+    drop(wallets::read_reversal(Some(one())));
     said(imports::read_head(one()));
     said(imports::read_row(2, one()));
     said(ledger_imports::read_head(one()));

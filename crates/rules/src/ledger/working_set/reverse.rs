@@ -48,7 +48,7 @@ impl LedgerWorkingSet<'_> {
         let posted = self.write(id, kind, (currency, amount), sides, request.reference.as_ref());
         parts.push((id, amount.units()));
         self.link(request.original, ReversalLink::Reversed(parts));
-        self.link(id, ReversalLink::Reverses { original: request.original, reason: request.reason.clone() });
+        self.link(id, ReversalLink::Reverses { original: request.original, reason: None });
         Ok(posted)
     }
 

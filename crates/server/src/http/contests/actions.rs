@@ -8,14 +8,15 @@ use std::time::Instant;
 use tally_rules::contest::ContestId;
 use tally_rules::idempotency::IdempotencyKey;
 use tally_service::contests::actions::ContestDone;
-use tally_service::contests::execute::Actor;
+use tally_service::contests::execute::ContestActor;
 use tally_service::contests::{change, finish, settle, start as starting};
 use tally_service::{Failure, Tally};
 use tally_wire::Problem;
 use tally_wire::api::contests;
 
 /// A use case that changes the state of a contest.
-type StateChange = fn(&Tally, &ContestId, &Actor, Option<&IdempotencyKey>) -> Result<ContestDone, Failure>;
+type StateChange =
+    fn(&Tally, &ContestId, &ContestActor, Option<&IdempotencyKey>) -> Result<ContestDone, Failure>;
 
 /// `POST …/open`
 pub(in crate::http) async fn open(call: Call) -> Result<Response, Problem> {

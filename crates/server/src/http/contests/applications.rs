@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tally_rules::contest::{Application, Status};
 use tally_rules::{PlayerId, Rejection};
 use tally_service::contests::actions::ActionResult;
-use tally_service::contests::execute::Actor;
+use tally_service::contests::execute::ActingAs;
 use tally_service::contests::{apply as applying, read};
 use tally_service::{Failure, Fault};
 use tally_wire::Problem;
@@ -23,9 +23,9 @@ pub(in crate::http) async fn apply(mut call: Call) -> Result<Response, Problem> 
     let body = call.json_or_none().await?;
     let (identity, actor) = (identity(&call, &tally, body.as_ref())?, actor(&call, &tally).await?);
     let named = read_application(body).map_err(Problem::fields)?;
-    let own = match &actor {
-        Actor::Member(player) | Actor::For(player) => Some(player.clone()),
-        Actor::Admin | Actor::Server => None,
+    let own = match &actor.acting {
+        ActingAs::Member(player) | ActingAs::For(player) => Some(player.clone()),
+        ActingAs::Admin | ActingAs::Server => None,
     };
     let player = named.or(own).ok_or_else(|| Problem::field("/player", "is required: a key is no player"))?;
     let who = player.clone();

@@ -20,7 +20,7 @@ use tally_rules::PlayerId;
 use tally_rules::contest::{ContestId, Record};
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::role::Role;
-use tally_service::contests::execute::Actor;
+use tally_service::contests::execute::{ActingAs, ContestActor};
 use tally_service::contests::read;
 use tally_service::damaged::Listing;
 use tally_service::{CallerKind, Tally};
@@ -29,21 +29,22 @@ use tally_wire::api::contests;
 use tally_wire::cursor::{self, Names};
 
 /// The caller as a contest sees it. A key of any role that names a player acts for that player.
-pub(in crate::http) async fn actor(call: &Call, tally: &Arc<Tally>) -> Result<Actor, Problem> {
+pub(in crate::http) async fn actor(call: &Call, tally: &Arc<Tally>) -> Result<ContestActor, Problem> {
     let role = match call.caller.kind {
         CallerKind::Member(id) => {
             let member = tally.members.known(tally, id).await;
             let member = member.map_err(|failure| problem::of_failure(&failure))?;
-            return Ok(Actor::Member(member.player.clone()));
+            return Ok(ActingAs::Member(member.player.clone()).by(call.caller.actor));
         }
         CallerKind::Key(role) => role,
         CallerKind::Anonymous => unreachable!("no route of contests is open"),
     };
-    Ok(match call.acting_player()? {
-        Some(player) => Actor::For(player),
-        None if role == Role::Admin => Actor::Admin,
-        None => Actor::Server,
-    })
+    let acting = match call.acting_player()? {
+        Some(player) => ActingAs::For(player),
+        None if role == Role::Admin => ActingAs::Admin,
+        None => ActingAs::Server,
+    };
+    Ok(acting.by(call.caller.actor))
 }
 
 /// Whether the caller sees wallets and transfers of members in the lists of a contest or a period. Server keys and the
@@ -53,12 +54,12 @@ pub(in crate::http) async fn sees_money(
     tally: &Arc<Tally>,
     id: Option<&ContestId>,
 ) -> Result<bool, Problem> {
-    let actor = match call.caller.kind {
+    let acting = match call.caller.kind {
         CallerKind::Key(role) => return Ok(role != Role::Reader),
         CallerKind::Anonymous => return Ok(false),
-        CallerKind::Member(_) => actor(call, tally).await?,
+        CallerKind::Member(_) => actor(call, tally).await?.acting,
     };
-    let (Actor::Member(player), Some(id)) = (actor, id.cloned()) else { return Ok(false) };
+    let (ActingAs::Member(player), Some(id)) = (acting, id.cloned()) else { return Ok(false) };
     let tally = Arc::clone(tally);
     blocking(move || Ok(read::get(&tally, &id)?.contest.is_staff(&player))).await
 }

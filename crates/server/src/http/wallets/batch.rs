@@ -67,11 +67,11 @@ fn new_move(
     row: TransferRow,
     (key, index): (Option<&str>, usize),
 ) -> NewTransfer {
-    let TransferRow { order, id, .. } = row;
+    let TransferRow { order, reason, id, .. } = row;
     let id = id.or_else(|| key.map(|key| row_key(key, index)));
-    let fingerprint = tally.fingerprints.of_order(&order);
+    let fingerprint = tally.fingerprints.of_order(&order, reason.as_deref());
     let identity = id.map(|id| IdempotencyKey { key: call.key_of(&id), fingerprint });
-    NewTransfer { order, identity }
+    NewTransfer { order, origin: call.origin(reason), identity }
 }
 
 /// Fails all rows of a linked group if one of them is invalid.

@@ -8,11 +8,9 @@ use hyper::StatusCode;
 use tally_rules::clock::DecisionTime;
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::HoldId;
-use tally_rules::ledger::hold::Ending;
 use tally_service::ledger::holds::{self, NewHold};
 use tally_wire::Problem;
-use tally_wire::api::holds::HoldJson;
-use tally_wire::api::wallets::{HoldRead, read_capture, read_hold};
+use tally_wire::api::holds::{EndingRead, HoldJson, HoldRead, read_capture, read_hold, read_void};
 
 /// `POST /v1/holds`
 pub(in crate::http) async fn place(mut call: Call) -> Result<Response, Problem> {
@@ -20,10 +18,10 @@ pub(in crate::http) async fn place(mut call: Call) -> Result<Response, Problem> 
     let tally = call.tally()?;
     let key = call.key()?;
     let read = read_hold(call.json().await?, home(&tally)).map_err(wrong)?;
-    let HoldRead { wallet, amount, expires_at } = read;
-    let fingerprint = tally.fingerprints.of_hold(&wallet, amount, expires_at);
+    let HoldRead { wallet, amount, expires_at, reason } = read;
+    let fingerprint = tally.fingerprints.of_hold(&wallet, amount, expires_at, reason.as_deref());
     let identity = key.map(|key| IdempotencyKey { key, fingerprint });
-    let new = NewHold { wallet, amount, expires_at, identity };
+    let new = NewHold { wallet, amount, expires_at, origin: call.origin(reason), identity };
     let done = holds::place(&tally, new).await.map_err(|failure| problem::of_failure(&failure))?;
     // A retry gets the hold as it was created, at any later time.
     let body = HoldJson::new(done.id, &done.hold, DecisionTime::trusted(done.id.0.at()));
@@ -49,17 +47,17 @@ pub(in crate::http) async fn capture(mut call: Call) -> Result<Response, Problem
 /// `POST /v1/holds/{hold}/void`
 pub(in crate::http) async fn void(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
-    call.no_body().await?;
-    end(call, Ending::Void).await
+    let ending = read_void(call.json_or_none().await?).map_err(wrong)?;
+    end(call, ending).await
 }
 
-async fn end(call: Call, ending: Ending) -> Result<Response, Problem> {
+async fn end(call: Call, (ending, reason): EndingRead) -> Result<Response, Problem> {
     let tally = call.tally()?;
     let id = HoldId(call.id("hold")?);
-    let fingerprint = tally.fingerprints.of_ending(id, ending);
+    let fingerprint = tally.fingerprints.of_ending(id, ending, reason.as_deref());
     let identity = call.key()?.map(|key| IdempotencyKey { key, fingerprint });
-    let done =
-        holds::end(&tally, id, ending, identity).await.map_err(|failure| problem::of_failure(&failure))?;
+    let done = holds::end(&tally, id, ending, call.origin(reason), identity).await;
+    let done = done.map_err(|failure| problem::of_failure(&failure))?;
     let body = HoldJson::new(done.id, &done.hold, tally.decision_time());
     Ok(response::replayed(response::ok(&body), done.replayed))
 }

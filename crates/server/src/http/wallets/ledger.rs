@@ -85,11 +85,9 @@ pub(in crate::http) async fn transaction(mut call: Call) -> Result<Response, Pro
     let transfer = &found.transfer;
     let (debited, credited) = transfer.accounts();
     let [out, arrived] = &found.entries;
-    let (reverses, reason) = match &found.link {
-        Some(ReversalLink::Reverses { original, reason }) => {
-            (Some(original.0.to_string()), reason.as_deref())
-        }
-        Some(ReversalLink::Reversed(_)) | None => (None, None),
+    let reverses = match &found.link {
+        Some(ReversalLink::Reverses { original, .. }) => Some(original.0.to_string()),
+        Some(ReversalLink::Reversed(_)) | None => None,
     };
     Ok(response::ok(&json!({
         "id": found.id.0.to_string(),
@@ -103,7 +101,8 @@ pub(in crate::http) async fn transaction(mut call: Call) -> Result<Response, Pro
         "reversed": found.link.as_ref().map_or(0, ReversalLink::reversed).to_string(),
         "reversals": parts_of(found.link.as_ref()),
         "reverses": reverses,
-        "reason": reason,
+        "actor": transfer.origin.actor.to_string(),
+        "reason": found.reason(),
     })))
 }
 
@@ -125,7 +124,7 @@ pub(in crate::http) async fn reverse(mut call: Call) -> Result<Response, Problem
     let ReversalRead { amount, reason } = read_reversal(call.json_or_none().await?).map_err(wrong)?;
     let fingerprint = tally.fingerprints.of_reversal(TransferId::of(transaction), amount, reason.as_deref());
     let identity = key.map(|key| IdempotencyKey { key, fingerprint });
-    let new = NewReversal { transaction, amount, reason, identity };
+    let new = NewReversal { transaction, amount, origin: call.origin(reason), identity };
     let receipt = reversals::reverse(&tally, new).await.map_err(|failure| problem::of_failure(&failure))?;
     let body = TransactionJson::from(&receipt.posted.entry);
     Ok(response::replayed(response::json(StatusCode::CREATED, &body), receipt.replayed))

@@ -8,7 +8,7 @@ use hyper::StatusCode;
 use tally_rules::idempotency::IdempotencyKey;
 use tally_service::ledger::transfers::{self, NewTransfer};
 use tally_wire::Problem;
-use tally_wire::api::wallets::{Posting, TransactionJson, read_order};
+use tally_wire::api::wallets::{OrderRead, Posting, TransactionJson, read_order};
 
 /// `POST /v1/deposits`
 pub(in crate::http) async fn deposit(call: Call) -> Result<Response, Problem> {
@@ -29,9 +29,11 @@ async fn run(mut call: Call, posting: Posting) -> Result<Response, Problem> {
     call.finish_query()?;
     let tally = call.tally()?;
     let key = call.key()?;
-    let order = read_order(call.json().await?, posting, home(&tally)).map_err(wrong)?;
-    let identity = key.map(|key| IdempotencyKey { key, fingerprint: tally.fingerprints.of_order(&order) });
-    let new = NewTransfer { order, identity };
+    let read = read_order(call.json().await?, posting, home(&tally)).map_err(wrong)?;
+    let OrderRead { order, reason } = read;
+    let fingerprint = tally.fingerprints.of_order(&order, reason.as_deref());
+    let identity = key.map(|key| IdempotencyKey { key, fingerprint });
+    let new = NewTransfer { order, origin: call.origin(reason), identity };
     let receipt = transfers::post(&tally, new).await.map_err(|failure| problem::of_failure(&failure))?;
     let body = TransactionJson::from(&receipt.posted.entry);
     Ok(response::replayed(response::json(StatusCode::CREATED, &body), receipt.replayed))

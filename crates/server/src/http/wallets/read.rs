@@ -30,7 +30,7 @@ pub(in crate::http) async fn wallets(mut call: Call) -> Result<Response, Problem
 pub(in crate::http) async fn transactions(mut call: Call) -> Result<Response, Problem> {
     let query = HistoryQuery::of(&mut call)?;
     let member = call.member()?;
-    page(&call, member, query).await
+    page(&call, member, query, true).await
 }
 
 /// `GET /v1/me/wallet`
@@ -46,7 +46,7 @@ pub(in crate::http) async fn own(mut call: Call) -> Result<Response, Problem> {
 /// `GET /v1/me/transactions`
 pub(in crate::http) async fn own_transactions(mut call: Call) -> Result<Response, Problem> {
     let query = HistoryQuery::of(&mut call)?;
-    page(&call, me(&call), query).await
+    page(&call, me(&call), query, false).await
 }
 
 /// The query of a page of transactions.
@@ -65,14 +65,24 @@ impl HistoryQuery {
     }
 }
 
-async fn page(call: &Call, member: MemberId, query: HistoryQuery) -> Result<Response, Problem> {
+/// A page of a history. A member does not see who moved its money, and why.
+async fn page(
+    call: &Call,
+    member: MemberId,
+    query: HistoryQuery,
+    with_origins: bool,
+) -> Result<Response, Problem> {
     let HistoryQuery { limit, cursor: text, currency } = query;
     let tally = call.tally()?;
     let key = WalletKey { member, currency: currency.unwrap_or_else(|| home(&tally)) };
     let below = text.map(|text| cursor::decode_history(key, &text).ok_or_else(invalid_cursor)).transpose()?;
-    let page = read::history(&tally, key, below, limit).await;
+    let page = read::history(&tally, key, (below, limit), with_origins).await;
     let page = page.map_err(|failure| problem::of_failure(&failure))?;
-    let items: Vec<TransactionJson> = page.entries.rows.iter().map(TransactionJson::from).collect();
+    let mut items: Vec<TransactionJson> = page.entries.rows.iter().map(TransactionJson::from).collect();
+    if with_origins {
+        let rows = items.into_iter().zip(&page.origins);
+        items = rows.map(|(item, origin)| item.with_origin(origin)).collect();
+    }
     let mut body = json!({"items": items});
     if let Some(last) = page.more_below {
         body["next_cursor"] = json!(cursor::encode_history(key, last));

@@ -25,7 +25,7 @@ use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::transfer_request::wallets_of;
 use tally_rules::ledger::{Currency, Hold, HoldId, MemberId, TransferId, Uuid};
 use tally_rules::outcome::Outcome;
-use tally_rules::{Micros, PlayerId, Rejection};
+use tally_rules::{Micros, Origin, PlayerId, Rejection};
 use tally_store::{BoardChange, BoardNo, BoardRow, EntrantKey, ReadSet, Topic};
 
 impl Added {
@@ -44,6 +44,10 @@ type ContestDecision = Result<ContestDone, Rejection>;
 
 impl LedgerRequest for ContestRequest {
     type Answer = ContestDone;
+
+    fn origin(&self) -> Origin {
+        self.actor.into()
+    }
 
     fn needs(&self) -> Needs {
         Needs {

@@ -12,7 +12,7 @@ use tally_rules::definition::BoardSpec;
 use tally_rules::instant::SECOND;
 use tally_rules::period::{PeriodPrizes, PeriodRule};
 use tally_rules::score::ScoreInput;
-use tally_rules::{BoardId, Micros, PlayerId};
+use tally_rules::{Actor, BoardId, Micros, PlayerId};
 use tally_service::boards::Board;
 use tally_service::periods::view::View;
 use tally_service::players::erase::{ban, erase};
@@ -122,7 +122,7 @@ impl World {
     }
 
     pub(crate) fn erase(&self, name: &str) -> Result<(), Failure> {
-        self.wait(erase(&self.tally(), player(name), None)).map(drop)
+        self.wait(erase(&self.tally(), player(name), Actor::Background, None)).map(drop)
     }
 
     /// Lines of the day before, as a chunk of a file.

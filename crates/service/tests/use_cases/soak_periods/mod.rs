@@ -16,7 +16,7 @@ use tally_rules::idempotency::KEEP_DEFAULT_MICROS;
 use tally_rules::instant::SECOND;
 use tally_rules::period::PeriodRule;
 use tally_rules::score::{self, ScoreInput};
-use tally_rules::{Micros, Record, Rejection};
+use tally_rules::{Actor, Micros, Record, Rejection};
 use tally_service::Failure;
 use tally_service::periods::scheduler;
 use tally_service::players::erase;
@@ -174,7 +174,8 @@ impl History {
                 }
             }
             22 => {
-                let asked = self.world.wait(erase::erase(&self.world.tally(), player(name), None));
+                let asked =
+                    self.world.wait(erase::erase(&self.world.tally(), player(name), Actor::Background, None));
                 assert_eq!(asked.is_ok(), self.model.erase(&player(name)));
             }
             23 => {

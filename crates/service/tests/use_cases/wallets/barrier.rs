@@ -11,7 +11,7 @@ use tally_rules::contest::{ContestId, State};
 use tally_rules::ledger::{MemberId, TransferKind};
 use tally_rules::score::ScoreInput;
 use tally_rules::{BoardId, PlayerId, Rejection};
-use tally_service::contests::execute::Actor;
+use tally_service::contests::execute::{ActingAs, ContestActor};
 use tally_service::contests::{apply, change, finish, start};
 use tally_service::failure::Fault;
 use tally_service::scores::submit::{NewScore, submit};
@@ -28,12 +28,19 @@ const GIVE_UP: Duration = Duration::from_secs(60);
 fn play(world: &World) -> (ContestId, MemberId) {
     let (tally, member, id) = (&world.tally, world.member("ann", 50), ContestId::new("cup").unwrap());
     let spec = crate::wallets::contests::spec(true);
-    change::create(tally, &id, &Actor::Server, &spec, None).unwrap();
-    change::open(tally, &id, &Actor::Admin, None).unwrap();
+    change::create(tally, &id, &ContestActor::SERVER, &spec, None).unwrap();
+    change::open(tally, &id, &ContestActor::ADMIN, None).unwrap();
     let player = player_of(member);
-    apply::apply(tally, &id, &Actor::Member(player.clone()), &player, None).unwrap();
-    apply::decide(tally, &id, &Actor::Admin, std::slice::from_ref(&player), true, None).unwrap();
-    start::start(tally, &id, &Actor::Admin, None).unwrap();
+    apply::apply(
+        tally,
+        &id,
+        &ActingAs::Member(player.clone()).by(tally_rules::Actor::Background),
+        &player,
+        None,
+    )
+    .unwrap();
+    apply::decide(tally, &id, &ContestActor::ADMIN, std::slice::from_ref(&player), true, None).unwrap();
+    start::start(tally, &id, &ContestActor::ADMIN, None).unwrap();
     boards::put(tally, &other(), &tally_rules::definition::BoardSpec::default(), None).unwrap();
     (id, member)
 }
@@ -71,9 +78,9 @@ fn no_score_waits_for_the_queue_in_which_a_change_of_a_contest_is() {
         let first = scope
             .spawn(|| world.post(crate::wallets::world::order(TransferKind::Deposit { to: ann }, 1), None));
         wait_until(|| tally.ledger_stats().in_flight > 0);
-        let patch = scope.spawn(|| change::patch(tally, &id, &Actor::Admin, &spec, None).map(drop));
+        let patch = scope.spawn(|| change::patch(tally, &id, &ContestActor::ADMIN, &spec, None).map(drop));
         wait_until(|| tally.ledger_stats().queued_requests > 0);
-        let end = scope.spawn(|| finish::finish(tally, &id, &Actor::Admin, None).map(drop));
+        let end = scope.spawn(|| finish::finish(tally, &id, &ContestActor::ADMIN, None).map(drop));
         wait_until(|| tally.ledger_stats().queued_requests > 1);
         let scores = [score(&world, other(), player.clone()), score(&world, id.board(None), player.clone())];
         let waited = !first.is_finished();
@@ -103,7 +110,7 @@ fn no_score_comes_in_after_an_end_whose_answer_was_lost() {
         let (id, ann) = play(&world);
         proxy.cut_at(COMMIT, cut);
         proxy.refuse();
-        let lost = finish::finish(&world.tally, &id, &Actor::Admin, None).map(drop);
+        let lost = finish::finish(&world.tally, &id, &ContestActor::ADMIN, None).map(drop);
         assert!(matches!(lost, Err(Failure::Fault(Fault::OutcomeUnknown(_)))), "{lost:?}");
         proxy.pass();
         let done = loop {

@@ -21,10 +21,10 @@ use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::hold::Ending;
 use tally_rules::ledger::money::{AMOUNT_MAX, BALANCE_MAX};
 use tally_rules::ledger::{Amount, MemberId, TransferKind, WalletKey};
-use tally_rules::{BoardId, Micros, PlayerId, Rejection};
+use tally_rules::{BoardId, Micros, Origin, PlayerId, Rejection};
 use tally_service::clock::TimeSource;
 use tally_service::contests::actions::ActionResult;
-use tally_service::contests::execute::Actor;
+use tally_service::contests::execute::{ActingAs, ContestActor};
 use tally_service::contests::{apply, ban, change, finish, read, scheduler, start as begin};
 use tally_service::ledger::holds::{self, NewHold};
 use tally_service::members;
@@ -57,15 +57,23 @@ fn what_the_clock_missed_happens_in_order_before_any_request() {
     let at = |seconds: i64| Some(Some(now.plus(seconds * 1_000_000)));
     let timed = ContestSpec { opens_at: at(10), starts_at: at(20), ends_at: at(30), ..spec(true) };
     let (cup, idle) = (ContestId::new("cup").unwrap(), ContestId::new("idle").unwrap());
-    change::create(&world.tally, &cup, &Actor::Server, &timed, None).unwrap();
+    change::create(&world.tally, &cup, &ContestActor::SERVER, &timed, None).unwrap();
     // This one is not to be opened.
     let never = ContestSpec { opens_at: Some(None), ..timed.clone() };
-    change::create(&world.tally, &idle, &Actor::Server, &never, None).unwrap();
+    change::create(&world.tally, &idle, &ContestActor::SERVER, &never, None).unwrap();
     world.advance(12_000_000);
     scheduler::do_due(&world.tally).unwrap();
     let player = player_of(member);
-    apply::apply(&world.tally, &cup, &Actor::Member(player.clone()), &player, None).unwrap();
-    apply::decide(&world.tally, &cup, &Actor::Admin, std::slice::from_ref(&player), true, None).unwrap();
+    apply::apply(
+        &world.tally,
+        &cup,
+        &ActingAs::Member(player.clone()).by(tally_rules::Actor::Background),
+        &player,
+        None,
+    )
+    .unwrap();
+    apply::decide(&world.tally, &cup, &ContestActor::ADMIN, std::slice::from_ref(&player), true, None)
+        .unwrap();
     let tally = &world.tally;
     let after = |id: &ContestId| {
         let record = read::get(tally, id).unwrap();
@@ -81,7 +89,7 @@ fn what_the_clock_missed_happens_in_order_before_any_request() {
     assert_eq!(read::get(&next, &idle).unwrap().state, State::Draft);
     assert_eq!(next.store.ledger().wallets_of(member).unwrap()[0].1.balance, 40);
     // Opened by hand after its start has passed, it waits for a start by hand.
-    change::open(&next, &idle, &Actor::Admin, None).unwrap();
+    change::open(&next, &idle, &ContestActor::ADMIN, None).unwrap();
     late.fetch_add(1_000_000, Ordering::SeqCst);
     scheduler::do_due(&next).unwrap();
     assert_eq!(read::get(&next, &idle).unwrap().state, State::Open);
@@ -93,7 +101,7 @@ fn a_banned_player_gets_no_prize_and_final_ranks_hold() {
     let world = World::new(Kind::Sqlite);
     let members: Vec<MemberId> = (0..2).map(|no| world.member(&format!("m{no}"), 50)).collect();
     let id = ContestId::new("cup").unwrap();
-    change::create(&world.tally, &id, &Actor::Server, &spec(false), None).unwrap();
+    change::create(&world.tally, &id, &ContestActor::SERVER, &spec(false), None).unwrap();
     for (player, op) in
         [Op::Apply as fn(usize) -> Op, Op::Accept].into_iter().flat_map(|op| [(0, op), (1, op)])
     {
@@ -103,12 +111,12 @@ fn a_banned_player_gets_no_prize_and_final_ranks_hold() {
     act(&world, &world.tally, &id, Op::Start, &members).unwrap();
     act(&world, &world.tally, &id, Op::Score(0, 9), &members).unwrap();
     act(&world, &world.tally, &id, Op::Score(1, 5), &members).unwrap();
-    let set_ban = |actor: Actor, player: PlayerId, banned| {
+    let set_ban = |actor: ContestActor, player: PlayerId, banned| {
         world.wait(ban::ban(&world.tally, &id, &actor, &player, banned, None))
     };
-    let boss = || Actor::Member(PlayerId::new("boss").unwrap());
+    let boss = || ActingAs::Member(PlayerId::new("boss").unwrap()).by(tally_rules::Actor::Background);
     let first = player_of(members[0]);
-    assert_eq!(refused(set_ban(Actor::Server, first.clone(), true)), Rejection::Forbidden);
+    assert_eq!(refused(set_ban(ContestActor::SERVER, first.clone(), true)), Rejection::Forbidden);
     assert_eq!(refused(set_ban(boss(), PlayerId::new("x").unwrap(), true)), Rejection::PlayerNotFound);
     for banned in [true, false, true] {
         set_ban(boss(), first.clone(), banned).unwrap();
@@ -130,15 +138,15 @@ fn two_starts_at_once_are_one() {
     let world = World::new(Kind::Sqlite);
     let members: Vec<MemberId> = (0..2).map(|no| world.member(&format!("m{no}"), 50)).collect();
     let id = ContestId::new("cup").unwrap();
-    change::create(&world.tally, &id, &Actor::Server, &spec(true), None).unwrap();
-    change::open(&world.tally, &id, &Actor::Admin, None).unwrap();
+    change::create(&world.tally, &id, &ContestActor::SERVER, &spec(true), None).unwrap();
+    change::open(&world.tally, &id, &ContestActor::ADMIN, None).unwrap();
     let players: Vec<_> = members.iter().map(|member| player_of(*member)).collect();
     for player in &players {
-        apply::apply(&world.tally, &id, &Actor::Server, player, None).unwrap();
+        apply::apply(&world.tally, &id, &ContestActor::SERVER, player, None).unwrap();
     }
-    let boss = Actor::For(PlayerId::new("boss").unwrap());
+    let boss = ActingAs::For(PlayerId::new("boss").unwrap()).by(tally_rules::Actor::Background);
     apply::decide(&world.tally, &id, &boss, &players, true, None).unwrap();
-    let nobody = Actor::Member(PlayerId::new("nobody").unwrap());
+    let nobody = ActingAs::Member(PlayerId::new("nobody").unwrap()).by(tally_rules::Actor::Background);
     assert_eq!(refused(begin::start(&world.tally, &id, &nobody, None).map(drop)), Rejection::Forbidden);
     let done: Vec<_> = std::thread::scope(|scope| {
         let start = || begin::start(&world.tally, &id, &boss, None).map(drop);
@@ -165,25 +173,25 @@ fn staff_does_not_take_part_however_late_it_became_staff() {
         let players: Vec<_> = members.iter().map(|member| player_of(*member)).collect();
         let id = ContestId::new("cup").unwrap();
         let tally = &world.tally;
-        change::create(tally, &id, &Actor::Server, &spec(true), None).unwrap();
-        change::open(tally, &id, &Actor::Admin, None).unwrap();
+        change::create(tally, &id, &ContestActor::SERVER, &spec(true), None).unwrap();
+        change::open(tally, &id, &ContestActor::ADMIN, None).unwrap();
         for player in &players {
-            apply::apply(tally, &id, &Actor::Server, player, None).unwrap();
+            apply::apply(tally, &id, &ContestActor::SERVER, player, None).unwrap();
         }
-        apply::decide(tally, &id, &Actor::Admin, &players[..2], true, None).unwrap();
+        apply::decide(tally, &id, &ContestActor::ADMIN, &players[..2], true, None).unwrap();
         let staff = |players: &[PlayerId]| {
             let spec = ContestSpec { staff: Some(players.to_vec()), ..ContestSpec::default() };
-            change::patch(tally, &id, &Actor::Admin, &spec, None).map(drop)
+            change::patch(tally, &id, &ContestActor::ADMIN, &spec, None).map(drop)
         };
         staff(&players[1..]).unwrap();
-        let done = apply::decide(tally, &id, &Actor::Admin, &players[2..], true, None).unwrap();
+        let done = apply::decide(tally, &id, &ContestActor::ADMIN, &players[2..], true, None).unwrap();
         assert_eq!(done.result, ActionResult::Decided(vec![Err(Rejection::StaffCannotApply)]));
-        let started = begin::start(tally, &id, &Actor::Admin, None).map(drop);
+        let started = begin::start(tally, &id, &ContestActor::ADMIN, None).map(drop);
         let Rejection::InvalidApplications(failed) = refused(started) else { panic!("its rows are refused") };
         assert_eq!(failed, [InvalidApplication { player: players[1].clone(), why: InvalidReason::Staff }]);
         let skip = ContestSpec { on_invalid: Some(OnInvalid::Skip), ..ContestSpec::default() };
-        change::patch(tally, &id, &Actor::Admin, &skip, None).unwrap();
-        begin::start(tally, &id, &Actor::Admin, None).unwrap();
+        change::patch(tally, &id, &ContestActor::ADMIN, &skip, None).unwrap();
+        begin::start(tally, &id, &ContestActor::ADMIN, None).unwrap();
         assert_eq!(read::get(tally, &id).unwrap().members, 1);
         let Rejection::InvalidContest(wrong) = refused(staff(&[players[2].clone(), players[0].clone()]))
         else {
@@ -219,20 +227,20 @@ fn a_player_with_an_entry_is_not_renamed() {
             }
         };
         rename(members[0], name("first")).unwrap();
-        change::create(tally, &id, &Actor::Server, &spec(true), None).unwrap();
-        change::open(tally, &id, &Actor::Admin, None).unwrap();
-        apply::apply(tally, &id, &Actor::Server, &name("first"), None).unwrap();
+        change::create(tally, &id, &ContestActor::SERVER, &spec(true), None).unwrap();
+        change::open(tally, &id, &ContestActor::ADMIN, None).unwrap();
+        apply::apply(tally, &id, &ContestActor::SERVER, &name("first"), None).unwrap();
         refuses();
-        apply::withdraw(tally, &id, &Actor::Admin, &name("first"), None).unwrap();
+        apply::withdraw(tally, &id, &ContestActor::ADMIN, &name("first"), None).unwrap();
         rename(members[0], name("second")).unwrap();
         rename(members[0], name("first")).unwrap();
-        apply::apply(tally, &id, &Actor::Server, &name("first"), None).unwrap();
-        apply::decide(tally, &id, &Actor::Admin, &[name("first")], true, None).unwrap();
-        begin::start(tally, &id, &Actor::Admin, None).unwrap();
+        apply::apply(tally, &id, &ContestActor::SERVER, &name("first"), None).unwrap();
+        apply::decide(tally, &id, &ContestActor::ADMIN, &[name("first")], true, None).unwrap();
+        begin::start(tally, &id, &ContestActor::ADMIN, None).unwrap();
         refuses();
         // The same player again is no renaming.
         rename(members[0], name("first")).unwrap();
-        finish::cancel(tally, &id, &Actor::Admin, None).unwrap();
+        finish::cancel(tally, &id, &ContestActor::ADMIN, None).unwrap();
         rename(members[0], name("third")).unwrap();
         assert_eq!(members.map(|member| world.balance(member)), [50, 50]);
         world.end(&members);
@@ -257,26 +265,27 @@ fn divisions_are_bounded_by_the_leaderboards_there_may_be() {
             division_size: Some(size.try_into().ok()),
             ..free.clone()
         };
-        change::create(tally, &id, &Actor::Server, &places(7, 2), None).unwrap();
-        let open = || change::open(tally, &id, &Actor::Admin, None).map(drop);
-        let patch = |spec: ContestSpec| change::patch(tally, &id, &Actor::Admin, &spec, None).map(drop);
+        change::create(tally, &id, &ContestActor::SERVER, &places(7, 2), None).unwrap();
+        let open = || change::open(tally, &id, &ContestActor::ADMIN, None).map(drop);
+        let patch =
+            |spec: ContestSpec| change::patch(tally, &id, &ContestActor::ADMIN, &spec, None).map(drop);
         patch(places(6, 2)).unwrap();
         open().unwrap();
         let size =
             |size: u32| ContestSpec { division_size: Some(size.try_into().ok()), ..ContestSpec::default() };
         for no in 0..6 {
-            apply::apply(tally, &id, &Actor::Server, &one(no), None).unwrap();
+            apply::apply(tally, &id, &ContestActor::SERVER, &one(no), None).unwrap();
         }
         // Another leaderboard was made meanwhile.
         let other = BoardId::new("other").unwrap();
         boards::put(tally, &other, &tally_rules::definition::BoardSpec::default(), None).unwrap();
         let all: Vec<_> = (0..6).map(one).collect();
-        let done = apply::decide(tally, &id, &Actor::Admin, &all, true, None).unwrap();
+        let done = apply::decide(tally, &id, &ContestActor::ADMIN, &all, true, None).unwrap();
         let ActionResult::Decided(rows) = done.result else { panic!("it is a decision") };
         assert!(rows[..4].iter().all(Result::is_ok), "{rows:?}");
         assert_eq!(refused(patch(size(1))), Rejection::TooManyBoards);
         assert_eq!(rows[4..], [Err(Rejection::TooManyBoards), Err(Rejection::TooManyBoards)]);
-        begin::start(tally, &id, &Actor::Admin, None).unwrap();
+        begin::start(tally, &id, &ContestActor::ADMIN, None).unwrap();
         assert_eq!(read::get(tally, &id).unwrap().members, 4);
         tally.drain();
         world.end(&[]);
@@ -297,14 +306,14 @@ fn a_decision_reads_all_its_applications_at_once() {
         let (id, players) = (ContestId::new("cup").unwrap(), ["a", "b", "c", "d"]);
         let players = players.map(|name| PlayerId::new(name).unwrap());
         let free = ContestSpec { prizes: None, capacity: Some(4), ..spec(false) };
-        change::create(&own, &id, &Actor::Server, &free, None).unwrap();
-        change::open(&own, &id, &Actor::Admin, None).unwrap();
+        change::create(&own, &id, &ContestActor::SERVER, &free, None).unwrap();
+        change::open(&own, &id, &ContestActor::ADMIN, None).unwrap();
         for player in &players {
-            apply::apply(&own, &id, &Actor::Server, player, None).unwrap();
+            apply::apply(&own, &id, &ContestActor::SERVER, player, None).unwrap();
         }
         let reads = |players: &[PlayerId], accept| {
             let before = dying.reads();
-            apply::decide(&own, &id, &Actor::Admin, players, accept, None).unwrap();
+            apply::decide(&own, &id, &ContestActor::ADMIN, players, accept, None).unwrap();
             dying.reads() - before
         };
         let one = reads(&players[..1], true);
@@ -331,26 +340,27 @@ fn applications_close_when_the_contest_is_to_start() {
         let own = start_set(Arc::clone(&tally.store), clock, with).unwrap();
         let id = ContestId::new("cup").unwrap();
         let timed = ContestSpec { starts_at: Some(Some(now.plus(10_000_000))), ..spec(true) };
-        change::create(&own, &id, &Actor::Server, &timed, None).unwrap();
-        change::open(&own, &id, &Actor::Admin, None).unwrap();
-        let apply =
-            |player| apply::apply(&own, &id, &Actor::Server, player, identity("a", 1).as_ref()).map(drop);
+        change::create(&own, &id, &ContestActor::SERVER, &timed, None).unwrap();
+        change::open(&own, &id, &ContestActor::ADMIN, None).unwrap();
+        let apply = |player| {
+            apply::apply(&own, &id, &ContestActor::SERVER, player, identity("a", 1).as_ref()).map(drop)
+        };
         time.fetch_add(9_999_999, Ordering::SeqCst);
         apply(&players[0]).unwrap();
         time.fetch_add(1, Ordering::SeqCst);
         // A retry of a done request is no new application.
         apply(&players[0]).unwrap();
-        let late = apply::apply(&own, &id, &Actor::Server, &players[1], None).map(drop);
+        let late = apply::apply(&own, &id, &ContestActor::SERVER, &players[1], None).map(drop);
         assert_eq!(refused(late), Rejection::ContestState(State::Running));
         scheduler::do_due(&own).unwrap();
         assert_eq!(read::get(&own, &id).unwrap().state, State::Running);
         // A contest that is opened after its start has passed takes applications until a start by hand.
         let passed = ContestId::new("passed").unwrap();
-        change::create(&own, &passed, &Actor::Server, &timed, None).unwrap();
+        change::create(&own, &passed, &ContestActor::SERVER, &timed, None).unwrap();
         time.fetch_add(1, Ordering::SeqCst);
-        change::open(&own, &passed, &Actor::Admin, None).unwrap();
-        apply::apply(&own, &passed, &Actor::Server, &players[1], None).unwrap();
-        finish::cancel(&own, &passed, &Actor::Admin, None).unwrap();
+        change::open(&own, &passed, &ContestActor::ADMIN, None).unwrap();
+        apply::apply(&own, &passed, &ContestActor::SERVER, &players[1], None).unwrap();
+        finish::cancel(&own, &passed, &ContestActor::ADMIN, None).unwrap();
         own.drain();
         world.end(&members);
     }
@@ -364,21 +374,21 @@ fn a_closed_member_does_not_start() {
         let members: Vec<MemberId> = (0..3).map(|no| world.member(&format!("m{no}"), 50)).collect();
         let players: Vec<_> = members.iter().map(|member| player_of(*member)).collect();
         let id = ContestId::new("cup").unwrap();
-        change::create(&world.tally, &id, &Actor::Server, &spec(fee), None).unwrap();
-        change::open(&world.tally, &id, &Actor::Admin, None).unwrap();
+        change::create(&world.tally, &id, &ContestActor::SERVER, &spec(fee), None).unwrap();
+        change::open(&world.tally, &id, &ContestActor::ADMIN, None).unwrap();
         for player in &players {
-            apply::apply(&world.tally, &id, &Actor::Server, player, None).unwrap();
+            apply::apply(&world.tally, &id, &ContestActor::SERVER, player, None).unwrap();
         }
-        apply::decide(&world.tally, &id, &Actor::Admin, &players, true, None).unwrap();
+        apply::decide(&world.tally, &id, &ContestActor::ADMIN, &players, true, None).unwrap();
         world.wait(members::close(&world.tally, members[1], true, None)).unwrap();
-        let started = begin::start(&world.tally, &id, &Actor::Admin, None).map(drop);
+        let started = begin::start(&world.tally, &id, &ContestActor::ADMIN, None).map(drop);
         let Rejection::InvalidApplications(failed) = refused(started) else {
             panic!("it is refused for its rows")
         };
         let named: Vec<_> = failed.into_iter().map(|row| (row.player, row.why)).collect();
         assert_eq!(named, [(players[1].clone(), InvalidReason::MemberClosed)]);
-        apply::withdraw(&world.tally, &id, &Actor::Admin, &players[1], None).unwrap();
-        begin::start(&world.tally, &id, &Actor::Admin, None).unwrap();
+        apply::withdraw(&world.tally, &id, &ContestActor::ADMIN, &players[1], None).unwrap();
+        begin::start(&world.tally, &id, &ContestActor::ADMIN, None).unwrap();
         let (record, left) = (read::get(&world.tally, &id).unwrap(), if fee { 50 - FEE } else { 50 });
         assert_eq!((record.members, world.balance(members[0])), (2, left));
         world.end(&members);
@@ -393,7 +403,7 @@ fn what_a_full_balance_cannot_take_is_written_down() {
     for (id, units) in ids.iter().zip([AMOUNT_MAX - 1, 1]) {
         let fee = Fee { currency: code("KRW"), amount: amount(units) };
         let spec = ContestSpec { entry_fee: Some(Some(fee)), ..spec(true) };
-        change::create(&world.tally, id, &Actor::Server, &spec, None).unwrap();
+        change::create(&world.tally, id, &ContestActor::SERVER, &spec, None).unwrap();
         act(&world, &world.tally, id, Op::Open, &members).unwrap();
         for op in [Op::Apply(0), Op::Accept(0), Op::Apply(1), Op::Accept(1), Op::Start] {
             act(&world, &world.tally, id, op, &members).unwrap();
@@ -442,13 +452,13 @@ fn hiding_asked_again_after_the_end_is_what_was_done() {
     let world = World::new(Kind::Sqlite);
     let members = [world.member("ann", 50)];
     let id = ContestId::new("cup").unwrap();
-    change::create(&world.tally, &id, &Actor::Server, &spec(false), None).unwrap();
+    change::create(&world.tally, &id, &ContestActor::SERVER, &spec(false), None).unwrap();
     for op in [Op::Open, Op::Apply(0), Op::Accept(0), Op::Start] {
         act(&world, &world.tally, &id, op, &members).unwrap();
     }
     let set_ban = |key: &str, print| {
         let player = player_of(members[0]);
-        let done = ban::ban(&world.tally, &id, &Actor::Admin, &player, true, identity(key, print));
+        let done = ban::ban(&world.tally, &id, &ContestActor::ADMIN, &player, true, identity(key, print));
         world.wait(done)
     };
     assert!(!set_ban("hide", 1).unwrap());
@@ -475,14 +485,14 @@ fn a_clock_that_jumps_opens_no_contest_and_ends_no_hold() {
     let now = world.now();
     let cup = ContestId::new("cup").unwrap();
     let timed = ContestSpec { opens_at: Some(Some(now.plus(10_000_000))), ..spec(true) };
-    change::create(&world.tally, &cup, &Actor::Server, &timed, None).unwrap();
+    change::create(&world.tally, &cup, &ContestActor::SERVER, &timed, None).unwrap();
     world.tally.drain();
     let wall = Arc::new(AtomicI64::new(now.0));
     let clock = Clock::new(Jumping(Arc::clone(&wall)));
     let tally = start_by(Arc::clone(&world.tally.store), clock, settings(), None).unwrap();
     let wallet = WalletKey { member: ann, currency: code("KRW") };
     let (amount, expires_at) = (Amount::new(60).unwrap(), Some(now.plus(10_000_000)));
-    let hold = NewHold { wallet, amount, expires_at, identity: identity("h", 1) };
+    let hold = NewHold { wallet, amount, expires_at, origin: Origin::default(), identity: identity("h", 1) };
     let hold = world.wait(holds::place(&tally, hold)).unwrap();
     wall.fetch_add(3_600_000_000, Ordering::SeqCst);
     scheduler::do_due(&tally).unwrap();
@@ -490,7 +500,8 @@ fn a_clock_that_jumps_opens_no_contest_and_ends_no_hold() {
     wall.fetch_sub(3_600_000_000, Ordering::SeqCst);
     scheduler::do_due(&tally).unwrap();
     let ending = Ending::Capture { amount: None, to: None };
-    let captured = world.wait(holds::end(&tally, hold.id, ending, identity("c", 1))).unwrap();
+    let captured =
+        world.wait(holds::end(&tally, hold.id, ending, Origin::default(), identity("c", 1))).unwrap();
     assert!(captured.hold.end.is_some());
     // By a clock that does not jump due work is done.
     wall.fetch_add(20_000_000, Ordering::SeqCst);

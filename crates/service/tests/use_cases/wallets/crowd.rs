@@ -1,8 +1,8 @@
 //! Many at once: opposite transfers, rings and a hot wallet never deadlock, and the books agree.
 
 use crate::wallets::world::*;
-use tally_rules::Rejection;
 use tally_rules::ledger::{MemberId, TransferKind};
+use tally_rules::{Origin, Rejection};
 use tally_service::Failure;
 use tally_service::ledger::transfers::{self, NewTransfer};
 
@@ -30,7 +30,9 @@ fn crowd(kind: Kind) {
                     let units = i64::try_from(1 + (caller * 7 + round) % 40).unwrap();
                     let identity = identity(&format!("{caller} {round}"), 1);
                     let order = order(TransferKind::Transfer { from, to }, units);
-                    match transfers::post(&tally, NewTransfer { order, identity }).await {
+                    match transfers::post(&tally, NewTransfer { order, origin: Origin::default(), identity })
+                        .await
+                    {
                         Ok(_) => done += 1,
                         Err(Failure::Rejected(Rejection::InsufficientFunds)) => refused += 1,
                         Err(failure) => panic!("{failure:?}"),

@@ -20,9 +20,9 @@ use tally_rules::contest::{ContestId, State};
 use tally_rules::ledger::lines::MemberLine;
 use tally_rules::ledger::member::Login;
 use tally_rules::ledger::{Member, MemberId};
-use tally_rules::{BoardId, Definition, Micros, PlayerId, Rejection};
+use tally_rules::{Actor, BoardId, Definition, Micros, PlayerId, Rejection};
 use tally_service::contests::actions::ActionResult;
-use tally_service::contests::execute::Actor;
+use tally_service::contests::execute::{ActingAs, ContestActor};
 use tally_service::contests::{
     apply, change, expire, finish, read, scheduler, series, settle, start as begin,
 };
@@ -54,9 +54,9 @@ fn a_name_with_the_entry_of_a_closed_member_is_not_given_to_another() {
             let id = ContestId::new(id).unwrap();
             let prizes = if fee { spec(false).prizes } else { None };
             let spec = ContestSpec { prizes, ..spec(false) };
-            change::create(tally, &id, &Actor::Server, &spec, None).unwrap();
-            change::open(tally, &id, &Actor::Admin, None).unwrap();
-            apply::apply(tally, &id, &Actor::Server, &names[usize::from(!fee)], None).unwrap();
+            change::create(tally, &id, &ContestActor::SERVER, &spec, None).unwrap();
+            change::open(tally, &id, &ContestActor::ADMIN, None).unwrap();
+            apply::apply(tally, &id, &ContestActor::SERVER, &names[usize::from(!fee)], None).unwrap();
         }
         for one in made {
             world.wait(members::close(tally, one, true, None)).unwrap();
@@ -74,17 +74,17 @@ fn a_name_with_the_entry_of_a_closed_member_is_not_given_to_another() {
                 last: true,
             };
             let digest = [key.as_bytes()[0]; 32];
-            let done = world.wait(import::members(tally, chunk(digest))).unwrap();
+            let done = world.wait(import::members(tally, Actor::CommandLine, chunk(digest))).unwrap();
             let shown: Vec<_> = done.refused.iter().map(|row| (row.line, row.field, row.code)).collect();
             assert_eq!((shown, done.progress.taken), (vec![(1, "player", "player_in_contest")], 1));
         };
         refuses("open");
-        apply::decide(tally, &cup(), &Actor::Admin, &names[..1], true, None).unwrap();
+        apply::decide(tally, &cup(), &ContestActor::ADMIN, &names[..1], true, None).unwrap();
         // A retry of a done request gets its outcome.
         assert!(world.create(heir("ann", "ann")).unwrap().replayed);
         // Accounts without a member move no money.
         let bob = world.create(heir("bob", "new")).unwrap().id;
-        finish::cancel(tally, &cup(), &Actor::Admin, None).unwrap();
+        finish::cancel(tally, &cup(), &ContestActor::ADMIN, None).unwrap();
         let ann = world.create(heir("ann", "new ann")).unwrap().id;
         assert_eq!(refused(world.create(heir("ann", "third"))), Rejection::PlayerTaken);
         world.end(&[made[0], made[1], ann, bob]);
@@ -99,10 +99,10 @@ fn a_name_whose_member_closes_meanwhile_is_not_given_to_another() {
         let tally = &world.tally;
         let [ann, bob] = ["ann", "bob"].map(|name| world.create(heir(name, name)).unwrap().id);
         let names = ["ann", "bob"].map(|name| PlayerId::new(name).unwrap());
-        change::create(tally, &cup(), &Actor::Server, &spec(false), None).unwrap();
-        change::open(tally, &cup(), &Actor::Admin, None).unwrap();
+        change::create(tally, &cup(), &ContestActor::SERVER, &spec(false), None).unwrap();
+        change::open(tally, &cup(), &ContestActor::ADMIN, None).unwrap();
         for name in &names {
-            apply::apply(tally, &cup(), &Actor::Server, name, None).unwrap();
+            apply::apply(tally, &cup(), &ContestActor::SERVER, name, None).unwrap();
         }
         let now = world.now();
         let with =
@@ -113,11 +113,11 @@ fn a_name_whose_member_closes_meanwhile_is_not_given_to_another() {
         let row = MemberLine { player: Some(names[1].clone()), ..line("new bob") };
         let rows = vec![(1, row), (2, line("other"))];
         let chunk = NewChunk { digest: [7; 32], lines_before: 0, lines_after: 2, rows, last: true };
-        let done = interleaved(&world, own, import::members(own, chunk), bob).unwrap();
+        let done = interleaved(&world, own, import::members(own, Actor::CommandLine, chunk), bob).unwrap();
         let shown: Vec<_> = done.refused.iter().map(|row| (row.line, row.code)).collect();
         assert_eq!((shown, done.progress.taken, done.replayed), (vec![(1, "player_in_contest")], 1, false));
         own.drain();
-        finish::cancel(tally, &cup(), &Actor::Admin, None).unwrap();
+        finish::cancel(tally, &cup(), &ContestActor::ADMIN, None).unwrap();
         world.end(&[ann, bob]);
     }
 }
@@ -155,9 +155,9 @@ fn a_name_in_a_contest_that_runs_stays_that_of_its_closed_member() {
         world.wait(members::close(&world.tally, ann, true, None)).unwrap();
         let name = player_of(ann);
         assert_eq!(refused(world.create(heir(name.as_str(), "a"))), Rejection::PlayerInContest("cup".into()));
-        finish::finish(&world.tally, &cup(), &Actor::Admin, None).unwrap();
+        finish::finish(&world.tally, &cup(), &ContestActor::ADMIN, None).unwrap();
         let heir = world.create(heir(name.as_str(), "b")).unwrap().id;
-        settle::settle(&world.tally, &cup(), &Actor::Admin, None).unwrap();
+        settle::settle(&world.tally, &cup(), &ContestActor::ADMIN, None).unwrap();
         world.end(&[ann, heir]);
     }
 }
@@ -171,7 +171,7 @@ fn a_closed_member_is_no_longer_staff_and_its_name_is_none_either() {
         let boss = world.create(heir("boss", "a")).unwrap().id;
         running(&world, &cup(), &spec(true), &[ann]);
         let weekly = ContestId::new("weekly").unwrap();
-        series::create(tally, &weekly, &Actor::Server, &weekly_series(), None).unwrap();
+        series::create(tally, &weekly, &ContestActor::SERVER, &weekly_series(), None).unwrap();
         // A renaming neither gives nor leaves it.
         for (member, name) in [(bob, "boss"), (boss, "other")] {
             let change = MemberChange { player: PlayerId::new(name).ok(), ..MemberChange::default() };
@@ -182,12 +182,12 @@ fn a_closed_member_is_no_longer_staff_and_its_name_is_none_either() {
         let heir = world.create(heir("boss", "b")).unwrap().id;
         let next = series::get(tally, &weekly).unwrap().series.template.staff;
         assert_eq!((read::get(tally, &cup()).unwrap().contest.staff, next), (Vec::new(), Vec::new()));
-        let actor = Actor::Member(PlayerId::new("boss").unwrap());
+        let actor = ActingAs::Member(PlayerId::new("boss").unwrap()).by(tally_rules::Actor::Background);
         assert_eq!(refused(finish::cancel(tally, &cup(), &actor, None)), Rejection::Forbidden);
         // The other closings remove nothing from the staff that was set since.
         let staff =
             ContestSpec { staff: Some(vec![PlayerId::new("boss").unwrap()]), ..ContestSpec::default() };
-        change::patch(tally, &cup(), &Actor::Admin, &staff, None).unwrap();
+        change::patch(tally, &cup(), &ContestActor::ADMIN, &staff, None).unwrap();
         world.wait(members::close(tally, boss, true, None)).unwrap();
         finish::cancel(tally, &cup(), &actor, None).unwrap();
         world.end(&[ann, bob, boss, heir]);
@@ -202,9 +202,9 @@ fn staff_of_a_series_is_not_renamed() {
         let (tally, bob) = (&world.tally, world.member("bob", 0));
         let boss = world.create(heir("boss", "a")).unwrap().id;
         let weekly = ContestId::new("weekly").unwrap();
-        series::create(tally, &weekly, &Actor::Server, &weekly_series(), None).unwrap();
+        series::create(tally, &weekly, &ContestActor::SERVER, &weekly_series(), None).unwrap();
         for (id, _) in read::list(tally, Some(State::Draft), None, 99).unwrap().rows {
-            finish::cancel(tally, &id, &Actor::Admin, None).unwrap();
+            finish::cancel(tally, &id, &ContestActor::ADMIN, None).unwrap();
         }
         let rename = |member, name| {
             let change = MemberChange { player: PlayerId::new(name).ok(), ..MemberChange::default() };
@@ -213,7 +213,7 @@ fn staff_of_a_series_is_not_renamed() {
         for (member, name) in [(bob, "boss"), (boss, "other")] {
             assert_eq!(refused(rename(member, name)), Rejection::PlayerInContest("weekly".into()), "{name}");
         }
-        series::delete(tally, &weekly, &Actor::Server, None).unwrap();
+        series::delete(tally, &weekly, &ContestActor::SERVER, None).unwrap();
         rename(boss, "other").unwrap();
         rename(bob, "boss").unwrap();
         world.end(&[bob, boss]);
@@ -253,7 +253,7 @@ fn work_of_a_contest_waits_for_no_clock() {
         let process = start(Arc::clone(&dying) as Arc<_>, &ahead, settings()).unwrap();
         // The process ends when the contest is cancelled, and before the fee is paid back.
         dying.arm(1, End::Before);
-        finish::cancel(&process, &cup(), &Actor::Admin, None).unwrap();
+        finish::cancel(&process, &cup(), &ContestActor::ADMIN, None).unwrap();
         let record = read::get(&process, &cup()).unwrap();
         assert_eq!(
             (record.state, record.work, record.since.0),
@@ -283,11 +283,12 @@ fn a_settling_that_is_committed_is_no_error() {
         hand.act(&cup(), Op::Score(0, 5), None, None).unwrap();
         hand.act(&cup(), Op::Finish, None, None).unwrap();
         dying.arm(1, End::Before);
-        let done = settle::settle(&process, &cup(), &Actor::Admin, identity("s", 1).as_ref()).unwrap();
+        let done = settle::settle(&process, &cup(), &ContestActor::ADMIN, identity("s", 1).as_ref()).unwrap();
         assert_eq!((done.record.state, &done.record.work), (State::Finished, &ContestTask::Pay { done: 0 }));
         drop(process);
         let next = World::on(store, tempfile::tempdir().unwrap());
-        let again = settle::settle(&next.tally, &cup(), &Actor::Admin, identity("s", 1).as_ref()).unwrap();
+        let again =
+            settle::settle(&next.tally, &cup(), &ContestActor::ADMIN, identity("s", 1).as_ref()).unwrap();
         assert_eq!((again.record.state, again.replayed), (State::Settled, true));
         assert_eq!(next.balance(members[0]), 50 - FEE + 101);
         next.end(&members);
@@ -335,17 +336,17 @@ fn the_leaderboard_of_a_start_that_was_in_doubt_is_there() {
         let members = [world.member("ann", 50)];
         let player = player_of(members[0]);
         let tally = &world.tally;
-        change::create(tally, &cup(), &Actor::Server, &spec(true), None).unwrap();
-        change::open(tally, &cup(), &Actor::Admin, None).unwrap();
-        apply::apply(tally, &cup(), &Actor::Server, &player, None).unwrap();
-        apply::decide(tally, &cup(), &Actor::Admin, &[player], true, None).unwrap();
+        change::create(tally, &cup(), &ContestActor::SERVER, &spec(true), None).unwrap();
+        change::open(tally, &cup(), &ContestActor::ADMIN, None).unwrap();
+        apply::apply(tally, &cup(), &ContestActor::SERVER, &player, None).unwrap();
+        apply::decide(tally, &cup(), &ContestActor::ADMIN, &[player], true, None).unwrap();
         let store = Arc::clone(&tally.store);
         tally.drain();
         let dying = Dying::new(Arc::clone(&store));
         let now = Arc::new(AtomicI64::new(world.now().0));
         let process = start(Arc::clone(&dying) as Arc<_>, &now, settings()).unwrap();
         dying.arm(0, End::Unknown);
-        let lost = begin::start(&process, &cup(), &Actor::Admin, None);
+        let lost = begin::start(&process, &cup(), &ContestActor::ADMIN, None);
         assert!(matches!(lost, Err(Failure::Fault(Fault::OutcomeUnknown(_)))), "{lost:?}");
         while read::get(&process, &cup()).unwrap().state != State::Running {
             std::thread::yield_now();
@@ -360,7 +361,7 @@ fn the_leaderboard_of_a_start_that_was_in_doubt_is_there() {
         }
         hand.act(&cup(), Op::Score(0, 5), None, None).unwrap();
         hand.act(&cup(), Op::Finish, None, None).unwrap();
-        let done = settle::settle(&process, &cup(), &Actor::Admin, None).unwrap();
+        let done = settle::settle(&process, &cup(), &ContestActor::ADMIN, None).unwrap();
         assert_eq!(done.record.state, State::Settled);
         process.drain();
         drop(process);
@@ -394,11 +395,11 @@ fn leaderboards_of_contests_that_are_over_go_after_a_time() {
         let leaderboard = Definition { periods, ..Definition::default() };
         let promising = ContestSpec { leaderboard: Some(leaderboard), ..spec(false) };
         let begin = |id: &ContestId, spec: &ContestSpec| {
-            change::create(tally, id, &Actor::Server, spec, None).unwrap();
-            change::open(tally, id, &Actor::Admin, None).unwrap();
-            apply::apply(tally, id, &Actor::Server, &player_of(ann), None).unwrap();
-            apply::decide(tally, id, &Actor::Admin, &[player_of(ann)], true, None).unwrap();
-            begin::start(tally, id, &Actor::Admin, None).unwrap();
+            change::create(tally, id, &ContestActor::SERVER, spec, None).unwrap();
+            change::open(tally, id, &ContestActor::ADMIN, None).unwrap();
+            apply::apply(tally, id, &ContestActor::SERVER, &player_of(ann), None).unwrap();
+            apply::decide(tally, id, &ContestActor::ADMIN, &[player_of(ann)], true, None).unwrap();
+            begin::start(tally, id, &ContestActor::ADMIN, None).unwrap();
         };
         for (id, spec) in
             [(&settled, spec(true)), (&cancelled, spec(false)), (&waits, spec(false)), (&promised, promising)]
@@ -408,14 +409,14 @@ fn leaderboards_of_contests_that_are_over_go_after_a_time() {
         let hand = Hand { tally, runtime: &world.runtime, members: &[ann] };
         hand.act(&promised, Op::Score(0, 5), None, None).unwrap();
         for id in [&settled, &waits, &promised] {
-            finish::finish(tally, id, &Actor::Admin, None).unwrap();
+            finish::finish(tally, id, &ContestActor::ADMIN, None).unwrap();
         }
         for id in [&settled, &promised] {
-            settle::settle(tally, id, &Actor::Admin, None).unwrap();
+            settle::settle(tally, id, &ContestActor::ADMIN, None).unwrap();
         }
-        finish::cancel(tally, &cancelled, &Actor::Admin, None).unwrap();
-        change::create(tally, &fifth, &Actor::Server, &spec(true), None).unwrap();
-        let open = || change::open(tally, &fifth, &Actor::Admin, None).map(drop);
+        finish::cancel(tally, &cancelled, &ContestActor::ADMIN, None).unwrap();
+        change::create(tally, &fifth, &ContestActor::SERVER, &spec(true), None).unwrap();
+        let open = || change::open(tally, &fifth, &ContestActor::ADMIN, None).map(drop);
         assert_eq!(refused(open()), Rejection::TooManyBoards);
         let there = || {
             expire::delete_due(tally).unwrap();
@@ -432,7 +433,7 @@ fn leaderboards_of_contests_that_are_over_go_after_a_time() {
         prizes::pay_due(tally).unwrap();
         assert_eq!(there(), [false, false, true, false]);
         assert_eq!(read::prizes(tally, &promised, 0, 9).unwrap().rows.len(), 1);
-        finish::cancel(tally, &fifth, &Actor::Admin, None).unwrap();
+        finish::cancel(tally, &fifth, &ContestActor::ADMIN, None).unwrap();
         tally.drain();
         assert_eq!(world.balance(ann), 50 - FEE + 101 + 7);
         world.end(&[ann]);
@@ -455,22 +456,22 @@ fn unused_leaderboards_make_room_for_those_of_contests() {
         };
         let size = |size: u32| Some(size.try_into().ok());
         let divided = ContestSpec { prizes: None, capacity: Some(6), division_size: size(2), ..spec(false) };
-        change::create(tally, &cup(), &Actor::Server, &divided, None).unwrap();
+        change::create(tally, &cup(), &ContestActor::SERVER, &divided, None).unwrap();
         fill();
-        change::open(tally, &cup(), &Actor::Admin, None).unwrap();
+        change::open(tally, &cup(), &ContestActor::ADMIN, None).unwrap();
         let players: Vec<_> = (0..6).map(|no| PlayerId::new(&format!("p{no}")).unwrap()).collect();
         for player in &players {
-            apply::apply(tally, &cup(), &Actor::Server, player, None).unwrap();
+            apply::apply(tally, &cup(), &ContestActor::SERVER, player, None).unwrap();
         }
         fill();
-        let done = apply::decide(tally, &cup(), &Actor::Admin, &players, true, None).unwrap();
+        let done = apply::decide(tally, &cup(), &ContestActor::ADMIN, &players, true, None).unwrap();
         let ActionResult::Decided(rows) = done.result else { panic!("it is a decision") };
         assert!(rows.iter().all(Result::is_ok), "{rows:?}");
         fill();
         let larger = ContestSpec { division_size: size(3), ..ContestSpec::default() };
-        change::patch(tally, &cup(), &Actor::Admin, &larger, None).unwrap();
+        change::patch(tally, &cup(), &ContestActor::ADMIN, &larger, None).unwrap();
         fill();
-        begin::start(tally, &cup(), &Actor::Admin, None).unwrap();
+        begin::start(tally, &cup(), &ContestActor::ADMIN, None).unwrap();
         assert_eq!(read::get(tally, &cup()).unwrap().members, 6);
         tally.drain();
         world.end(&[]);
@@ -484,10 +485,10 @@ fn a_contest_opens_only_where_a_leaderboard_may_be_made() {
         let world = World::new(kind);
         world.tally.drain();
         let tally = &keeping(&world, &Arc::new(AtomicI64::new(world.now().0)), 1);
-        change::create(tally, &cup(), &Actor::Server, &spec(true), None).unwrap();
+        change::create(tally, &cup(), &ContestActor::SERVER, &spec(true), None).unwrap();
         put(&world, tally, &daily(table(7), 9)).unwrap();
         assert_eq!(
-            refused(change::open(tally, &cup(), &Actor::Admin, None).map(drop)),
+            refused(change::open(tally, &cup(), &ContestActor::ADMIN, None).map(drop)),
             Rejection::TooManyBoards
         );
         assert_eq!(read::get(tally, &cup()).unwrap().state, State::Draft);

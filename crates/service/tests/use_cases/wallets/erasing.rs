@@ -6,8 +6,8 @@ use tally_rules::contest::definition::{ContestSpec, Fee};
 use tally_rules::contest::{ContestId, Payout, Prize, State, Status};
 use tally_rules::ledger::{Amount, MemberId};
 use tally_rules::score::ScoreInput;
-use tally_rules::{PlayerId, Rejection};
-use tally_service::contests::execute::Actor;
+use tally_rules::{Actor, PlayerId, Rejection};
+use tally_service::contests::execute::{ActingAs, ContestActor};
 use tally_service::contests::{apply, ban, change, finish, read, settle, start};
 use tally_service::players::erase;
 use tally_service::scores::submit::{self, NewScore};
@@ -37,20 +37,20 @@ fn spec() -> ContestSpec {
 /// A contest that is open, to which all have applied; of them the last is still waiting.
 fn open(world: &World, name: &str, members: &[MemberId]) -> ContestId {
     let (tally, id) = (&world.tally, ContestId::new(name).unwrap());
-    change::create(tally, &id, &Actor::Server, &spec(), None).unwrap();
-    change::open(tally, &id, &Actor::Admin, None).unwrap();
+    change::create(tally, &id, &ContestActor::SERVER, &spec(), None).unwrap();
+    change::open(tally, &id, &ContestActor::ADMIN, None).unwrap();
     let players: Vec<_> = members.iter().map(|member| player(*member)).collect();
     for one in &players {
-        apply::apply(tally, &id, &Actor::Server, one, None).unwrap();
+        apply::apply(tally, &id, &ContestActor::SERVER, one, None).unwrap();
     }
-    apply::decide(tally, &id, &Actor::Admin, &players[..players.len() - 1], true, None).unwrap();
+    apply::decide(tally, &id, &ContestActor::ADMIN, &players[..players.len() - 1], true, None).unwrap();
     id
 }
 
 /// One that runs, in which each but the last has scored, the first most.
 fn running(world: &World, name: &str, members: &[MemberId]) -> ContestId {
     let id = open(world, name, members);
-    start::start(&world.tally, &id, &Actor::Admin, None).unwrap();
+    start::start(&world.tally, &id, &ContestActor::ADMIN, None).unwrap();
     for (member, score) in members[..members.len() - 1].iter().zip((1..9).rev()) {
         submit(world, &id, *member, score).unwrap();
     }
@@ -65,7 +65,7 @@ fn submit(world: &World, id: &ContestId, member: MemberId, score: i64) -> Result
 
 fn finished(world: &World, name: &str, members: &[MemberId]) -> ContestId {
     let id = running(world, name, members);
-    finish::finish(&world.tally, &id, &Actor::Admin, None).unwrap();
+    finish::finish(&world.tally, &id, &ContestActor::ADMIN, None).unwrap();
     id
 }
 
@@ -83,7 +83,7 @@ fn held(world: &World, member: MemberId) -> i64 {
 }
 
 fn erased(world: &World, member: MemberId) {
-    assert!(!world.wait(erase::erase(&world.tally, player(member), None)).unwrap());
+    assert!(!world.wait(erase::erase(&world.tally, player(member), Actor::Background, None)).unwrap());
 }
 
 fn counts(world: &World, id: &ContestId) -> [u32; 3] {
@@ -98,31 +98,31 @@ fn of_an_open_one_applications_are_taken_back(kind: Kind) {
     let [ann, bob, cid] = members;
     let (tally, cups) = (&world.tally, ["a", "b"].map(|name| open(&world, name, &members)));
     let all = [player(ann)];
-    apply::decide(tally, &cups[1], &Actor::Admin, &all, false, None).unwrap();
+    apply::decide(tally, &cups[1], &ContestActor::ADMIN, &all, false, None).unwrap();
     assert_eq!((counts(&world, &cups[0]), counts(&world, &cups[1])), ([1, 2, 0], [1, 1, 1]));
     assert_eq!(members.map(|member| held(&world, member)), [FEE, 2 * FEE, 2 * FEE]);
     let key = identity("erase cid", 1);
-    assert!(!world.wait(erase::erase(tally, player(cid), key.clone())).unwrap());
-    assert!(!world.wait(erase::erase(tally, player(ann), None)).unwrap());
+    assert!(!world.wait(erase::erase(tally, player(cid), Actor::Background, key.clone())).unwrap());
+    assert!(!world.wait(erase::erase(tally, player(ann), Actor::Background, None)).unwrap());
     assert_eq!((counts(&world, &cups[0]), counts(&world, &cups[1])), ([0, 1, 0], [0, 1, 1]));
     assert_eq!(members.map(|member| held(&world, member)), [0, 2 * FEE, 0]);
     assert_eq!(balances(&world, &members), [100; 3]);
     // A second time there is nothing left to erase; a rejection is none of its traces.
     for member in [ann, cid] {
-        let again = world.wait(erase::erase(tally, player(member), None));
+        let again = world.wait(erase::erase(tally, player(member), Actor::Background, None));
         assert_eq!(refused(again), Rejection::PlayerNotFound);
     }
     assert_eq!(
-        refused(apply::apply(tally, &cups[1], &Actor::Server, &player(ann), None)),
+        refused(apply::apply(tally, &cups[1], &ContestActor::SERVER, &player(ann), None)),
         Rejection::AlreadyRejected
     );
     // A retry does not remove a player that came back.
-    apply::apply(tally, &cups[0], &Actor::Server, &player(cid), None).unwrap();
-    assert!(world.wait(erase::erase(tally, player(cid), key)).unwrap());
+    apply::apply(tally, &cups[0], &ContestActor::SERVER, &player(cid), None).unwrap();
+    assert!(world.wait(erase::erase(tally, player(cid), Actor::Background, key)).unwrap());
     assert_eq!((counts(&world, &cups[0]), held(&world, cid)), ([1, 1, 0], FEE));
-    let started = start::start(tally, &cups[0], &Actor::Admin, None).unwrap();
+    let started = start::start(tally, &cups[0], &ContestActor::ADMIN, None).unwrap();
     assert_eq!((started.done.record.members, started.failed.len()), (1, 0));
-    finish::cancel(tally, &cups[1], &Actor::Admin, None).unwrap();
+    finish::cancel(tally, &cups[1], &ContestActor::ADMIN, None).unwrap();
     assert_eq!(members.map(|member| held(&world, member)), [0; 3]);
     assert_eq!(balances(&world, &[ann, bob, cid]), [100, 100 - FEE, 100]);
     world.end(&members);
@@ -140,12 +140,12 @@ fn of_a_running_one_scores_go_and_the_member_stays(kind: Kind) {
     let listed = read::members(tally, &cup, None, 9).unwrap().rows;
     assert_eq!(listed.len(), 3);
     submit(&world, &cup, cid, 1).unwrap();
-    finish::finish(tally, &cup, &Actor::Admin, None).unwrap();
-    settle::settle(tally, &cup, &Actor::Admin, None).unwrap();
+    finish::finish(tally, &cup, &ContestActor::ADMIN, None).unwrap();
+    settle::settle(tally, &cup, &ContestActor::ADMIN, None).unwrap();
     let prizes = paid(read::prizes(tally, &cup, 0, 9).unwrap().rows);
     assert_eq!(prizes, [(player(bob), FIRST), (player(cid), SECOND)]);
     // Captured fees are paid back, erased or not.
-    finish::cancel(tally, &called_off, &Actor::Admin, None).unwrap();
+    finish::cancel(tally, &called_off, &ContestActor::ADMIN, None).unwrap();
     let mut refunds = paid(read::refunds(tally, &called_off, 0, 9).unwrap().rows);
     refunds.sort();
     let mut wanted = [ann, bob, cid].map(|member| (player(member), FEE));
@@ -162,15 +162,19 @@ fn of_a_running_one_a_ban_stays(kind: Kind) {
     let [ann, bob, _] = members;
     let (tally, cup) = (&world.tally, running(&world, "cup", &members));
     let board = cup.board(None);
-    let on_board =
-        |actor: Actor, banned| world.wait(ban::on_board(tally, &board, &actor, &player(ann), banned, None));
-    assert_eq!(refused(on_board(Actor::Server, true)), Rejection::Forbidden);
-    assert_eq!(refused(on_board(Actor::For(player(bob)), true)), Rejection::Forbidden);
-    on_board(Actor::Admin, true).unwrap();
-    assert_eq!(refused(on_board(Actor::Server, false)), Rejection::Forbidden);
+    let on_board = |actor: ContestActor, banned| {
+        world.wait(ban::on_board(tally, &board, &actor, &player(ann), banned, None))
+    };
+    assert_eq!(refused(on_board(ContestActor::SERVER, true)), Rejection::Forbidden);
+    assert_eq!(
+        refused(on_board(ActingAs::For(player(bob)).by(tally_rules::Actor::Background), true)),
+        Rejection::Forbidden
+    );
+    on_board(ContestActor::ADMIN, true).unwrap();
+    assert_eq!(refused(on_board(ContestActor::SERVER, false)), Rejection::Forbidden);
     let other = cup.board(Some(1));
     let ann_player = player(ann);
-    let elsewhere = ban::on_board(tally, &other, &Actor::Admin, &ann_player, false, None);
+    let elsewhere = ban::on_board(tally, &other, &ContestActor::ADMIN, &ann_player, false, None);
     assert_eq!(refused(world.wait(elsewhere)), Rejection::PlayerNotFound);
     erased(&world, ann);
     submit(&world, &cup, ann, 9).unwrap();
@@ -181,8 +185,8 @@ fn of_a_running_one_a_ban_stays(kind: Kind) {
             .iter()
             .any(|(who, _, banned)| *who == player(ann) && *banned)
     );
-    finish::finish(tally, &cup, &Actor::Admin, None).unwrap();
-    settle::settle(tally, &cup, &Actor::Admin, None).unwrap();
+    finish::finish(tally, &cup, &ContestActor::ADMIN, None).unwrap();
+    settle::settle(tally, &cup, &ContestActor::ADMIN, None).unwrap();
     assert_eq!(paid(read::prizes(tally, &cup, 0, 9).unwrap().rows), [(player(bob), FIRST)]);
     world.end(&members);
 }
@@ -194,21 +198,22 @@ fn of_one_that_has_ended_what_is_paid_stays(kind: Kind) {
     let [ann, bob, cid, _] = members;
     let tally = &world.tally;
     let (before, after) = (finished(&world, "before", &members), finished(&world, "after", &members));
-    settle::settle(tally, &after, &Actor::Admin, None).unwrap();
+    settle::settle(tally, &after, &ContestActor::ADMIN, None).unwrap();
     erased(&world, ann);
-    settle::settle(tally, &before, &Actor::Admin, None).unwrap();
+    settle::settle(tally, &before, &ContestActor::ADMIN, None).unwrap();
     let of = |id| paid(read::prizes(tally, id, 0, 9).unwrap().rows);
     assert_eq!(of(&before), [(player(bob), FIRST), (player(cid), SECOND)]);
     assert_eq!(of(&after), [(player(ann), FIRST), (player(bob), SECOND)]);
     // It is settled even with an empty board.
     let empty = finished(&world, "empty", &[cid, ann]);
     erased(&world, cid);
-    let done = settle::settle(tally, &empty, &Actor::Admin, None).unwrap();
+    let done = settle::settle(tally, &empty, &ContestActor::ADMIN, None).unwrap();
     assert_eq!((done.record.state, done.record.prizes), (State::Settled, Some(0)));
     let kept = 200 - 2 * FEE;
     let wanted = [kept + FIRST, kept + FIRST + SECOND, kept + SECOND - FEE, 200];
     assert_eq!(balances(&world, &members), wanted);
-    let left = read::applications(tally, &before, &Actor::Admin, Status::Accepted, (0, 9)).unwrap().rows;
+    let left =
+        read::applications(tally, &before, &ContestActor::ADMIN, Status::Accepted, (0, 9)).unwrap().rows;
     assert_eq!(left, []);
     world.end(&members);
 }

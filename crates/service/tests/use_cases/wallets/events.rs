@@ -7,7 +7,7 @@ use tally_rules::contest::definition::ContestSpec;
 use tally_rules::contest::{ContestId, State};
 use tally_rules::event::{Event, EventKind};
 use tally_rules::ledger::{MemberId, TransferKind};
-use tally_service::contests::execute::Actor;
+use tally_service::contests::execute::ContestActor;
 use tally_service::contests::{change, finish, read, scheduler};
 use tally_service::events::KEEP_MICROS;
 use tally_service::events::hub::Subject;
@@ -96,7 +96,7 @@ fn a_contest_is_read_on_exactly_until_something_of_it_is_forgotten() {
             starts_at: at(20),
             ..ContestSpec::default()
         };
-        change::create(tally, &cup, &Actor::Server, &spec, None).unwrap();
+        change::create(tally, &cup, &ContestActor::SERVER, &spec, None).unwrap();
         // Events of the clock count as of their own time, and are kept from when they were written.
         world.advance(100 * SECOND);
         scheduler::do_due(tally).unwrap();
@@ -137,7 +137,7 @@ fn a_contest_is_read_on_exactly_until_something_of_it_is_forgotten() {
             [StreamStart::Reset, StreamStart::AtOffset, StreamStart::Reset]
         );
         let (mut log, _) = open(3);
-        finish::cancel(tally, &cup, &Actor::Admin, None).unwrap();
+        finish::cancel(tally, &cup, &ContestActor::ADMIN, None).unwrap();
         assert_eq!(states(&rest(&world, &mut log))[0].0, State::Cancelled);
         assert_eq!(log.offset, Offset::Event(4));
         world.end(&[]);

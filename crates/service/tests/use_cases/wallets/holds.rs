@@ -3,10 +3,10 @@
 use crate::wallets::world::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use tally_rules::Rejection;
 use tally_rules::instant::SECOND;
 use tally_rules::ledger::hold::{End, Ending};
 use tally_rules::ledger::{Amount, MemberId, WalletKey};
+use tally_rules::{Origin, Rejection};
 use tally_service::Failure;
 use tally_service::ledger::holds::{self, HoldDone, NewHold};
 
@@ -20,11 +20,14 @@ fn place(
     let wallet = WalletKey { member, currency: code("KRW") };
     let expires_at = seconds.map(|seconds| world.now().plus(seconds * SECOND));
     let (amount, identity) = (Amount::new(units).unwrap(), identity(key, 1));
-    world.wait(holds::place(&world.tally, NewHold { wallet, amount, expires_at, identity }))
+    world.wait(holds::place(
+        &world.tally,
+        NewHold { wallet, amount, expires_at, origin: Origin::default(), identity },
+    ))
 }
 
 fn end(world: &World, done: &HoldDone, ending: Ending, key: &str) -> Result<HoldDone, Failure> {
-    world.wait(holds::end(&world.tally, done.id, ending, identity(key, 1)))
+    world.wait(holds::end(&world.tally, done.id, ending, Origin::default(), identity(key, 1)))
 }
 
 #[test]
@@ -41,7 +44,7 @@ fn a_hold_is_captured_once_and_told_as_it_was() {
     assert!(end(&world, &hold, capture, "c").unwrap().replayed);
     assert_eq!(end(&world, &hold, capture, "other").unwrap().hold, captured.hold);
     let again = place(&world, ann, 60, None, "h").unwrap();
-    assert_eq!((again.id, again.hold, again.replayed), (hold.id, hold.hold, true));
+    assert_eq!((again.id, again.hold, again.replayed), (hold.id, hold.hold.clone(), true));
     assert_eq!(refused(end(&world, &hold, Ending::Void, "v")), Rejection::HoldResolved);
     assert_eq!((world.balance(ann), world.balance(bob)), (80, 20));
     world.end(&[ann, bob]);

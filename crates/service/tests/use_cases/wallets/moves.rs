@@ -1,8 +1,8 @@
 //! Transfers, chains, retries and members, one after the other.
 
 use crate::wallets::world::*;
-use tally_rules::Rejection;
 use tally_rules::ledger::{MemberId, TransferKind, Uuid};
+use tally_rules::{Origin, Rejection};
 use tally_service::ledger::transfers::NewTransfer;
 use tally_service::ledger::{LedgerSettings, transfers};
 use tally_service::members;
@@ -36,7 +36,11 @@ fn a_retry_has_one_effect_and_the_first_answer() {
     assert!(!world.transfer(bob, ann, 99, Some("r")).unwrap().replayed);
     assert!(world.transfer(bob, ann, 99, Some("r")).unwrap().replayed);
     // The same key for something else.
-    let new = NewTransfer { order: order(TransferKind::Deposit { to: ann }, 1), identity: identity("k", 2) };
+    let new = NewTransfer {
+        order: order(TransferKind::Deposit { to: ann }, 1),
+        origin: Origin::default(),
+        identity: identity("k", 2),
+    };
     assert_eq!(refused(world.wait(transfers::post(&world.tally, new))), Rejection::IdempotencyKeyReused);
     world.end(&[ann, bob]);
 }

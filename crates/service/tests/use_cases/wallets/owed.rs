@@ -16,7 +16,7 @@ use tally_rules::contest::{Contest, ContestId, Payout, Prize, Record, State};
 use tally_rules::ledger::{Currencies, MemberId, TransferKind, TransferRequest, Uuid};
 use tally_rules::period::Payment;
 use tally_rules::{BoardId, Definition, Micros};
-use tally_service::contests::execute::Actor;
+use tally_service::contests::execute::ContestActor;
 use tally_service::contests::{apply, change, finish, read, scheduler, series, start as begin};
 use tally_service::ledger::LedgerSettings;
 use tally_service::members;
@@ -78,14 +78,14 @@ fn listed(tally: &Tally) -> Vec<String> {
 /// A contest of these members.
 pub(crate) fn running(world: &World, id: &ContestId, spec: &ContestSpec, members: &[MemberId]) -> Record {
     let tally = &world.tally;
-    change::create(tally, id, &Actor::Server, spec, None).unwrap();
-    change::open(tally, id, &Actor::Admin, None).unwrap();
+    change::create(tally, id, &ContestActor::SERVER, spec, None).unwrap();
+    change::open(tally, id, &ContestActor::ADMIN, None).unwrap();
     let players: Vec<_> = members.iter().map(|member| player_of(*member)).collect();
     for player in &players {
-        apply::apply(tally, id, &Actor::Server, player, None).unwrap();
+        apply::apply(tally, id, &ContestActor::SERVER, player, None).unwrap();
     }
-    apply::decide(tally, id, &Actor::Admin, &players, true, None).unwrap();
-    begin::start(tally, id, &Actor::Admin, None).unwrap();
+    apply::decide(tally, id, &ContestActor::ADMIN, &players, true, None).unwrap();
+    begin::start(tally, id, &ContestActor::ADMIN, None).unwrap();
     read::get(tally, id).unwrap()
 }
 
@@ -102,7 +102,7 @@ fn what_a_missing_currency_keeps_back_is_paid_when_it_is_there() {
         running(&world, &id, &ContestSpec { entry_fee: Some(Some(fee)), ..spec(false) }, &members);
         // Otherwise it would pay before the test reads.
         world.tally.drain();
-        finish::cancel(&poor, &id, &Actor::Admin, None).unwrap();
+        finish::cancel(&poor, &id, &ContestActor::ADMIN, None).unwrap();
         assert!(scheduler::do_due(&poor).is_err());
         let mut lacking = vec!["contest cup: fee 10 USD, currency_mismatch".to_owned(); 2];
         assert_eq!(listed(&poor), lacking);
@@ -153,9 +153,9 @@ fn a_start_without_a_currency_in_use_is_refused() {
         move_usd(&world, TransferKind::Withdrawal { from: ann }, 5);
         free();
         let cup = ContestId::new("cup").unwrap();
-        change::create(tally, &cup, &Actor::Server, &template, None).unwrap();
+        change::create(tally, &cup, &ContestActor::SERVER, &template, None).unwrap();
         names("the contest `cup`, which is draft");
-        finish::cancel(tally, &cup, &Actor::Admin, None).unwrap();
+        finish::cancel(tally, &cup, &ContestActor::ADMIN, None).unwrap();
         free();
         let weekly = ContestId::new("weekly").unwrap();
         let text = |text: &str| Some(text.to_owned());
@@ -168,11 +168,11 @@ fn a_start_without_a_currency_in_use_is_refused() {
             time_zone: text("UTC"),
             ..SeriesSpec::default()
         };
-        series::create(tally, &weekly, &Actor::Server, &spec, None).unwrap();
+        series::create(tally, &weekly, &ContestActor::SERVER, &spec, None).unwrap();
         names("the series `weekly`");
-        series::delete(tally, &weekly, &Actor::Server, None).unwrap();
+        series::delete(tally, &weekly, &ContestActor::SERVER, None).unwrap();
         for (id, _) in read::list(tally, Some(State::Draft), None, 99).unwrap().rows {
-            finish::cancel(tally, &id, &Actor::Admin, None).unwrap();
+            finish::cancel(tally, &id, &ContestActor::ADMIN, None).unwrap();
         }
         free();
         let mut rule = table(5);
@@ -321,7 +321,7 @@ fn a_cancelled_contest_pays_no_prizes_of_periods_that_end_later() {
         look();
         assert_eq!(world.balance(ann), 50 - FEE + 100);
         play();
-        finish::cancel(tally, &id, &Actor::Admin, None).unwrap();
+        finish::cancel(tally, &id, &ContestActor::ADMIN, None).unwrap();
         assert_eq!(world.balance(ann), 50 + 100);
         world.advance(2 * DAY);
         look();

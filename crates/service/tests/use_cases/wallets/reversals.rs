@@ -2,11 +2,11 @@
 
 use crate::wallets::verify::{Broken, GHOST, Place, fault, hex};
 use crate::wallets::world::*;
-use tally_rules::Rejection;
 use tally_rules::ledger::hold::Ending;
 use tally_rules::ledger::{
     Amount, Kind as EntryKind, MemberId, ReversalLink, TransferId, TransferKind, Uuid, WalletKey,
 };
+use tally_rules::{Actor, Origin, Rejection};
 use tally_service::Failure;
 use tally_service::ledger::holds::{self, NewHold};
 use tally_service::ledger::reversals::{self, NewReversal};
@@ -18,7 +18,7 @@ fn new(transaction: Uuid, units: Option<i64>, key: Option<&str>) -> NewReversal 
     NewReversal {
         transaction,
         amount,
-        reason: Some("why".into()),
+        origin: Origin { actor: Actor::CommandLine, reason: Some("why".into()) },
         identity: key.and_then(|key| identity(key, 1)),
     }
 }
@@ -38,10 +38,10 @@ fn link(world: &World, id: TransferId) -> Option<ReversalLink> {
 fn captured(world: &World, member: MemberId, to: Option<MemberId>, units: i64) -> TransferId {
     let wallet = WalletKey { member, currency: code("KRW") };
     let amount = Amount::new(units).unwrap();
-    let hold = NewHold { wallet, amount, expires_at: None, identity: None };
+    let hold = NewHold { wallet, amount, expires_at: None, origin: Origin::default(), identity: None };
     let hold = world.wait(holds::place(&world.tally, hold)).unwrap().id;
     let ending = Ending::Capture { amount: None, to };
-    let done = world.wait(holds::end(&world.tally, hold, ending, None)).unwrap();
+    let done = world.wait(holds::end(&world.tally, hold, ending, Origin::default(), None)).unwrap();
     match done.hold.end {
         Some((tally_rules::ledger::hold::End::Captured { transfer, .. }, _)) => transfer,
         end => panic!("{end:?}"),
@@ -61,8 +61,10 @@ fn a_transfer_is_taken_back_in_parts_and_linked_both_ways() {
         assert_eq!((shown(&rest), world.balance(ann)), ((50, 10), 100));
         let parts = vec![(id(&first), 20), (id(&rest), 40)];
         assert_eq!(link(&world, id(&made)), Some(ReversalLink::Reversed(parts)));
-        let (original, reason) = (id(&made), Some("why".into()));
-        assert_eq!(link(&world, id(&rest)), Some(ReversalLink::Reverses { original, reason }));
+        let original = id(&made);
+        assert_eq!(link(&world, id(&rest)), Some(ReversalLink::Reverses { original, reason: None }));
+        let found = world.wait(read::transfer(&world.tally, id(&rest).0)).unwrap();
+        assert_eq!((found.transfer.origin.actor, found.reason()), (Actor::CommandLine, Some("why")));
         let refusals = [
             (original.0, None, Rejection::ExceedsReversible { left: 0 }),
             (id(&rest).0, None, Rejection::NotReversible),
@@ -90,7 +92,11 @@ fn a_retry_takes_back_once() {
         let done = world.wait(reversals::reverse(&world.tally, another(transaction)));
         assert_eq!(refused(done), Rejection::IdempotencyKeyReused);
     }
-    let post = NewTransfer { order: order(TransferKind::Deposit { to: ann }, 1), identity: identity("k", 2) };
+    let post = NewTransfer {
+        order: order(TransferKind::Deposit { to: ann }, 1),
+        origin: Origin::default(),
+        identity: identity("k", 2),
+    };
     let done = world.wait(tally_service::ledger::transfers::post(&world.tally, post));
     assert_eq!(refused(done), Rejection::IdempotencyKeyReused);
     world.end(&[ann, bob]);
@@ -102,7 +108,13 @@ fn what_the_recipient_has_spent_or_holds_cannot_be_taken_back() {
     let (ann, bob) = (world.member("ann", 100), world.member("bob", 0));
     let made = id(&world.transfer(ann, bob, 60, None).unwrap()).0;
     let wallet = WalletKey { member: bob, currency: code("KRW") };
-    let hold = NewHold { wallet, amount: Amount::new(10).unwrap(), expires_at: None, identity: None };
+    let hold = NewHold {
+        wallet,
+        amount: Amount::new(10).unwrap(),
+        expires_at: None,
+        origin: Origin::default(),
+        identity: None,
+    };
     world.wait(holds::place(&world.tally, hold)).unwrap();
     assert_eq!(refused(reverse(&world, made, None, Some("k"))), Rejection::InsufficientFunds);
     assert_eq!(link(&world, TransferId(made)), None, "a rejection leaves nothing");

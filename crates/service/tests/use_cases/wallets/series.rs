@@ -9,7 +9,7 @@ use tally_rules::contest::{ContestId, Prize, State};
 use tally_rules::ledger::Amount;
 use tally_rules::score::ScoreInput;
 use tally_rules::{Micros, PlayerId, Rejection};
-use tally_service::contests::execute::Actor;
+use tally_service::contests::execute::{ActingAs, ContestActor};
 use tally_service::contests::{apply, change, read, scheduler, series};
 use tally_service::scores::submit::{self, NewScore};
 use tally_service::{Failure, Fault, Tally};
@@ -62,7 +62,7 @@ fn a_series_makes_plays_and_settles_its_contests_by_itself() {
         let ann = world.member("ann", 0);
         let player = PlayerId::new(&ann.0.to_string()).unwrap();
         let id = name("daily");
-        let boss = Actor::Server;
+        let boss = ContestActor::SERVER;
         let (made, _) = series::create(tally, &id, &boss, &daily(), None).unwrap();
         // 2023-11-14T15:00:00Z is midnight in Seoul.
         let zero = Micros(1_699_974_000 * SECOND);
@@ -71,9 +71,9 @@ fn a_series_makes_plays_and_settles_its_contests_by_itself() {
         scheduler::do_due(tally).unwrap();
         assert_eq!(all(tally, zero), [row("daily-202311150900", State::Open, 7)]);
         assert_eq!(refused(series::create(tally, &id, &boss, &daily(), None)), Rejection::SeriesExists);
-        apply::apply(tally, &name("daily-202311150900"), &Actor::Server, &player, None).unwrap();
+        apply::apply(tally, &name("daily-202311150900"), &ContestActor::SERVER, &player, None).unwrap();
         let both = std::slice::from_ref(&player);
-        apply::decide(tally, &name("daily-202311150900"), &Actor::Admin, both, true, None).unwrap();
+        apply::decide(tally, &name("daily-202311150900"), &ContestActor::ADMIN, both, true, None).unwrap();
         world.advance(3 * HOUR);
         scheduler::do_due(tally).unwrap();
         let wanted =
@@ -99,7 +99,7 @@ fn a_series_makes_plays_and_settles_its_contests_by_itself() {
 fn what_was_missed_of_a_series_happens_in_order_before_any_request() {
     let world = World::new(Kind::Sqlite);
     let tally = &world.tally;
-    series::create(tally, &name("daily"), &Actor::Admin, &daily(), None).unwrap();
+    series::create(tally, &name("daily"), &ContestActor::ADMIN, &daily(), None).unwrap();
     let zero = Micros(1_699_974_000 * SECOND);
     tally.drain();
     // Unavailable for three days, back at 07:13.
@@ -132,11 +132,11 @@ fn many_readers_make_a_contest_once() {
         let world = World::new(kind);
         let tally = &world.tally;
         let spec = SeriesSpec { ahead: Some(2), ..daily() };
-        series::create(tally, &name("daily"), &Actor::Server, &spec, None).unwrap();
+        series::create(tally, &name("daily"), &ContestActor::SERVER, &spec, None).unwrap();
         // One made by hand with the name of another: it is neither made again nor changed.
         let taken =
             definition::ContestSpec { title: Some("By hand".into()), ..definition::ContestSpec::default() };
-        change::create(tally, &name("daily-202311170900"), &Actor::Server, &taken, None).unwrap();
+        change::create(tally, &name("daily-202311170900"), &ContestActor::SERVER, &taken, None).unwrap();
         world.advance(3 * DAY);
         std::thread::scope(|scope| {
             for _ in 0..4 {
@@ -163,11 +163,11 @@ fn many_readers_make_a_contest_once() {
 fn a_change_counts_for_what_is_made_later_and_an_end_leaves_what_there_is() {
     let world = World::new(Kind::Sqlite);
     let tally = &world.tally;
-    let (id, boss) = (name("daily"), Actor::Server);
+    let (id, boss) = (name("daily"), ContestActor::SERVER);
     let key = identity("one", 1);
     let first = series::create(tally, &id, &boss, &daily(), key.as_ref()).unwrap();
     assert_eq!(series::create(tally, &id, &boss, &daily(), key.as_ref()).unwrap(), (first.0, true));
-    let nobody = Actor::Member(PlayerId::new("p").unwrap());
+    let nobody = ActingAs::Member(PlayerId::new("p").unwrap()).by(tally_rules::Actor::Background);
     assert_eq!(
         refused(series::patch(tally, &id, &nobody, &SeriesSpec::default(), None)),
         Rejection::Forbidden
@@ -202,7 +202,7 @@ fn a_change_counts_for_what_is_made_later_and_an_end_leaves_what_there_is() {
 fn schedules_that_cannot_be_are_named_one_by_one() {
     let world = World::new(Kind::Sqlite);
     let pointers = |spec: &SeriesSpec| {
-        let done = series::create(&world.tally, &name("x"), &Actor::Server, spec, None);
+        let done = series::create(&world.tally, &name("x"), &ContestActor::SERVER, spec, None);
         match refused(done) {
             Rejection::InvalidContest(wrong) => wrong.into_iter().map(|one| one.pointer).collect::<Vec<_>>(),
             other => panic!("{other:?}"),

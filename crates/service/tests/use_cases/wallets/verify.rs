@@ -1,6 +1,7 @@
 //! Replaying the ledger: no finding in a sound one, and by SQL one wrong row of each kind, each named.
 
 use crate::wallets::world::*;
+use tally_rules::Origin;
 use tally_rules::ledger::account::{Account, Total};
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::hold::Ending;
@@ -69,10 +70,16 @@ fn make(world: &World) -> Made {
     world.post(order(TransferKind::Fee { from: ann }, 3), None).unwrap();
     let hold = |member, units| {
         let wallet = WalletKey { member, currency: code("KRW") };
-        let new = NewHold { wallet, amount: Amount::new(units).unwrap(), expires_at: None, identity: None };
+        let new = NewHold {
+            wallet,
+            amount: Amount::new(units).unwrap(),
+            expires_at: None,
+            origin: Origin::default(),
+            identity: None,
+        };
         world.wait(holds::place(&world.tally, new)).unwrap().id
     };
-    let end = |id, ending| world.wait(holds::end(&world.tally, id, ending, None)).unwrap();
+    let end = |id, ending| world.wait(holds::end(&world.tally, id, ending, Origin::default(), None)).unwrap();
     let (open, captured, house, voided) = (hold(ann, 30), hold(bob, 20), hold(bob, 5), hold(bob, 4));
     let part = Some(Amount::new(12).unwrap());
     end(captured, Ending::Capture { amount: part, to: Some(cid) });

@@ -8,7 +8,7 @@ use crate::wallets::world::World;
 use tally_rules::contest::record::ContestTask;
 use tally_rules::contest::{ContestId, Record};
 use tally_rules::ledger::{MemberId, Uuid};
-use tally_service::contests::execute::Actor;
+use tally_service::contests::execute::ContestActor;
 use tally_service::contests::{change, read};
 use tally_store::{ContestWriteSet, LedgerWriteSet, ReadSet, WriteSet};
 use tally_testkit::{DatabaseKind, ScratchDatabase};
@@ -28,7 +28,7 @@ fn make(world: &World) -> Made {
     let begin = |name: &str, players: &[usize]| {
         let id = ContestId::new(name).unwrap();
         let shape = Shape { fee: FEE, prizes: true, ordinal: true, each: false, division: None };
-        change::create(&world.tally, &id, &Actor::Server, &spec(shape), None).unwrap();
+        change::create(&world.tally, &id, &ContestActor::SERVER, &spec(shape), None).unwrap();
         hand.act(&id, Op::Open, None, None).unwrap();
         for player in players {
             hand.act(&id, Op::Apply(*player), None, None).unwrap();

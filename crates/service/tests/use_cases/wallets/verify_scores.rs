@@ -10,7 +10,7 @@ use tally_rules::contest::ContestId;
 use tally_rules::ledger::MemberId;
 use tally_rules::period::PeriodPrizes;
 use tally_rules::{Micros, PlayerId};
-use tally_service::contests::execute::Actor;
+use tally_service::contests::execute::ContestActor;
 use tally_service::contests::{change, read};
 use tally_service::periods::scheduler;
 use tally_service::players::erase::ban;
@@ -212,7 +212,7 @@ fn apply(world: &World) -> (String, Vec<MemberId>) {
     let hand = Hand { tally: &world.tally, runtime: &world.runtime, members: &members };
     let id = ContestId::new("cup").unwrap();
     let shape = Shape { fee: FEE, prizes: true, ordinal: true, each: false, division: None };
-    change::create(&world.tally, &id, &Actor::Server, &spec(shape), None).unwrap();
+    change::create(&world.tally, &id, &ContestActor::SERVER, &spec(shape), None).unwrap();
     for op in [Op::Open, Op::Apply(0), Op::Apply(1), Op::Accept(1), Op::Apply(2), Op::Reject(2)] {
         hand.act(&id, op, None, None).unwrap();
     }

@@ -14,7 +14,7 @@ use tally_rules::ledger::{
     Amount, Currencies, Currency, Member, MemberId, Transfer, TransferId, TransferKind, TransferRequest,
     WalletKey,
 };
-use tally_rules::{Micros, PlayerId, Rejection};
+use tally_rules::{Micros, Origin, PlayerId, Rejection};
 use tally_service::ledger::transfers::{NewTransfer, Receipt, TransferResult};
 use tally_service::ledger::{LedgerSettings, transfers};
 use tally_service::members::{self, Created, NewMember};
@@ -142,7 +142,7 @@ impl World {
 
     pub(crate) fn post(&self, order: TransferRequest, key: Option<&str>) -> TransferResult {
         let identity = key.and_then(|key| identity(key, 1));
-        self.wait(transfers::post(&self.tally, NewTransfer { order, identity }))
+        self.wait(transfers::post(&self.tally, NewTransfer { order, origin: Origin::default(), identity }))
     }
 
     pub(crate) fn transfer(
@@ -157,7 +157,8 @@ impl World {
 
     /// Many at once, each linked to the next or not.
     pub(crate) fn post_all(&self, moves: Vec<(TransferRequest, bool)>) -> Vec<TransferResult> {
-        let new = |(order, linked)| (NewTransfer { order, identity: None }, linked);
+        let new =
+            |(order, linked)| (NewTransfer { order, origin: Origin::default(), identity: None }, linked);
         self.wait(transfers::post_all(&self.tally, moves.into_iter().map(new).collect())).unwrap()
     }
 

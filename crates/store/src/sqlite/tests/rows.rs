@@ -159,23 +159,26 @@ fn money_that_cannot_be_is_damage() {
     damaged(&format!("INSERT INTO wallets VALUES ({id}, 'KRW', 0, 0, -1, 0, 0, 0);"), wallets);
     damaged(&format!("INSERT INTO wallets VALUES ({id}, 'KRW', 0, 0, 0, 2, 0, 0);"), wallets);
     let transfer = |store: &SqliteStore| store.ledger().transfer(TransferId(Uuid([0; 16]))).map(drop);
-    damaged(&format!("INSERT INTO transfers VALUES ({id}, 9, 'KRW', 1, NULL, NULL, {id}, 1);"), transfer);
-    damaged(&format!("INSERT INTO transfers VALUES ({id}, 1, 'KRW', 1, NULL, NULL, {id}, -1);"), transfer);
+    let moved = |kind: &str, end: &str| {
+        format!("INSERT INTO transfers VALUES ({id}, {kind}, 'KRW', 1, NULL, NULL, {id}, {end}, NULL);")
+    };
+    damaged(&moved("9", "1, NULL"), transfer);
+    damaged(&moved("1", "-1, NULL"), transfer);
+    damaged(&moved("1", "1, x'09'"), transfer);
     let key =
         EntryKey { wallet: WalletKey { member, currency: Currency::parse("KRW").unwrap() }, sequence: 1 };
     let entry = |store: &SqliteStore| store.ledger().entries(&[key]).map(drop);
     damaged(&format!("INSERT INTO entries VALUES ({id}, 'KRW', 1, {id}, 0, 1, 1, NULL, NULL);"), entry);
     damaged(&format!("INSERT INTO entries VALUES ({id}, 'KRW', 1, x'00', 1, 1, 1, NULL, NULL);"), entry);
     let hold = |store: &SqliteStore| store.ledger().hold(HoldId(Uuid([0; 16]))).map(drop);
-    damaged(
-        &format!("INSERT INTO holds VALUES ({id}, {id}, 'KRW', 1, NULL, 1, NULL, NULL, NULL, NULL);"),
-        hold,
-    );
-    damaged(
-        &format!("INSERT INTO holds VALUES ({id}, {id}, 'KRW', 1, NULL, 2, NULL, NULL, NULL, NULL);"),
-        hold,
-    );
-    damaged(&format!("INSERT INTO holds VALUES ({id}, {id}, 'KRW', 1, NULL, 4, NULL, NULL, NULL, 5);"), hold);
+    let held = |row: &str, origins: &str| {
+        format!("INSERT INTO holds VALUES ({id}, {id}, 'KRW', 1, NULL, {row}, {origins});")
+    };
+    let unknown = "NULL, NULL, NULL, NULL";
+    damaged(&held("1, NULL, NULL, NULL, NULL", unknown), hold);
+    damaged(&held("2, NULL, NULL, NULL, NULL", unknown), hold);
+    damaged(&held("4, NULL, NULL, NULL, 5", unknown), hold);
+    damaged(&held("0, NULL, NULL, NULL, NULL", "NULL, NULL, x'02', NULL"), hold);
     let who = |store: &SqliteStore| store.ledger().member(member).map(drop);
     let row = |phone: &str, pin: &str| {
         format!("INSERT INTO members VALUES ({id}, 'l', {phone}, 'p', 'n', NULL, {pin}, 0, NULL, 0, NULL);")

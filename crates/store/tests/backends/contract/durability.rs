@@ -37,12 +37,16 @@ fn everything(round: i64) -> WriteSet {
 fn money(number: u64) -> LedgerWriteSet {
     let wallet = ledger::wallet_key(1, "KRW");
     let end = Some((End::Expired, Micros(number.cast_signed())));
-    let hold = Hold { wallet, amount: 5, expires_at: Some(Micros(9)), end };
+    let (expires_at, by) = (Some(Micros(9)), u8::try_from(number).unwrap());
+    // Only the end of a hold ever changes.
+    let (origin, ended_by) = (ledger::origin(2), ledger::origin(by));
+    let hold = Hold { wallet, amount: 5, expires_at, origin, end, ended_by };
+    let origin = ledger::origin(by);
     let member = ledger::a_member("ann", number.is_multiple_of(2));
     let transfer = TransferId(Uuid([u8::try_from(number).unwrap(); 16]));
     let (kind, currency, amount) = (Kind::Deposit, wallet.currency, 1);
     let credit = Some((wallet.member, number));
-    let moved = Transfer { kind, reverses: None, currency, amount, debit: None, credit };
+    let moved = Transfer { kind, reverses: None, currency, amount, debit: None, credit, origin };
     let account = AccountKey { account: Account::BankPayable, currency };
     LedgerWriteSet {
         handles: vec![(
@@ -68,8 +72,8 @@ fn verify_money(store: &dyn Store, number: u64) {
     assert_eq!(read.wallets_of(wallet.member).unwrap(), [(wallet.currency, held)]);
     assert_eq!(read.member(wallet.member).unwrap().as_ref(), Some(&money.members[0].1));
     assert_eq!(read.member_of(&money.handles[0].0).unwrap(), money.handles[0].1);
-    assert_eq!(read.hold(money.holds[0].0).unwrap(), Some(money.holds[0].1));
-    assert_eq!(read.transfer(money.transfers[0].0).unwrap(), Some(money.transfers[0].1));
+    assert_eq!(read.hold(money.holds[0].0).unwrap(), Some(money.holds[0].1.clone()));
+    assert_eq!(read.transfer(money.transfers[0].0).unwrap(), Some(money.transfers[0].1.clone()));
     let keys: Vec<_> = (1..=number + 1).map(|sequence| EntryKey { wallet, sequence }).collect();
     let entries = read.entries(&keys).unwrap();
     let after: Vec<_> = entries.iter().map(|entry| entry.as_ref().map(|entry| entry.after)).collect();

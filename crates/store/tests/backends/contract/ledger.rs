@@ -15,6 +15,7 @@ use tally_rules::ledger::{
     Amount, Currencies, Currency, Entry, Hold, HoldId, Kind, Member, MemberId, ReversalLink, Transfer,
     TransferId, TransferKind, TransferRequest, Uuid, Wallet, WalletKey,
 };
+use tally_rules::{Actor, KeyId, Origin};
 use tally_store::{LedgerReadSet, LedgerWriteSet};
 use tally_testkit::Rng;
 use tally_testkit::rng::soak;
@@ -191,6 +192,20 @@ pub(crate) fn wallets_read_back_by_key_and_by_member(backend: &dyn Backend) {
     });
 }
 
+/// An origin of each kind, with and without a reason.
+pub(crate) fn origin(number: u8) -> Origin {
+    let actors = [
+        Actor::Unknown,
+        Actor::Key(KeyId([0, 0x27, 0x5c, 0xff, number, 1])),
+        Actor::Member(member_id(number)),
+        Actor::CommandLine,
+        Actor::Local,
+        Actor::Background,
+    ];
+    let reason = (number.is_multiple_of(2)).then(|| "Grüße\0'".into());
+    Origin { actor: actors[usize::from(number) % actors.len()], reason }
+}
+
 pub(crate) fn movements_read_back_with_their_entries(backend: &dyn Backend) {
     let store = open(backend);
     let at = |member, sequence| EntryKey { wallet: wallet_key(member, "KRW"), sequence };
@@ -201,6 +216,7 @@ pub(crate) fn movements_read_back_with_their_entries(backend: &dyn Backend) {
         amount: 1_000_000_000_000_000,
         debit,
         credit,
+        origin: Origin::default(),
     };
     let sides = [Some((member_id(1), 1)), Some((member_id(2), u64::MAX >> 1))];
     let mut transfers = vec![
@@ -215,7 +231,11 @@ pub(crate) fn movements_read_back_with_their_entries(backend: &dyn Backend) {
             _ => (sides[1], Kind::ReversalOut),
         };
         let back = Transfer { kind, reverses: Some(*original), ..transfer(debit, sides[0]) };
-        transfers.push((TransferId(Uuid([number; 16])), back));
+        transfers.push((TransferId(Uuid([number; 16])), Transfer { origin: origin(number), ..back }));
+    }
+    for number in 0x20..0x2c {
+        let made = Transfer { origin: origin(number), ..transfer(None, sides[0]) };
+        transfers.push((TransferId(Uuid([number; 16])), made));
     }
     transfers.push((TransferId(Uuid([0xff; 16])), transfer(sides[1], None)));
     let entries: Vec<_> = (1..=600).map(|number| (at(1, number), entry(1, 5, 2, number % 2 == 0))).collect();
@@ -228,8 +248,15 @@ pub(crate) fn movements_read_back_with_their_entries(backend: &dyn Backend) {
     change(&*store, LedgerWriteSet { entries: last.clone(), ..Default::default() });
     twice(backend, store, |store| {
         for (id, transfer) in &transfers {
-            assert_eq!(store.ledger().transfer(*id).unwrap(), Some(*transfer));
+            assert_eq!(store.ledger().transfer(*id).unwrap().as_ref(), Some(transfer));
         }
+        let mut ids: Vec<_> = transfers.iter().map(|(id, _)| *id).collect();
+        ids.push(TransferId(Uuid([3; 16])));
+        ids.sort_unstable();
+        let of = |id| transfers.iter().find(|(other, _)| other == id).map(|(_, transfer)| transfer.clone());
+        let wanted: Vec<_> = ids.iter().map(of).collect();
+        assert_eq!(store.ledger().transfers(&ids).unwrap(), wanted);
+        assert_eq!(store.ledger().transfers(&[]).unwrap(), []);
         assert_eq!(store.ledger().transfer(TransferId(Uuid([3; 16]))).unwrap(), None);
         // In the requested order, which is that of a history, and the same twice.
         let mut keys: Vec<_> = entries.iter().rev().map(|(key, _)| *key).collect();
@@ -255,11 +282,13 @@ pub(crate) fn movements_read_back_with_their_entries(backend: &dyn Backend) {
 
 pub(crate) fn holds_read_back_and_are_found_when_they_are_due(backend: &dyn Backend) {
     let store = open(backend);
-    let hold = |expires_at: Option<i64>, end| Hold {
+    let hold = |expires_at: Option<i64>, end: Option<(End, Micros)>| Hold {
         wallet: wallet_key(1, "KRW"),
         amount: 50,
         expires_at: expires_at.map(Micros),
+        origin: origin(expires_at.unwrap_or_default() as u8 % 9),
         end,
+        ended_by: end.map(|(_, at)| origin(at.0.unsigned_abs() as u8)).unwrap_or_default(),
     };
     let captured = |to| End::Captured { amount: 20, to, transfer: TransferId(Uuid([8; 16])) };
     let id = |number| HoldId(Uuid([number; 16]));
@@ -282,12 +311,12 @@ pub(crate) fn holds_read_back_and_are_found_when_they_are_due(backend: &dyn Back
     };
     let store = twice(backend, store, |store| {
         for (id, hold) in &rows {
-            assert_eq!(store.ledger().hold(*id).unwrap(), Some(*hold));
+            assert_eq!(store.ledger().hold(*id).unwrap().as_ref(), Some(hold));
         }
         assert_eq!(store.ledger().hold(id(9)).unwrap(), None);
         let holds = vec![id(1), id(6), id(9)];
         let loaded = read(store, LedgerReadSet { holds, ..Default::default() });
-        assert_eq!(loaded.holds, [Some(rows[0].1), Some(rows[5].1), None]);
+        assert_eq!(loaded.holds, [Some(rows[0].1.clone()), Some(rows[5].1.clone()), None]);
         assert_eq!(due(store, 9, 9), []);
         assert_eq!(due(store, 20, 9), [id(2), id(7)]);
         assert_eq!(due(store, 99, 9), [id(1), id(2), id(7)]);
@@ -298,7 +327,7 @@ pub(crate) fn holds_read_back_and_are_found_when_they_are_due(backend: &dyn Back
     change(&*store, LedgerWriteSet { holds: ended.clone(), ..Default::default() });
     twice(backend, store, |store| {
         assert_eq!(due(store, 99, 9), [id(1), id(7)]);
-        assert_eq!(store.ledger().hold(id(2)).unwrap(), Some(ended[0].1));
+        assert_eq!(store.ledger().hold(id(2)).unwrap().as_ref(), Some(&ended[0].1));
     });
 }
 
@@ -350,9 +379,11 @@ pub(crate) fn money_that_cannot_be_is_refused_at_once(backend: &dyn Backend) {
     refused(LedgerWriteSet { entries: vec![(none, entry(1, 5, 5, true))], ..Default::default() });
     let (kind, currency) = (Kind::Deposit, key.wallet.currency);
     let credit = Some((member_id(1), 1));
-    let bad = Transfer { kind, reverses: None, currency, amount: 0, debit: None, credit };
+    let (origin, ended_by) = (Origin::default(), Origin::default());
+    let bad = Transfer { kind, reverses: None, currency, amount: 0, debit: None, credit, origin };
     refused(LedgerWriteSet { transfers: vec![(TransferId(Uuid([1; 16])), bad)], ..Default::default() });
-    let bad = Hold { wallet: key.wallet, amount: -1, expires_at: None, end: None };
+    let origin = Origin::default();
+    let bad = Hold { wallet: key.wallet, amount: -1, expires_at: None, origin, end: None, ended_by };
     refused(LedgerWriteSet { holds: vec![(HoldId(Uuid([1; 16])), bad)], ..Default::default() });
     for parts in [vec![], vec![(TransferId(Uuid([2; 16])), 0)]] {
         let bad = ReversalLink::Reversed(parts);
@@ -517,7 +548,7 @@ pub(crate) fn random_money_agrees_with_its_entries(backend: &dyn Backend) {
                 book.load_wallet(*key, *wallet);
             }
             for (id, hold) in plan.ledger.holds.iter().zip(&loaded.ledger.holds) {
-                book.load_hold(*id, *hold);
+                book.load_hold(*id, hold.clone());
             }
             for _ in 0..rng.below(20) {
                 given += 1;

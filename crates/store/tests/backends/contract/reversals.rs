@@ -69,7 +69,7 @@ pub(crate) fn concurrent_reversals_never_exceed_their_original(backend: &dyn Bac
     let reverse = |id: TransferId| {
         let transfer = store.ledger().transfer(made).unwrap().expect("it was made");
         let amount = Some(Amount::new(30).unwrap());
-        let request = ReversalRequest { original: made, transfer, amount, reason: None, reference: None };
+        let request = ReversalRequest { original: made, transfer, amount, reference: None };
         let ledger = LedgerReadSet { wallets: vec![key], reversals: vec![made], ..Default::default() };
         let plan = ReadSet { ledger, ..ReadSet::default() };
         let mut done = Ok(());

@@ -1,6 +1,6 @@
 //! The whole ledger, page by page: every row once, in order, wherever it is kept, and all of one moment.
 
-use super::ledger::{a_member, entry, member_id, wallet, wallet_key};
+use super::ledger::{a_member, entry, member_id, origin, wallet, wallet_key};
 use super::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -43,8 +43,8 @@ impl Model {
         }
         self.wallets.extend(ledger.wallets.iter().copied());
         self.entries.extend(ledger.entries.iter().cloned());
-        self.transfers.extend(ledger.transfers.iter().copied());
-        self.holds.extend(ledger.holds.iter().copied());
+        self.transfers.extend(ledger.transfers.iter().cloned());
+        self.holds.extend(ledger.holds.iter().cloned());
         self.reversals.extend(ledger.reversals.iter().cloned());
         for (key, more) in &ledger.totals {
             let total = self.totals.entry(*key).or_default();
@@ -69,7 +69,7 @@ impl Model {
         let found: Vec<_> = keys.iter().map(|key| self.entries.get(key).cloned()).collect();
         assert_eq!(snapshot.entries_of(&keys).unwrap(), found);
         let ids: Vec<TransferId> = (0..=u8::MAX).map(|number| TransferId(id(number))).collect();
-        let found: Vec<_> = ids.iter().map(|id| self.transfers.get(id).copied()).collect();
+        let found: Vec<_> = ids.iter().map(|id| self.transfers.get(id).cloned()).collect();
         assert_eq!(snapshot.transfers_of(&ids).unwrap(), found);
         let found: Vec<_> = ids.iter().map(|id| self.reversals.get(id).cloned()).collect();
         assert_eq!(snapshot.reversals_of(&ids).unwrap(), found);
@@ -148,7 +148,8 @@ fn rows(numbers: impl Iterator<Item = u8> + Clone, amount: i64) -> LedgerWriteSe
     let transfer = |number: u8| {
         let credit = (number.is_multiple_of(2)).then_some((member_id(number), u64::MAX >> 1));
         let debit = Some((member_id(1), 7));
-        let transfer = Transfer { kind: Kind::Capture, reverses: None, currency, amount, debit, credit };
+        let (kind, origin) = (Kind::Capture, origin(number));
+        let transfer = Transfer { kind, reverses: None, currency, amount, debit, credit, origin };
         (TransferId(id(number)), transfer)
     };
     let link = |number: u8| {
@@ -162,7 +163,9 @@ fn rows(numbers: impl Iterator<Item = u8> + Clone, amount: i64) -> LedgerWriteSe
         let end = (number.is_multiple_of(2)).then_some((end, Micros(5)));
         // Only the end of a hold ever changes.
         let end = end.filter(|_| amount > 10);
-        (HoldId(id(number)), Hold { wallet: wallet_key(1, "KRW"), amount: 50, expires_at: None, end })
+        let ended_by = end.map(|_| origin(number + 1)).unwrap_or_default();
+        let (wallet, origin) = (wallet_key(1, "KRW"), origin(number));
+        (HoldId(id(number)), Hold { wallet, amount: 50, expires_at: None, origin, end, ended_by })
     };
     let total = (AccountKey { account: Account::Fees, currency }, Total { debits: 1, credits: 2 });
     LedgerWriteSet {

@@ -19,14 +19,14 @@ use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::{Hold, HoldId, Kind, Transfer, TransferId, Uuid};
 use tally_rules::outcome::Outcome;
 use tally_rules::period::Span;
-use tally_rules::{BoardId, Definition, Micros};
+use tally_rules::{BoardId, Definition, Micros, Origin};
 use tally_store::sqlite::{Options, SqliteStore};
 use tally_store::{
     Block, BlockKey, BoardChange, BoardNo, ContestWriteSet, ImportKey, ImportRow, KeyChange, LedgerWriteSet,
     ReadSet, Store, Window, WindowKey, WindowRow, WriteSet,
 };
 
-const SCHEMA: u32 = 11;
+const SCHEMA: u32 = 12;
 /// A schema that no version was left with.
 const NEVER: u32 = 7;
 /// The parts of a file: its log, and its journal.
@@ -43,6 +43,8 @@ const WITH_SERIES: u32 = 8;
 const WITH_EVENTS: u32 = 9;
 /// The first schema with reversals.
 const WITH_REVERSALS: u32 = 11;
+/// The first schema with the origins of transfers and holds.
+const WITH_ORIGINS: u32 = 12;
 
 fn schemas() -> impl Iterator<Item = u32> {
     (1..=SCHEMA).filter(|schema| *schema != NEVER)
@@ -145,10 +147,12 @@ const PLAYERS: [&str; 4] = ["ann", "bob\0", "zoë", "日本"];
 
 fn money() -> LedgerWriteSet {
     let wallet = ledger::wallet_key(1, "KRW");
-    let hold = Hold { wallet, amount: 5, expires_at: Some(Micros(9)), end: None };
+    let (origin, ended_by) = (ledger::origin(2), Origin::default());
+    let expires_at = Some(Micros(9));
+    let hold = Hold { wallet, amount: 5, expires_at, origin: origin.clone(), end: None, ended_by };
     let (kind, currency) = (Kind::Deposit, wallet.currency);
     let (reverses, credit) = (None, Some((wallet.member, 1)));
-    let transfer = Transfer { kind, reverses, currency, amount: 50, debit: None, credit };
+    let transfer = Transfer { kind, reverses, currency, amount: 50, debit: None, credit, origin };
     let account = AccountKey { account: Account::BankAsset, currency };
     let member = ledger::a_member("ann", true);
     LedgerWriteSet {
@@ -179,7 +183,11 @@ fn verify_money(store: &dyn Store, schema: u32) {
     for (handle, member) in &money.handles {
         assert_eq!(read.member_of(handle).unwrap(), member.filter(|_| there));
     }
-    let (entry, transfer, hold) = (&money.entries[0], money.transfers[0], money.holds[0]);
+    let (entry, mut transfer, mut hold) =
+        (&money.entries[0], money.transfers[0].clone(), money.holds[0].clone());
+    if schema < WITH_ORIGINS {
+        (transfer.1.origin, hold.1.origin) = <(Origin, Origin)>::default();
+    }
     assert_eq!(read.entries(&[entry.0]).unwrap(), [there.then(|| entry.1.clone())]);
     assert_eq!(read.transfer(transfer.0).unwrap(), there.then_some(transfer.1));
     assert_eq!(read.hold(hold.0).unwrap(), there.then_some(hold.1));

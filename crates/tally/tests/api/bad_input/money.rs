@@ -82,10 +82,14 @@ fn bad_fields(members: &[(&'static str, String)]) -> Vec<(&'static str, Option<S
     bad
 }
 
-fn references() -> Vec<(&'static str, Option<String>, u16, &'static str)> {
+/// Values that are no reference and no reason.
+fn bad_texts() -> [String; 5] {
     let (long, long_bytes) = (format!("\"{}\"", "x".repeat(256)), format!("\"{}\"", "ä".repeat(128)));
-    let all = ["null", "1", "[]", &long, &long_bytes];
-    all.map(|value| ("reference", Some(value.to_owned()), 400, "invalid_field")).into()
+    ["null".into(), "1".into(), "[]".into(), long, long_bytes]
+}
+
+fn texts(name: &'static str) -> [(&'static str, Option<String>, u16, &'static str); 5] {
+    bad_texts().map(|value| (name, Some(value), 400, "invalid_field"))
 }
 
 #[test]
@@ -93,6 +97,7 @@ fn fields_of_movements_and_holds() {
     let mut world = World::start();
     for (path, members) in operations() {
         let mut bad = bad_fields(&members);
+        bad.extend(texts("reason"));
         if path == "/v1/holds" {
             for value in ["null", "1", "\"\"", "\"now\"", "\"2026-01-01\""] {
                 bad.push(("expires_at", Some(value.to_owned()), 400, "invalid_field"));
@@ -100,7 +105,7 @@ fn fields_of_movements_and_holds() {
             bad.push(("expires_at", Some("\"2020-01-01T00:00:00Z\"".into()), 422, "hold_expiry_in_past"));
             bad.push(("reference", Some("\"x\"".into()), 400, "unknown_field"));
         } else {
-            bad.extend(references());
+            bad.extend(texts("reference"));
         }
         for (name, value, status, code) in bad {
             let request =
@@ -127,11 +132,33 @@ fn fields_of_a_capture() {
     for value in ["null", "1", "[]"] {
         refuse(&format!("{{\"to\":{value}}}"), 400, "invalid_field", Some("/to"));
     }
+    for value in bad_texts() {
+        refuse(&format!("{{\"reason\":{value}}}"), 400, "invalid_field", Some("/reason"));
+    }
     refuse("{\"to\":\"x\"}", 404, "recipient_not_found", None);
     refuse("{\"amount\":11}", 422, "exceeds_hold", None);
     refuse("{\"x\":1}", 400, "unknown_field", Some("/x"));
     for body in ["[]", "1", "null", "\"x\""] {
         refuse(body, 400, "invalid_field", Some(""));
+    }
+}
+
+#[test]
+fn fields_of_a_void() {
+    let mut world = World::start();
+    let path = valid_path("/void");
+    let mut refuse = |body: &str, code: &str, pointer: &str| {
+        let request = Request::new("POST", &path).body("application/json", body);
+        world.refuse(&request, 400, code, Some(pointer));
+    };
+    for value in bad_texts() {
+        refuse(&format!("{{\"reason\":{value}}}"), "invalid_field", "/reason");
+    }
+    for name in ["amount", "to", "x"] {
+        refuse(&format!("{{\"{name}\":1}}"), "unknown_field", &format!("/{name}"));
+    }
+    for body in ["[]", "1", "null", "\"x\""] {
+        refuse(body, "invalid_field", "");
     }
 }
 
@@ -157,8 +184,7 @@ fn fields_of_a_reversal() {
     for (value, status, code) in BAD_AMOUNTS {
         refuse(&format!("{{\"amount\":{value}}}"), status, code, Some("/amount"));
     }
-    let (long, long_bytes) = (format!("\"{}\"", "x".repeat(256)), format!("\"{}\"", "ä".repeat(128)));
-    for value in ["null", "1", "[]", &long, &long_bytes] {
+    for value in bad_texts() {
         refuse(&format!("{{\"reason\":{value}}}"), 400, "invalid_field", Some("/reason"));
     }
     refuse("{\"amount\":101}", 422, "exceeds_reversible", None);
@@ -175,7 +201,9 @@ fn a_bad_row_of_money_fails_alone() {
     let Money { ann, bob, .. } = money();
     let members = [("from", ann.clone()), ("to", bob.clone())];
     let mut rows: Vec<(String, &str)> = Vec::new();
-    for (name, value, _, code) in bad_fields(&members).into_iter().chain(references()) {
+    for (name, value, _, code) in
+        bad_fields(&members).into_iter().chain(texts("reference")).chain(texts("reason"))
+    {
         rows.push((body(&members, name, value.as_deref()), code));
     }
     for value in BAD_IDS {

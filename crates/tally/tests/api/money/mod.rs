@@ -1,5 +1,5 @@
-//! Money over HTTP, through the binary: transfers and histories, reversals, holds, batches, settings; random requests against a model,
-//! crowds, and kills.
+//! Money over HTTP, through the binary: transfers and histories, actors and reasons, reversals, holds, batches, settings; random
+//! requests against a model, crowds, and kills.
 //!
 //! `world` is a server with members. Every world ends with the books' audit: balances are what their histories say, debits equal
 //! credits. Not here: permissions (`http_permissions`) and the forms of requests (`bad_input`).
@@ -11,6 +11,7 @@ mod kills;
 mod model;
 mod moves;
 mod names;
+mod origins;
 mod reversals;
 mod settings;
 mod soak;

@@ -120,10 +120,10 @@ fn pages_of_a_history_hold_still_while_it_grows() {
     for units in 1..=30 {
         world.post("/v1/transfers", &json!({"from": ann, "to": bob, "amount": units})).expect(201);
     }
-    let all = world.history(&ann, 1_000);
+    let all = world.full_history(&ann, 1_000);
     assert_eq!(all.len(), 31);
     for limit in [1, 7, 30, 31] {
-        assert_eq!(world.history(&ann, limit), all, "by {limit}");
+        assert_eq!(world.full_history(&ann, limit), all, "by {limit}");
     }
     let path = format!("/v1/wallets/{ann}/transactions");
     assert_eq!(world.get(&path)["items"], json!(all[..20]));

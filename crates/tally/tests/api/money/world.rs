@@ -87,8 +87,17 @@ impl World {
         self.purse(member).0
     }
 
-    /// A member's history, newest first, by pages of that size.
+    /// A member's history as members see it and as replies show it, newest first, by pages of that size.
     pub(crate) fn history(&mut self, member: &str, limit: usize) -> Vec<Value> {
+        let mut lines = self.full_history(member, limit);
+        for line in lines.iter_mut().filter_map(Value::as_object_mut) {
+            ["actor", "reason"].iter().for_each(|name| drop(line.remove(*name)));
+        }
+        lines
+    }
+
+    /// The same with actors and reasons.
+    pub(crate) fn full_history(&mut self, member: &str, limit: usize) -> Vec<Value> {
         read_pages(&mut self.client, &format!("/v1/wallets/{member}/transactions?limit={limit}"), "items").0
     }
 

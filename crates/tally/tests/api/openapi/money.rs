@@ -28,7 +28,7 @@ pub(crate) fn tour(tour: &mut Tour<'_>) {
 }
 
 fn movements(tour: &mut Tour<'_>, ann: &str, bob: &str) {
-    tour.good("deposit", 201, post("/v1/deposits", &json!({"to": ann, "amount": "500"})));
+    tour.good("deposit", 201, post("/v1/deposits", &json!({"to": ann, "amount": "500", "reason": "gift"})));
     tour.good("withdraw", 201, post("/v1/withdrawals", &json!({"from": ann, "amount": 1})));
     let given = json!({"from": ann, "to": bob, "currency": "KRW", "amount": 7, "reference": "order 7"});
     let sent = tour.good("transfer", 201, post("/v1/transfers", &given));
@@ -113,7 +113,7 @@ fn holds(tour: &mut Tour<'_>, ann: &str, bob: &str) {
         let made = tour.good("placeHold", 201, post("/v1/holds", &body));
         format!("/v1/holds/{}", made["id"].as_str().expect("an id"))
     };
-    let body = json!({"member": ann, "amount": 10, "expires_at": "2999-01-01T00:00:00Z"});
+    let body = json!({"member": ann, "amount": 10, "expires_at": "2999-01-01T00:00:00Z", "reason": "entry"});
     let (one, two) = (place(tour, body), place(tour, json!({"member": ann, "amount": "10"})));
     tour.good("getHold", 200, Request::new("GET", &one));
     let capture = |hold: &str, body: &Value| post(&format!("{hold}/capture"), body);
@@ -126,10 +126,10 @@ fn holds(tour: &mut Tour<'_>, ann: &str, bob: &str) {
     ] {
         tour.refused("captureHold", status, code, &capture(&one, &body));
     }
-    tour.good("captureHold", 200, capture(&one, &json!({"amount": 3, "to": bob})));
+    tour.good("captureHold", 200, capture(&one, &json!({"amount": 3, "to": bob, "reason": "won"})));
     let three = place(tour, json!({"member": ann, "amount": 1}));
     tour.good("captureHold", 200, capture(&three, &json!({})));
-    tour.good("voidHold", 200, Request::new("POST", format!("{two}/void")));
+    tour.good("voidHold", 200, post(&format!("{two}/void"), &json!({"reason": "called off"})));
     tour.refused("captureHold", 409, "hold_resolved", &capture(&two, &json!({})));
     tour.refused("voidHold", 409, "hold_resolved", &Request::new("POST", format!("{one}/void")));
     for path in [&one, &two] {

@@ -6,12 +6,12 @@ use crate::wallets::world::refused;
 use tally_ranking::RedisApplications;
 use tally_ranking::redis::Options;
 use tally_ranking::redis::applications::ApplicationsKey;
-use tally_rules::Rejection;
 use tally_rules::contest::definition::ContestSpec;
 use tally_rules::contest::record::ApplicationLocation;
 use tally_rules::contest::{ContestId, Record, State, Status};
 use tally_rules::profile::Profile;
-use tally_service::contests::execute::Actor;
+use tally_rules::{Actor, Rejection};
+use tally_service::contests::execute::ContestActor;
 use tally_service::contests::{apply, change, finish, read, scheduler, start};
 use tally_service::failure::Fault;
 use tally_service::players::{erase, profile};
@@ -19,7 +19,7 @@ use tally_service::{Failure, Tally};
 use tally_testkit::{Cut, Proxy, Reply};
 
 fn applied(tally: &Tally, id: &ContestId, no: usize) -> Result<(), Failure> {
-    apply::apply(tally, id, &Actor::Server, &player(no), None).map(drop)
+    apply::apply(tally, id, &ContestActor::SERVER, &player(no), None).map(drop)
 }
 
 fn accept(tally: &Tally, id: &ContestId, no: usize) -> Result<Status, Rejection> {
@@ -33,7 +33,7 @@ fn every_question(tally: &Tally, id: &ContestId) -> Vec<(&'static str, Result<()
         ("apply", applied(tally, id, 2)),
         ("accept", apply::decide(tally, id, &boss(), &who, true, None).map(drop)),
         ("reject", apply::decide(tally, id, &boss(), &who, false, None).map(drop)),
-        ("withdraw", apply::withdraw(tally, id, &Actor::Server, &who[0], None).map(drop)),
+        ("withdraw", apply::withdraw(tally, id, &ContestActor::SERVER, &who[0], None).map(drop)),
         ("list", read::applications(tally, id, &boss(), Status::Pending, (0, 9)).map(drop)),
         ("start", start::start(tally, id, &boss(), None).map(drop)),
     ]
@@ -85,7 +85,7 @@ fn what_is_lost_is_never_taken_for_less() {
         }
         assert_lost(&tally, &id);
         // Staff begins anew, and former applicants have to apply again.
-        let nobody = change::open(&tally, &id, &Actor::Server, None);
+        let nobody = change::open(&tally, &id, &ContestActor::SERVER, None);
         assert_eq!(refused(nobody), Rejection::Forbidden);
         let before = read::get(&tally, &id).unwrap();
         let opened = change::open(&tally, &id, &boss(), None).unwrap();
@@ -109,7 +109,7 @@ fn a_start_without_members_passes() {
     let ids = ["lost", "paid"].map(|name| ContestId::new(name).unwrap());
     for (id, fee) in ids.iter().zip([false, true]) {
         let spec = ContestSpec { opens_at: at(1), starts_at: at(10), ends_at: at(20), ..super::cup(fee) };
-        change::create(&tally, id, &Actor::Server, &spec, None).unwrap();
+        change::create(&tally, id, &ContestActor::SERVER, &spec, None).unwrap();
     }
     site.advance(1_000_000);
     scheduler::do_due(&tally).unwrap();
@@ -141,11 +141,11 @@ fn contests_that_wait_for_redis_keep_no_others() {
     let waiting: Vec<_> = (0..150).map(|no| ContestId::new(&format!("waits-{no}")).unwrap()).collect();
     for id in &waiting {
         let spec = ContestSpec { opens_at: at(1), ..super::cup(false) };
-        change::create(&tally, id, &Actor::Server, &spec, None).unwrap();
+        change::create(&tally, id, &ContestActor::SERVER, &spec, None).unwrap();
     }
     let paid = ContestId::new("paid").unwrap();
     let spec = ContestSpec { opens_at: at(2), ..super::cup(true) };
-    change::create(&tally, &paid, &Actor::Server, &spec, None).unwrap();
+    change::create(&tally, &paid, &ContestActor::SERVER, &spec, None).unwrap();
     proxy.refuse();
     proxy.cut();
     site.advance(3_000_000);
@@ -173,7 +173,7 @@ fn what_is_away_changes_nothing() {
     let tally = site.serve_with(Some(&format!("redis://{}", proxy.address())));
     let [cup, other] = ["cup", "other"].map(|name| site.open(&tally, name));
     let draft = ContestId::new("draft").unwrap();
-    change::create(&tally, &draft, &Actor::Server, &super::cup(false), None).unwrap();
+    change::create(&tally, &draft, &ContestActor::SERVER, &super::cup(false), None).unwrap();
     for id in [&cup, &other] {
         applied(&tally, id, 1).unwrap();
         accept(&tally, id, 1).unwrap();
@@ -250,7 +250,7 @@ fn erasing_says_that_redis_is_away_and_passes_over_what_is_lost() {
     let id = site.open(&tally, "cup");
     applied(&tally, &id, 1).unwrap();
     profile::put(&tally, &player(1), &Profile::default(), None).unwrap();
-    let erased = || runtime.block_on(erase::erase(&tally, player(1), None));
+    let erased = || runtime.block_on(erase::erase(&tally, player(1), Actor::Background, None));
     proxy.refuse();
     proxy.cut();
     let away = erased();
@@ -282,7 +282,7 @@ fn an_answer_that_is_lost_is_found_again() {
             proxy.cut_at(b"1700000000000000", cut);
             match accepted {
                 true => assert_eq!(accept(&tally, &id, 1), Ok(Status::Accepted)),
-                false => drop(apply::withdraw(&tally, &id, &Actor::Server, &player(1), None).unwrap()),
+                false => drop(apply::withdraw(&tally, &id, &ContestActor::SERVER, &player(1), None).unwrap()),
             }
             assert!(!proxy.is_armed());
         }

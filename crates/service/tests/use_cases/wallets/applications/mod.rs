@@ -11,9 +11,9 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tally_rules::contest::{ContestId, State, Status};
-use tally_rules::{PlayerId, Rejection};
+use tally_rules::{Actor, PlayerId, Rejection};
 use tally_service::contests::actions::{ActionResult, ContestDone};
-use tally_service::contests::execute::Actor;
+use tally_service::contests::execute::{ActingAs, ContestActor};
 use tally_service::contests::{apply, change, finish, read, scheduler, start};
 use tally_service::players::erase;
 use tally_service::{Failure, Tally};
@@ -23,8 +23,8 @@ use tally_testkit::rng::soak;
 const CAPACITY: usize = 3;
 const PLAYERS: usize = 9;
 
-fn boss() -> Actor {
-    Actor::Member(player(0))
+fn boss() -> ContestActor {
+    ActingAs::Member(player(0)).by(tally_rules::Actor::Background)
 }
 
 /// The one row of a decision.
@@ -144,10 +144,13 @@ fn histories_agree_with_paper(kind: Kind) {
             };
             let decided = |accept| row(apply::decide(&tally, id, &boss(), &two, accept, None));
             let (now, wanted) = match rng.below(10) {
-                0..5 => (done(apply::apply(&tally, id, &Actor::Server, &who, None)), paper.apply(one)),
+                0..5 => (done(apply::apply(&tally, id, &ContestActor::SERVER, &who, None)), paper.apply(one)),
                 5..7 => (decided(true).map(drop).map_err(|rejection| rejection.code()), paper.accept(one)),
                 7 => (decided(false).map(drop).map_err(|rejection| rejection.code()), paper.reject(one)),
-                _ => (done(apply::withdraw(&tally, id, &Actor::Server, &who, None)), paper.withdraw(one)),
+                _ => (
+                    done(apply::withdraw(&tally, id, &ContestActor::SERVER, &who, None)),
+                    paper.withdraw(one),
+                ),
             };
             assert_eq!(now, wanted, "{one} of {paper:?}");
             let lists = [&paper.pending, &paper.accepted, &paper.rejected];
@@ -170,7 +173,7 @@ fn histories_agree_with_paper(kind: Kind) {
         for id in &ids {
             let record = read::get(&tally, id).unwrap();
             assert_eq!(
-                refused(apply::apply(&tally, id, &Actor::Server, &player(1), None)),
+                refused(apply::apply(&tally, id, &ContestActor::SERVER, &player(1), None)),
                 Rejection::ContestState(record.state)
             );
             assert!(
@@ -197,7 +200,7 @@ fn many_at_once_are_exact(kind: Kind) {
             let (all, applied, id, tally) = (&all, &applied, &id, &servers[thread % 2]);
             scope.spawn(move || {
                 for who in all.iter().skip(thread / 2 * 8).take(16) {
-                    match apply::apply(tally, id, &Actor::Server, who, None) {
+                    match apply::apply(tally, id, &ContestActor::SERVER, who, None) {
                         Ok(_) => drop(applied.fetch_add(1, Ordering::Relaxed)),
                         other => assert_eq!(refused(other), Rejection::AlreadyApplied),
                     }
@@ -222,7 +225,7 @@ fn many_at_once_are_exact(kind: Kind) {
                         Err(other) => return assert_eq!(other, Rejection::ContestState(State::Running)),
                     }
                     if at % 3 == 0 {
-                        match apply::withdraw(tally, id, &Actor::Server, who, None) {
+                        match apply::withdraw(tally, id, &ContestActor::SERVER, who, None) {
                             Ok(_) => drop(told.lock().unwrap().remove(who)),
                             other => {
                                 return assert_eq!(refused(other), Rejection::ContestState(State::Running));
@@ -266,7 +269,7 @@ fn a_retry_has_the_effect_of_one(kind: Kind) {
     let id = site.open(&tally, "cup");
     let who = [player(1), player(2)];
     let applied =
-        |print| apply::apply(&tally, &id, &Actor::Server, &who[0], identity("apply", print).as_ref());
+        |print| apply::apply(&tally, &id, &ContestActor::SERVER, &who[0], identity("apply", print).as_ref());
     let first = applied(1).unwrap();
     let again = applied(1).unwrap();
     assert_eq!((first.replayed, again.replayed, &first.result), (false, true, &again.result));
@@ -277,12 +280,14 @@ fn a_retry_has_the_effect_of_one(kind: Kind) {
     let accept = || apply::decide(&tally, &id, &boss(), &who, true, identity("accept", 1).as_ref()).unwrap();
     let rows = ActionResult::Decided(vec![Ok(Status::Accepted), Err(Rejection::NotApplied)]);
     assert_eq!((accept().result, accept().result), (rows.clone(), rows.clone()));
-    let withdraw =
-        || apply::withdraw(&tally, &id, &Actor::Server, &who[0], identity("withdraw", 1).as_ref()).unwrap();
+    let withdraw = || {
+        apply::withdraw(&tally, &id, &ContestActor::SERVER, &who[0], identity("withdraw", 1).as_ref())
+            .unwrap()
+    };
     assert_eq!((withdraw().replayed, withdraw().replayed), (false, true));
     assert_eq!(row(apply::decide(&tally, &id, &boss(), &who[..1], true, None)), Err(Rejection::NotApplied));
     // The same player may apply again, and the outcome of the old request stays.
-    apply::apply(&tally, &id, &Actor::Server, &who[0], None).unwrap();
+    apply::apply(&tally, &id, &ContestActor::SERVER, &who[0], None).unwrap();
     assert!(applied(1).unwrap().replayed);
     row(apply::decide(&tally, &id, &boss(), &who[..1], true, None)).unwrap();
     start::start(&tally, &id, &boss(), None).unwrap();
@@ -297,14 +302,14 @@ fn money_is_never_elsewhere(kind: Kind) {
     let site = Site::new(kind);
     let tally = site.serve();
     let id = ContestId::new("paid").unwrap();
-    change::create(&tally, &id, &Actor::Server, &cup(true), None).unwrap();
-    change::open(&tally, &id, &Actor::Admin, None).unwrap();
+    change::create(&tally, &id, &ContestActor::SERVER, &cup(true), None).unwrap();
+    change::open(&tally, &id, &ContestActor::ADMIN, None).unwrap();
     assert_eq!(
         read::get(&tally, &id).unwrap().kept,
         tally_rules::contest::record::ApplicationLocation::Store
     );
     assert_eq!(
-        refused(apply::apply(&tally, &id, &Actor::Server, &player(1), None)),
+        refused(apply::apply(&tally, &id, &ContestActor::SERVER, &player(1), None)),
         Rejection::PlayerWithoutWallet
     );
     site.assert_empty();
@@ -319,12 +324,12 @@ fn an_erased_player_has_not_applied(kind: Kind) {
     let ids = [site.open(&tally, "a"), site.open(&tally, "b")];
     for id in &ids {
         for no in 1..4 {
-            apply::apply(&tally, id, &Actor::Server, &player(no), None).unwrap();
+            apply::apply(&tally, id, &ContestActor::SERVER, &player(no), None).unwrap();
         }
     }
     row(apply::decide(&tally, &ids[0], &boss(), &[player(1)], true, None)).unwrap();
     row(apply::decide(&tally, &ids[1], &boss(), &[player(2)], false, None)).unwrap();
-    let erased = |no| runtime.block_on(erase::erase(&tally, player(no), None));
+    let erased = |no| runtime.block_on(erase::erase(&tally, player(no), Actor::Background, None));
     for no in [1, 2] {
         assert!(!erased(no).unwrap());
         assert_eq!(refused(erased(no)), Rejection::PlayerNotFound);
@@ -332,7 +337,7 @@ fn an_erased_player_has_not_applied(kind: Kind) {
     let of = |id| Status::ALL.iter().map(|status| listed(&tally, id, *status)).collect::<Vec<_>>();
     assert_eq!(of(&ids[0]), [vec![player(3)], vec![], vec![]]);
     assert_eq!(of(&ids[1]), [vec![player(3)], vec![], vec![player(2)]]);
-    apply::apply(&tally, &ids[0], &Actor::Server, &player(1), None).unwrap();
+    apply::apply(&tally, &ids[0], &ContestActor::SERVER, &player(1), None).unwrap();
     ids.iter().for_each(|id| drop(start::start(&tally, id, &boss(), None).unwrap()));
     assert_eq!(refused(erased(3)), Rejection::PlayerNotFound);
     site.assert_empty();

@@ -11,7 +11,7 @@ use tally_rules::contest::{ContestId, Record};
 use tally_rules::ledger::{Amount, Currency};
 use tally_rules::{Micros, PlayerId};
 use tally_service::contests::change;
-use tally_service::contests::execute::Actor;
+use tally_service::contests::execute::ContestActor;
 use tally_service::secret::Secret;
 use tally_service::{Clock, Keys, Progress, Settings, Tally};
 use tally_store::Store;
@@ -138,8 +138,8 @@ impl Site {
     /// A contest that is open.
     pub(super) fn open(&self, tally: &Tally, name: &str) -> ContestId {
         let id = ContestId::new(name).unwrap();
-        change::create(tally, &id, &Actor::Server, &cup(false), None).unwrap();
-        let opened = change::open(tally, &id, &Actor::Admin, None).unwrap();
+        change::create(tally, &id, &ContestActor::SERVER, &cup(false), None).unwrap();
+        let opened = change::open(tally, &id, &ContestActor::ADMIN, None).unwrap();
         self.assert_where(&opened.record);
         id
     }

@@ -26,7 +26,7 @@ use tally_rules::ledger::{Amount, MemberId};
 use tally_rules::score::ScoreInput;
 use tally_rules::{Definition, PlayerId, Rejection};
 use tally_service::contests::actions::{ActionResult, ContestDone};
-use tally_service::contests::execute::Actor;
+use tally_service::contests::execute::ContestActor;
 use tally_service::contests::{apply, ban, change, finish, read, scheduler, settle, start};
 use tally_service::scores::submit::{self, NewScore};
 use tally_service::{Failure, Tally};
@@ -84,7 +84,7 @@ impl Hand<'_> {
         division: Option<usize>,
         key: Option<IdempotencyKey>,
     ) -> Result<(), Failure> {
-        let (tally, admin, key) = (self.tally, &Actor::Admin, key.as_ref());
+        let (tally, admin, key) = (self.tally, &ContestActor::ADMIN, key.as_ref());
         let who = |player: usize| player_of(self.members[player]);
         let rows = |done: Result<ContestDone, Failure>| {
             let done = done?;
@@ -99,7 +99,7 @@ impl Hand<'_> {
         };
         match op {
             Op::Open => change::open(tally, id, admin, key).map(drop),
-            Op::Apply(player) => apply::apply(tally, id, &Actor::Server, &who(player), key).map(drop),
+            Op::Apply(player) => apply::apply(tally, id, &ContestActor::SERVER, &who(player), key).map(drop),
             Op::Accept(player) => rows(apply::decide(tally, id, admin, &[who(player)], true, key)),
             Op::Reject(player) => rows(apply::decide(tally, id, admin, &[who(player)], false, key)),
             Op::Withdraw(player) => apply::withdraw(tally, id, admin, &who(player), key).map(drop),
@@ -205,8 +205,8 @@ impl History {
                 1 => Shape { fee: 0, prizes: false, ..any_shape(rng) },
                 _ => any_shape(rng),
             };
-            change::create(&world.tally, id, &Actor::Server, &spec(shape), None).unwrap();
-            let again = change::create(&world.tally, id, &Actor::Server, &spec(shape), None);
+            change::create(&world.tally, id, &ContestActor::SERVER, &spec(shape), None).unwrap();
+            let again = change::create(&world.tally, id, &ContestActor::SERVER, &spec(shape), None);
             assert_eq!(world::refused(again), Rejection::ContestExists);
             contests.push(Paper::new(shape));
         }

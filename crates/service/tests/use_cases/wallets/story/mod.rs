@@ -23,8 +23,8 @@ use tally_rules::contest::{Payout, State};
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::{Currency, Member, MemberId, TransferKind, TransferRequest};
 use tally_rules::score::ScoreInput;
-use tally_rules::{PlayerId, Rejection};
-use tally_service::contests::execute::Actor;
+use tally_rules::{Actor, Origin, PlayerId, Rejection};
+use tally_service::contests::execute::ContestActor;
 use tally_service::contests::{apply, ban, change, expire, finish, read, scheduler, settle, start as begin};
 use tally_service::ledger::transfers::{self, NewTransfer};
 use tally_service::members::{self, NewMember, change::MemberChange};
@@ -204,7 +204,7 @@ impl Story {
     }
 
     fn post(&mut self, order: &TransferRequest) -> bool {
-        let new = |identity| NewTransfer { order: order.clone(), identity };
+        let new = |identity| NewTransfer { order: order.clone(), origin: Origin::default(), identity };
         self.ask(|tally, runtime, key| runtime.block_on(transfers::post(tally, new(key))).map(drop)).is_ok()
     }
 
@@ -227,7 +227,7 @@ impl Story {
         let has_usd = self.rng.percent(50);
         let (cup, spec) = Cup::new(self.asked, if has_usd { usd() } else { code("KRW") }, &mut self.rng);
         let done = self.ask(|tally, _, key| {
-            change::create(tally, &cup.id, &Actor::Server, &spec, key.as_ref()).map(drop)
+            change::create(tally, &cup.id, &ContestActor::SERVER, &spec, key.as_ref()).map(drop)
         });
         match done {
             Ok(()) => self.cups.push(cup),
@@ -240,7 +240,7 @@ impl Story {
 
     /// From state to state; paper follows.
     fn turn(&mut self, at: usize, to: State) {
-        let (id, admin) = (self.cups[at].id.clone(), &Actor::Admin);
+        let (id, admin) = (self.cups[at].id.clone(), &ContestActor::ADMIN);
         let done = self.ask(|tally, _, key| {
             let key = key.as_ref();
             match to {
@@ -422,8 +422,8 @@ impl Story {
     }
 
     fn erase(&mut self) {
-        let name = self.any_name();
-        drop(self.ask(|tally, runtime, key| runtime.block_on(erase::erase(tally, name.clone(), key))));
+        let (name, by) = (self.any_name(), Actor::Background);
+        drop(self.ask(|tally, runtime, key| runtime.block_on(erase::erase(tally, name.clone(), by, key))));
         for cup in &mut self.cups {
             cup.scores.remove(&name);
             cup.of_day.remove(&name);
@@ -433,7 +433,7 @@ impl Story {
     fn ban(&mut self, at: usize, name: &PlayerId) {
         let (id, bans) = (self.cups[at].id.clone(), self.rng.percent(60));
         let done = self.ask(|tally, runtime, key| {
-            runtime.block_on(ban::ban(tally, &id, &Actor::Admin, name, bans, key)).map(drop)
+            runtime.block_on(ban::ban(tally, &id, &ContestActor::ADMIN, name, bans, key)).map(drop)
         });
         let banned = &mut self.cups[at].banned;
         match (done, bans) {
@@ -445,12 +445,12 @@ impl Story {
 
     /// An application, or a decision on one.
     fn apply_or_decide(&mut self, at: usize, name: &PlayerId) {
-        let (id, kind, admin) = (self.cups[at].id.clone(), self.rng.below(10), &Actor::Admin);
+        let (id, kind, admin) = (self.cups[at].id.clone(), self.rng.below(10), &ContestActor::ADMIN);
         let name = std::slice::from_ref(name);
         drop(self.ask(|tally, _, key| {
             let key = key.as_ref();
             match kind {
-                0..5 => apply::apply(tally, &id, &Actor::Server, &name[0], key).map(drop),
+                0..5 => apply::apply(tally, &id, &ContestActor::SERVER, &name[0], key).map(drop),
                 5..8 => apply::decide(tally, &id, admin, name, true, key).map(drop),
                 8 => apply::decide(tally, &id, admin, name, false, key).map(drop),
                 _ => apply::withdraw(tally, &id, admin, &name[0], key).map(drop),
