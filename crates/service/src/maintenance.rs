@@ -23,7 +23,7 @@ const IDLE_PAUSE: Duration = Duration::from_secs(30);
 
 /// Starts the background task.
 pub(crate) fn start(tally: &Arc<Tally>) -> Result<(), Failure> {
-    let (mut job, mut pace) = (Job::new("clean up in the store", Duration::ZERO), Pace::default());
+    let (mut job, mut pace) = (Job::new("clean up the store", Duration::ZERO), Pace::default());
     tally.tasks.maintenance.start("maintenance", tally, Next::After(STEP_PAUSE), move |tally| {
         let has_more = job.run(|| clean(tally, &mut pace)).is_some_and(|rows| rows > 0);
         Next::After(if has_more { STEP_PAUSE } else { IDLE_PAUSE })

@@ -271,7 +271,7 @@ impl Server {
         }
         if let Err(error) = self.store.store.checkpoint() {
             // Nothing is lost: the journal beside the store has it.
-            tracing::warn!(%error, "fold the journal: the next start does");
+            tracing::warn!(%error, "flush the journal: the next start flushes it");
         }
         self.data.retract();
     }

@@ -34,7 +34,7 @@ const EXPIRED_EVERY: u32 = 120;
 pub(crate) fn start(tally: &Arc<Tally>) -> Result<(), Failure> {
     let mut rounds = 0_u32;
     let mut mistakes = Mistakes::default();
-    let mut job = Job::new("what is due of contests", Duration::ZERO);
+    let mut job = Job::new("run due actions of contests", Duration::ZERO);
     tally.tasks.contests.start("contests", tally, Next::After(PAUSE), move |tally| {
         if rounds.is_multiple_of(COUNTED_EVERY) {
             tally.contests.counts.refresh(tally);

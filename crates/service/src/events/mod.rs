@@ -55,8 +55,8 @@ impl Default for Events {
 impl Events {
     /// Starts the background task.
     pub(crate) fn start(&self, tally: &Arc<Tally>) -> Result<(), Failure> {
-        let mut sending = Job::new("send scores to those who watch", PAUSE);
-        let mut polling = Job::new("look for events of other servers", POLL_PAUSE);
+        let mut sending = Job::new("send scores to subscribers", PAUSE);
+        let mut polling = Job::new("read events of other servers", POLL_PAUSE);
         self.task.start("events", tally, Next::WhenWoken, move |tally| {
             sending.run(|| tally.events.send(tally));
             if tally.has_others() {

@@ -50,7 +50,7 @@ impl LedgerRequest for DueHolds {
 
 /// Starts the background task.
 pub(crate) fn start(tally: &Arc<Tally>) -> Result<(), Failure> {
-    let mut job = Job::new("end holds that are due", Duration::ZERO);
+    let mut job = Job::new("end expired holds", Duration::ZERO);
     tally.tasks.holds.start("holds", tally, Next::After(Duration::ZERO), move |tally| {
         let is_full = job.run(|| end_due(tally)) == Some(true);
         Next::After(if is_full { Duration::ZERO } else { PAUSE })

@@ -35,7 +35,7 @@ pub(crate) fn start(tally: &Arc<Tally>) -> Result<(), Failure> {
     let mut closing = Job::new("close periods", Duration::ZERO);
     // During an import there is always something to write.
     let mut refreshing = Job::resting("rewrite archives of closed periods", RESTS);
-    let mut catching_up = Job::new("bring ranks to what is stored", Duration::ZERO);
+    let mut catching_up = Job::new("apply stored changes to rankings", Duration::ZERO);
     tally.tasks.periods.start("periods", tally, Next::After(ROUND_PAUSE), move |tally| {
         closing.run(|| close_due(tally));
         refreshing.run(|| refresh_due(tally));

@@ -148,7 +148,7 @@ impl Follower {
     /// Starts the background task.
     pub(crate) fn start(&self, tally: &Arc<Tally>, mut followed: Followed) -> Result<(), Failure> {
         self.known.store(self.micros(), Ordering::Release);
-        let mut backoff = Backoff::new("look what other servers have changed");
+        let mut backoff = Backoff::new("read changes of other servers");
         self.task.start("servers", tally, Next::After(POLL_PAUSE), move |tally| {
             if let Some(follower) = &tally.follower {
                 let polled = follower.poll(tally, &mut followed);

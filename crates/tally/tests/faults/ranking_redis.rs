@@ -31,7 +31,7 @@ fn start_at(redis: SocketAddr, timeout: &str, more: &[(&str, &str)]) -> TestTall
         ("TALLY_STORE_LEASE", "4s"),
     ];
     let mut server = TestTally::start_set(TALLY, &[&settings, more].concat());
-    server.allow("bring ranks to what is stored");
+    server.allow("apply stored changes to rankings");
     server.allow("ranks are unavailable now");
     server
 }

@@ -16,12 +16,12 @@ fn start(redis: &ScratchRedis, count: usize) -> Vec<TestTally> {
         server.set("TALLY_SECRET", SECRET);
         // On a busy machine a read may be late.
         for text in [
-            "look what other servers",
-            "bring ranks to what is stored",
+            "read changes of other servers",
+            "apply stored changes to rankings",
             "`store.lease`",
             "ranks are unavailable",
-            "look for events of other servers",
-            "send scores to those who watch",
+            "read events of other servers",
+            "send scores to subscribers",
         ] {
             server.allow(text);
         }

@@ -62,7 +62,7 @@ fn a_file_on_a_full_disk_takes_nothing_and_goes_on_when_there_is_room() {
     let Some(disk) = Disk::of(16) else { return };
     let mut server = TestTally::stopped(TALLY);
     for allowed in
-        ["a request met a fault fault=the store is unavailable", "fold the journal", "clean up in the store"]
+        ["a request met a fault fault=the store is unavailable", "flush the journal", "clean up the store"]
     {
         server.allow(allowed);
     }

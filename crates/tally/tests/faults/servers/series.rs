@@ -156,7 +156,7 @@ fn soak_one_is_killed_at_every_moment_and_each_contest_and_each_prize_is_there_o
     let mut servers = Servers::over(2, 3);
     for server in &mut servers.all {
         // A dead server had outbox rows, and the wait for those is reported.
-        server.allow("what is due of contests");
+        server.allow("run due actions of contests");
     }
     if next_minute().duration_since(Timestamp::now()).as_secs() < TO_PREPARE {
         sleep_until(next_minute());

@@ -57,8 +57,8 @@ pub(crate) fn start_at(url: &str, ranking: &str, count: usize) -> Vec<TestTally>
         // On a busy machine a read may be late. A server that was frozen or has lost its Redis says so, and so does one
         // with a request for a board that was deleted and made again a moment ago.
         for text in [
-            "look what other servers",
-            "bring ranks to what is stored",
+            "read changes of other servers",
+            "apply stored changes to rankings",
             "`store.lease`",
             "ranks are unavailable now",
         ] {
