@@ -140,6 +140,7 @@ async fn caller(
                 order: TransferRequest { what, currency, amount, reference: None },
                 origin: Actor::Key(KeyId([7; 6])).into(),
                 identity,
+                mint_cap: None,
             },
         )
         .await?;

@@ -201,6 +201,11 @@ pub struct BoardSpec {
 }
 
 impl BoardSpec {
+    /// Whether it sets prizes.
+    pub fn has_prizes(&self) -> bool {
+        self.periods.iter().flatten().any(|period| !period.prizes.table.is_empty())
+    }
+
     /// The definition of a new board.
     pub fn create(&self) -> Result<Definition, Rejection> {
         let definition = self.over(&Definition::default());

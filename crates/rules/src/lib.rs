@@ -8,10 +8,12 @@
 #![forbid(unsafe_code)]
 
 pub mod actor;
+pub mod audit;
 pub mod clock;
 pub mod contest;
 pub mod definition;
 pub mod event;
+pub mod grant;
 pub mod idempotency;
 pub mod ids;
 pub mod instant;
@@ -25,11 +27,13 @@ pub mod rank;
 pub mod record;
 pub mod rejection;
 pub mod role;
+pub mod scope;
 pub mod score;
 pub mod sorted_set;
 
 pub use actor::{Actor, KeyId, Origin};
 pub use definition::Definition;
+pub use grant::{Grant, Rights};
 pub use ids::{BoardId, PlayerId};
 pub use instant::Micros;
 pub use record::Record;

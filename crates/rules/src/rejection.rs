@@ -6,6 +6,7 @@
 
 use crate::contest::start::InvalidApplication;
 use crate::contest::state::State;
+use crate::ledger::mint::CapReached;
 
 const PERIOD_CLOSED: &str = "no period of this leaderboard takes a score of that instant any more";
 const LEADERBOARD_DAMAGED: &str =
@@ -194,6 +195,8 @@ pub enum Rejection {
     MemberClosed,
     /// The amount exceeds a limit.
     LimitExceeded(Limit),
+    /// The amount exceeds what the API key may still make of the currency on this day.
+    MintCapReached(CapReached),
     /// The amount exceeds the available balance.
     InsufficientFunds,
     /// Another of the linked transfers failed.
@@ -281,6 +284,7 @@ impl Rejection {
             Self::WalletNotFound => "wallet_not_found",
             Self::MemberClosed => "member_closed",
             Self::LimitExceeded(_) => "limit_exceeded",
+            Self::MintCapReached(_) => "mint_cap_reached",
             Self::InsufficientFunds => "insufficient_funds",
             Self::LinkedFailed => "linked_failed",
             Self::LoginTaken => "login_taken",
@@ -362,6 +366,7 @@ impl Rejection {
             Self::WalletNotFound => "the member has no wallet in this currency".into(),
             Self::MemberClosed => "the member was closed".into(),
             Self::LimitExceeded(limit) => limit.detail().into(),
+            Self::MintCapReached(reached) => reached.to_string(),
             Self::InsufficientFunds => "not enough money is available in the wallet".into(),
             Self::LinkedFailed => "another transfer of the same chain was refused, so none was made".into(),
             Self::LoginTaken => "another member has this login".into(),

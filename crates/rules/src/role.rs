@@ -1,11 +1,13 @@
 //! The roles of API keys, and the permissions that operations require.
 
+use crate::grant::Rights;
 use crate::named;
+use crate::scope::Scope;
 
 named! {
     /// The role of an API key.
     pub enum Role { /// All permissions.
-        Admin = "admin", /// A game server: scores, boards, profiles.
+        Admin = "admin", /// A game server: scores, boards, members, money, contests.
         Server = "server", /// Reads boards and ranks.
         Reader = "reader" }
 }
@@ -19,10 +21,8 @@ pub enum Permission {
     Observe,
     /// Read boards and ranks.
     Read,
-    /// Change boards and scores.
-    Write,
-    /// Read and change members, wallets and the ledger.
-    Members,
+    /// A key with this scope.
+    Scope(Scope),
     /// Read and change what belongs to the caller, a member.
     Own,
     /// Take part in a contest, or manage one. The state machine of the contest decides each action.
@@ -31,13 +31,26 @@ pub enum Permission {
     Administer,
 }
 
-/// Whether an API key with the role has the permission. A key is not a member, so it never has `Own`.
-pub fn may(role: Role, permission: Permission) -> bool {
+impl Permission {
+    /// The scope that gives a key this permission, if one does.
+    pub fn scope(self) -> Option<Scope> {
+        match self {
+            Self::Scope(scope) => Some(scope),
+            Self::Play => Some(Scope::ContestsManage),
+            Self::Open | Self::Observe | Self::Read | Self::Own | Self::Administer => None,
+        }
+    }
+}
+
+/// Whether an API key with these rights has the permission. A key is not a member, so it never has `Own`.
+pub fn may(rights: Rights, permission: Permission) -> bool {
     match permission {
         Permission::Open | Permission::Observe | Permission::Read => true,
-        Permission::Write | Permission::Members | Permission::Play => role != Role::Reader,
-        Permission::Administer => role == Role::Admin,
+        Permission::Administer => rights.is_admin(),
         Permission::Own => false,
+        Permission::Scope(_) | Permission::Play => {
+            permission.scope().is_some_and(|scope| rights.scopes().contains(scope))
+        }
     }
 }
 
@@ -45,43 +58,55 @@ pub fn may(role: Role, permission: Permission) -> bool {
 pub fn member_may(permission: Permission) -> bool {
     match permission {
         Permission::Open | Permission::Read | Permission::Own | Permission::Play => true,
-        Permission::Observe | Permission::Write | Permission::Members | Permission::Administer => false,
+        Permission::Observe | Permission::Scope(_) | Permission::Administer => false,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scope::Scopes;
+
+    fn all() -> Vec<Permission> {
+        let scopes = Scope::ALL.iter().copied().map(Permission::Scope);
+        use Permission::{Administer, Observe, Open, Play, Read};
+        scopes.chain([Open, Observe, Read, Play, Administer]).collect()
+    }
 
     #[test]
     fn each_role_may_all_that_the_next_may() {
-        let permissions = [
-            Permission::Open,
-            Permission::Observe,
-            Permission::Read,
-            Permission::Write,
-            Permission::Members,
-            Permission::Play,
-            Permission::Administer,
-        ];
-        for permission in permissions {
-            let may: Vec<bool> = Role::ALL.iter().map(|role| may(*role, permission)).collect();
+        for permission in all() {
+            let may: Vec<bool> = Role::ALL.iter().map(|role| may(Rights::Role(*role), permission)).collect();
             assert!(may.is_sorted_by(|a, b| a >= b), "{permission:?}: {may:?}");
+            assert!(may[0], "an admin has {permission:?}");
         }
-        assert!(!may(Role::Reader, Permission::Write));
-        assert!(!may(Role::Reader, Permission::Members));
+        let may = |role, permission| may(Rights::Role(role), permission);
+        assert!(!may(Role::Reader, Permission::Scope(Scope::ScoresWrite)));
         assert!(!may(Role::Reader, Permission::Play) && member_may(Permission::Play));
+        assert!(
+            may(Role::Server, Permission::Scope(Scope::MoneyMint)) && may(Role::Server, Permission::Play)
+        );
         assert!(!may(Role::Server, Permission::Administer));
     }
 
     #[test]
+    fn a_scope_gives_its_permission_and_no_other() {
+        for scope in Scope::ALL {
+            let rights = Rights::Scopes([*scope].into_iter().collect());
+            for permission in all() {
+                let reads = matches!(permission, Permission::Open | Permission::Observe | Permission::Read);
+                let wanted = reads || permission.scope() == Some(*scope);
+                assert_eq!(may(rights, permission), wanted, "{scope} at {permission:?}");
+            }
+        }
+        assert!(!may(Rights::Scopes(Scopes::ALL), Permission::Administer));
+    }
+
+    #[test]
     fn what_is_a_members_own_is_no_keys() {
-        assert!(Role::ALL.iter().all(|role| !may(*role, Permission::Own)));
+        assert!(Role::ALL.iter().all(|role| !may(Rights::Role(*role), Permission::Own)));
         assert!(member_may(Permission::Own) && member_may(Permission::Read));
-        assert!(
-            !member_may(Permission::Members)
-                && !member_may(Permission::Observe)
-                && !member_may(Permission::Write)
-        );
+        assert!(!member_may(Permission::Observe) && !member_may(Permission::Administer));
+        assert!(Scope::ALL.iter().all(|scope| !member_may(Permission::Scope(*scope))));
     }
 }

@@ -5,6 +5,7 @@ import { dialog, failed, inline, sentence, toast } from "./dialog.js";
 import { button, coded, h, icon, put, set } from "./dom.js";
 import { field, form } from "./form.js";
 import { every } from "./live.js";
+import * as audit from "./audit.js";
 import * as board from "./board.js";
 import * as boards from "./boards.js";
 import * as contest from "./contest.js";
@@ -26,6 +27,7 @@ const PAGES = [
   ["/wallets/{member}", wallet, "wallets"],
   ["/owed", owed, "wallets"],
   ["/settings", settings, "settings"],
+  ["/audit", audit, "settings"],
 ];
 
 const LINKS = [

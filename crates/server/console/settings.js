@@ -11,7 +11,8 @@ export const title = "Settings";
 
 export function render(root, _parameters, signal) {
   const place = h("div", {}, h("p", { class: "body soft" }, "Reading."));
-  put(root, head("Settings", { about: "What is in force on this server. Settings come from flags, TALLY_… variables or tally.toml, in that order." }),
+  const audit = h("a", { class: "button", href: "#/audit" }, "Audit log");
+  put(root, head("Settings", { about: "What is in force on this server. Settings come from flags, TALLY_… variables or tally.toml, in that order.", actions: [audit] }),
     h("div", { class: "two" }, h("section", { class: "card" }, place), keys(signal)));
   get("/v1/status", {}, signal)
     .then(({ settings }) => show(place, settings))
@@ -75,7 +76,7 @@ function keys(signal) {
     return true;
   };
   const view = table("API keys", [
-    { label: "Key", cell: ({ id, name, role, created_at: at }) => [h("span", { class: "strong name" }, name || "no name"), " ", chip(role, role === "admin" ? "warn" : ""), id === own() && [" ", chip("this tab", "live")], h("span", { class: "under name" }, `${id} · ${date(at)}`)] },
+    { label: "Key", cell: ({ id, name, role, scopes, mint_caps: caps, created_at: at }) => [h("span", { class: "strong name" }, name || "no name"), " ", chip(role ?? "scopes", role === "admin" ? "warn" : ""), id === own() && [" ", chip("this tab", "live")], (scopes || caps) && h("span", { class: "under name" }, limits(scopes, caps)), h("span", { class: "under name" }, `${id} · ${date(at)}`)] },
     { label: "Actions", kind: "actions", cell: (one) => button("Revoke", () => revoke(one), { kind: "small danger", failed }) },
   ], { key: ({ id }) => id });
   const make = () => button("New key", () => create(shown, all), { kind: "main small", icon: "plus", failed });
@@ -84,6 +85,11 @@ function keys(signal) {
   set(place, all.element);
   all.reload().catch((error) => inline(place, error));
   return card("API keys", h("div", {}, shown, place), { side: make() });
+}
+
+/** The scopes of a key, and its caps. */
+function limits(scopes = [], caps = {}) {
+  return [...scopes, ...Object.entries(caps).map(([currency, cap]) => `at most ${cap} ${currency} made a day`)].join(", ");
 }
 
 function create(shown, all) {

@@ -4,6 +4,7 @@
 //! digest cannot be guessed from. Until the first key was made the service is in protected mode; the listeners decide what that
 //! means for a connection. Revoking the last key does not bring it back.
 
+use crate::audit;
 use crate::boards::run_once;
 use crate::clock::{Clock, ClockReading};
 use crate::damaged;
@@ -14,11 +15,13 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use tally_rules::actor::KEY_ID_CHARS;
+use tally_rules::audit::AuditAction;
+use tally_rules::grant::{Grant, MintCaps, Rights};
 use tally_rules::idempotency::{self, IdempotencyKey, Stored};
-use tally_rules::ledger::MemberId;
+use tally_rules::ledger::{Currency, MemberId, MintCap, MintKey};
 use tally_rules::outcome::Outcome;
 use tally_rules::role::{Permission, Role, may, member_may};
-use tally_rules::{Actor, KeyId, Micros, Rejection};
+use tally_rules::{Actor, KeyId, Micros, Origin, Rejection};
 use tally_store::{CorruptRow, KeyChange, ReadSet, ShardSet, Store, WriteSet};
 
 pub use tally_store::KeyRow;
@@ -40,8 +43,8 @@ pub fn claimed_id(token: &str) -> Option<&str> {
 pub enum CallerKind {
     /// It presented no credential.
     Anonymous,
-    /// It has a key of this role.
-    Key(Role),
+    /// It has a key with these rights.
+    Key(Rights),
     /// It is a member that has signed in.
     Member(MemberId),
 }
@@ -55,13 +58,15 @@ pub struct Caller {
     pub actor: Actor,
     /// The scope of its idempotency keys.
     pub scope: Arc<str>,
+    /// The caps of the money that it makes.
+    pub mint_caps: MintCaps,
 }
 
 impl Caller {
     /// A caller on this machine without a credential.
     pub fn local() -> Self {
-        let (kind, actor) = (CallerKind::Key(Role::Admin), Actor::Local);
-        Self { kind, actor, scope: idempotency::SCOPE_LOCAL.into() }
+        let kind = CallerKind::Key(Rights::Role(Role::Admin));
+        Self::uncapped(kind, Actor::Local, idempotency::SCOPE_LOCAL)
     }
 
     /// A subcommand on this machine, with the token of the data directory.
@@ -71,21 +76,31 @@ impl Caller {
 
     /// A caller that presented no credential.
     pub fn anonymous() -> Self {
-        Self { kind: CallerKind::Anonymous, actor: Actor::Unknown, scope: "".into() }
+        Self::uncapped(CallerKind::Anonymous, Actor::Unknown, "")
     }
 
     /// A member that has signed in. Ids of keys are shorter than those of members.
     pub fn member(id: MemberId) -> Self {
-        Self { kind: CallerKind::Member(id), actor: Actor::Member(id), scope: id.0.to_string().into() }
+        Self::uncapped(CallerKind::Member(id), Actor::Member(id), &id.0.to_string())
+    }
+
+    fn uncapped(kind: CallerKind, actor: Actor, scope: &str) -> Self {
+        Self { kind, actor, scope: scope.into(), mint_caps: MintCaps::default() }
     }
 
     /// Whether it has the permission.
     pub fn may(&self, right: Permission) -> bool {
         match self.kind {
             CallerKind::Anonymous => right == Permission::Open,
-            CallerKind::Key(role) => may(role, right),
+            CallerKind::Key(rights) => may(rights, right),
             CallerKind::Member(_) => member_may(right),
         }
+    }
+
+    /// The cap of the money that it makes of a currency, if there is one.
+    pub fn mint_cap(&self, currency: Currency) -> Option<MintCap> {
+        let Actor::Key(key) = self.actor else { return None };
+        self.mint_caps.get(&currency).map(|cap| MintCap { of: MintKey { key, currency }, cap: *cap })
     }
 }
 
@@ -175,8 +190,9 @@ impl Keys {
         let presented = blake3::hash(secret.as_bytes());
         // Keys have ids of this form, because they are made in it.
         let actor = KeyId::parse(&row.id).map_or(Actor::Unknown, Actor::Key);
-        let (kind, scope) = (CallerKind::Key(row.role), Arc::clone(&row.id));
-        (presented == blake3::Hash::from_bytes(row.hash)).then_some(Caller { kind, actor, scope })
+        let Grant { rights, mint_caps } = row.grant.clone();
+        let (kind, scope) = (CallerKind::Key(rights), Arc::clone(&row.id));
+        (presented == blake3::Hash::from_bytes(row.hash)).then_some(Caller { kind, actor, scope, mint_caps })
     }
 
     /// Whether a caller that was authenticated still is one.
@@ -204,25 +220,35 @@ impl Keys {
     /// Makes a key. Blocks on the store.
     pub fn create(
         &self,
-        role: Role,
+        grant: impl Into<Grant>,
         name: &str,
+        origin: &Origin,
         identity: Option<&IdempotencyKey>,
     ) -> Result<Created, Failure> {
+        let grant = grant.into();
         let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let time = self.clock.read();
         let now = time.later();
-        let (row, token) = self.invent(identity, (role, name), now)?;
+        let (row, token) = self.invent(identity, (&grant, name), now)?;
         self.read_again()?;
         let full = self.rows.read().unwrap_or_else(PoisonError::into_inner).len() >= self.keys_max;
+        let audited = audit::begin(origin.clone(), now)?;
         let stored = self.once(identity, time, |changes| {
             if full {
                 return Err(Rejection::TooManyKeys);
             }
             changes.keys.push(KeyChange::Create(row.clone()));
+            let detail =
+                if name.is_empty() { row.grant.to_string() } else { format!("{}, {name}", row.grant) };
+            changes.audit.push(audited.row(
+                AuditAction::KeyCreated,
+                Arc::clone(&row.id),
+                Some(detail.into()),
+            ));
             Ok(Outcome::KeyCreated)
         })?;
         if let Some(first) = stored {
-            let (row, token) = self.invent(identity, (role, name), first.at)?;
+            let (row, token) = self.invent(identity, (&grant, name), first.at)?;
             return Ok(Created { row, token, replayed: true });
         }
         self.made.store(true, Ordering::Release);
@@ -231,25 +257,33 @@ impl Keys {
     }
 
     /// Ends a key, the last one of role admin by `force` only. Blocks on the store. Returns whether it was a replay.
-    pub fn revoke(&self, id: &str, force: bool, identity: Option<&IdempotencyKey>) -> Result<bool, Failure> {
+    pub fn revoke(
+        &self,
+        id: &str,
+        force: bool,
+        origin: &Origin,
+        identity: Option<&IdempotencyKey>,
+    ) -> Result<bool, Failure> {
         let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let time = self.clock.read();
         let now = time.later();
         self.read_again()?;
         let (present, last_admin) = {
             let rows = self.rows.read().unwrap_or_else(PoisonError::into_inner);
-            let others = rows.values().any(|row| row.role == Role::Admin && &*row.id != id);
+            let others = rows.values().any(|row| row.grant.rights.is_admin() && &*row.id != id);
             let found = rows.get(id);
             (
                 found.map(|row| Arc::clone(&row.id)),
-                found.is_some_and(|row| row.role == Role::Admin) && !others,
+                found.is_some_and(|row| row.grant.rights.is_admin()) && !others,
             )
         };
+        let audited = audit::begin(origin.clone(), now)?;
         let stored = self.once(identity, time, |changes| {
             let id = present.clone().ok_or(Rejection::KeyNotFound)?;
             if last_admin && !force {
                 return Err(Rejection::LastAdminKey);
             }
+            changes.audit.push(audited.row(AuditAction::KeyRevoked, Arc::clone(&id), None));
             changes.keys.push(KeyChange::Revoke(id, now));
             Ok(Outcome::Removed)
         });
@@ -279,7 +313,7 @@ impl Keys {
     fn invent(
         &self,
         identity: Option<&IdempotencyKey>,
-        (role, name): (Role, &str),
+        (grant, name): (&Grant, &str),
         at: Micros,
     ) -> Result<(KeyRow, String), Failure> {
         let mut seed = [0; 32];
@@ -301,6 +335,6 @@ impl Keys {
         let id: Arc<str> = id[..KEY_ID_CHARS].into();
         let token = format!("{PREFIX}{id}_{secret}");
         let hash = *blake3::hash(secret.as_bytes()).as_bytes();
-        Ok((KeyRow { id, hash, role, name: name.to_owned(), created_at: at }, token))
+        Ok((KeyRow { id, hash, grant: grant.clone(), name: name.to_owned(), created_at: at }, token))
     }
 }

@@ -13,9 +13,11 @@ use tally_rules::Micros;
 use tally_rules::event::Event;
 use tally_rules::ledger::account::{AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
+use tally_rules::ledger::limits::Spent;
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{
-    Currency, Entry, Hold, HoldId, Member, MemberId, ReversalLink, Transfer, TransferId, Wallet, WalletKey,
+    Currency, Entry, Hold, HoldId, Member, MemberId, MintKey, ReversalLink, Transfer, TransferId, Wallet,
+    WalletKey,
 };
 
 /// What a transaction reads of the ledger. Each list is sorted and has no key twice.
@@ -31,6 +33,8 @@ pub struct LedgerReadSet {
     pub holds: Vec<HoldId>,
     /// Links between transfers and their reversals, by transfer.
     pub reversals: Vec<TransferId>,
+    /// What API keys have made.
+    pub minted: Vec<MintKey>,
     /// Contests, which receive and pay money.
     pub contests: ContestReadSet,
 }
@@ -48,6 +52,8 @@ pub struct LedgerLoaded {
     pub holds: Vec<Option<Hold>>,
     /// The link of the transfer.
     pub reversals: Vec<Option<ReversalLink>>,
+    /// What the key has made on its last day.
+    pub minted: Vec<Option<Spent>>,
     /// The rows of contests.
     pub contests: ContestLoaded,
 }
@@ -65,6 +71,8 @@ pub struct LedgerWriteSet {
     pub holds: Vec<(HoldId, Hold)>,
     /// Links between transfers and their reversals.
     pub reversals: Vec<(TransferId, ReversalLink)>,
+    /// What API keys have made.
+    pub minted: Vec<(MintKey, Spent)>,
     /// New transfers.
     pub transfers: Vec<(TransferId, Transfer)>,
     /// New entries.
@@ -85,6 +93,7 @@ impl LedgerReadSet {
             && self.wallets.is_empty()
             && self.holds.is_empty()
             && self.reversals.is_empty()
+            && self.minted.is_empty()
             && self.contests.is_empty()
     }
 
@@ -94,6 +103,7 @@ impl LedgerReadSet {
         assert!(self.wallets.is_sorted_by(|a, b| a < b), "wallets of a plan ascend");
         assert!(self.holds.is_sorted_by(|a, b| a < b), "holds of a plan ascend");
         assert!(self.reversals.is_sorted_by(|a, b| a < b), "reversals of a plan ascend");
+        assert!(self.minted.is_sorted_by(|a, b| a < b), "keys of a plan ascend");
         self.contests.assert_sorted();
     }
 }
@@ -105,6 +115,7 @@ impl LedgerLoaded {
         assert_eq!(self.wallets.len(), plan.wallets.len());
         assert_eq!(self.holds.len(), plan.holds.len());
         assert_eq!(self.reversals.len(), plan.reversals.len());
+        assert_eq!(self.minted.len(), plan.minted.len());
         self.contests.assert_answers(&plan.contests);
     }
 }
@@ -118,6 +129,7 @@ impl LedgerWriteSet {
             wallets,
             holds,
             reversals,
+            minted,
             transfers,
             entries,
             totals,
@@ -129,6 +141,7 @@ impl LedgerWriteSet {
             && wallets.is_empty()
             && holds.is_empty()
             && reversals.is_empty()
+            && minted.is_empty()
             && transfers.is_empty()
             && entries.is_empty()
             && totals.is_empty()
@@ -142,6 +155,7 @@ impl LedgerWriteSet {
         assert!(self.wallets.is_sorted_by(|a, b| a.0 < b.0), "changed wallets ascend");
         assert!(self.holds.is_sorted_by(|a, b| a.0 < b.0), "changed holds ascend");
         assert!(self.reversals.is_sorted_by(|a, b| a.0 < b.0), "changed reversals ascend");
+        assert!(self.minted.is_sorted_by(|a, b| a.0 < b.0), "changed keys ascend");
         assert!(self.transfers.is_sorted_by(|a, b| a.0 < b.0), "new transfers ascend");
         assert!(self.entries.is_sorted_by(|a, b| a.0 < b.0), "new entries ascend");
         assert!(self.totals.is_sorted_by(|a, b| a.0 < b.0), "totals ascend");

@@ -6,11 +6,11 @@
 use crate::ledger::{LedgerLoaded, LedgerReadSet, LedgerWriteSet};
 use crate::shard_set::ShardSet;
 use std::sync::Arc;
+use tally_rules::audit::{AuditEntry, AuditId};
 use tally_rules::idempotency::{RequestKey, Stored};
 use tally_rules::period::Span;
 use tally_rules::profile::Profile;
-use tally_rules::role::Role;
-use tally_rules::{BoardId, Definition, Micros, PlayerId, Record};
+use tally_rules::{BoardId, Definition, Grant, Micros, PlayerId, Record};
 
 /// The number of a board. It is never reused, so that the background purge can delete the rows of a deleted board.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -127,8 +127,8 @@ pub struct KeyRow {
     pub id: Arc<str>,
     /// A digest of the secret.
     pub hash: [u8; 32],
-    /// Its role.
-    pub role: Role,
+    /// What it was made with.
+    pub grant: Grant,
     /// The name that its owner gave it.
     pub name: String,
     /// When it was created.
@@ -243,6 +243,8 @@ pub struct WriteSet {
     pub boards: Vec<BoardChange>,
     /// API keys.
     pub keys: Vec<KeyChange>,
+    /// New rows of the audit log.
+    pub audit: Vec<(AuditId, AuditEntry)>,
     /// Members and money.
     pub ledger: LedgerWriteSet,
 }
@@ -348,6 +350,7 @@ impl WriteSet {
         assert!(self.blocks.is_sorted_by(|a, b| a.0 < b.0), "changed blocks ascend");
         assert!(self.boards.is_sorted_by(|a, b| a.no() < b.no()), "changed boards ascend");
         assert!(self.keys.is_sorted_by(|a, b| a.id() < b.id()), "changed keys ascend");
+        assert!(self.audit.is_sorted_by(|a, b| a.0 < b.0), "new rows of the audit log ascend");
         self.ledger.assert_sorted();
     }
 
@@ -363,6 +366,7 @@ impl WriteSet {
             && self.garbage.is_empty()
             && self.boards.is_empty()
             && self.keys.is_empty()
+            && self.audit.is_empty()
             && self.ledger.is_empty()
     }
 }

@@ -4,8 +4,9 @@ use crate::plan::{
     Block, BlockKey, BoardNo, BoardRow, ImportKey, ImportRow, KeyRow, ScoreKey, Window, WindowRow,
 };
 use crate::servers::ScoreState;
-use crate::{Ledger, StoreError};
+use crate::{Ledger, Listing, StoreError};
 use std::collections::HashSet;
+use tally_rules::audit::{AuditEntry, AuditId};
 use tally_rules::profile::Profile;
 use tally_rules::{PlayerId, Record};
 
@@ -26,6 +27,11 @@ pub trait Reads: Send + Sync {
 
     /// Whether an API key was ever created, revoked or not.
     fn had_keys(&self) -> Result<bool, StoreError>;
+
+    /// At most `limit` rows of the audit log before an id, newest first. A row may appear some time after its id: the id has the
+    /// instant of the request, and the row is stored with the act.
+    fn list_audit(&self, before: AuditId, limit: usize)
+    -> Result<Listing<(AuditId, AuditEntry)>, StoreError>;
 
     /// Scans at most `limit` records of one window in order of player bytes, from the first one after `after`. Each comes
     /// with the version of the transaction that wrote it, or 0 on a backend without versions. Returns the number of records;

@@ -83,6 +83,12 @@ Examples:
   tally export goals > goals.csv
   tally export goals --format json")]
     Export(ExportArgs),
+    /// Write the audit log to stdout, newest first
+    #[command(after_help = "\
+Examples:
+  tally audit > audit.csv
+  tally audit --actor key:3f9c0a1b2c3d --from 2026-11-01T00:00:00Z --format json")]
+    Audit(AuditArgs),
     /// Create, list and revoke API keys
     #[command(after_help = "\
 Examples:
@@ -285,6 +291,32 @@ pub(crate) struct ExportArgs {
     pub(crate) target: TargetArgs,
 }
 
+/// `tally audit`
+#[derive(Debug, Args)]
+pub(crate) struct AuditArgs {
+    /// Acts of this actor, such as key:3f9c0a1b2c3d, command_line, local or background
+    #[arg(long, value_name = "A")]
+    pub(crate) actor: Option<String>,
+    /// Acts of this kind, such as key.created or player.banned
+    #[arg(long, value_name = "KIND")]
+    pub(crate) action: Option<String>,
+    /// Acts on this key, leaderboard, player, member, contest or series
+    #[arg(long, value_name = "ID")]
+    pub(crate) subject: Option<String>,
+    /// Acts from this instant on
+    #[arg(long, value_name = "TIME")]
+    pub(crate) from: Option<String>,
+    /// Acts before this instant
+    #[arg(long, value_name = "TIME")]
+    pub(crate) until: Option<String>,
+    /// csv has a header line; json is one object a line
+    #[arg(long, value_enum, default_value_t = ExportFormat::Csv)]
+    pub(crate) format: ExportFormat,
+    /// Where
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
+}
+
 /// Formats of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExportFormat {
@@ -309,11 +341,19 @@ pub(crate) struct KeysArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeysWhat {
     /// Make a key; it is shown once
-    #[command(after_help = "Example:\n  tally keys create --role server --name game-1")]
+    #[command(
+        after_help = "Examples:\n  tally keys create --role server --name game-1\n  tally keys create --scope money:mint --mint-cap KRW=1000000 --name shop"
+    )]
     Create {
         /// admin, server or reader
+        #[arg(long, required_unless_present = "scope", conflicts_with = "scope")]
+        role: Option<String>,
+        /// A single permission, in place of a role; repeat it for each. docs/operate/security.md has the list
         #[arg(long)]
-        role: String,
+        scope: Vec<String>,
+        /// The most money of a currency that the key may make on a UTC day, in its smallest unit; repeat it for each currency
+        #[arg(long, value_name = "CURRENCY=AMOUNT", value_parser = mint_cap)]
+        mint_cap: Vec<(String, String)>,
         /// What you call it
         #[arg(long, default_value = "")]
         name: String,
@@ -349,4 +389,10 @@ pub(crate) struct MigrateArgs {
     /// A database that has records now; repeat it for each, in order. Without it, the first databases of --store
     #[arg(long, value_name = "URL", requires = "reshard")]
     pub(crate) from: Vec<String>,
+}
+
+/// Reads `KRW=1000000`. The server checks the currency and the amount.
+fn mint_cap(text: &str) -> Result<(String, String), &'static str> {
+    let (currency, cap) = text.split_once('=').ok_or("must be such as KRW=1000000")?;
+    Ok((currency.to_owned(), cap.to_owned()))
 }

@@ -9,21 +9,33 @@ use serde_json::{Value, json};
 use std::io::Write;
 use std::process::ExitCode;
 use tally_rules::role::Role;
+use tally_rules::scope::Scope;
 use ureq::http::Method;
 
 /// Runs the subcommand.
 pub(crate) fn run(cli: &Cli, args: &KeysArgs) -> Result<ExitCode> {
-    if let KeysWhat::Create { role, .. } = &args.what
-        && Role::parse(role).is_none()
-    {
-        bail!(Usage(format!("--role must be one of: {}", Role::choices())));
+    if let KeysWhat::Create { role, scope, .. } = &args.what {
+        if role.as_ref().is_some_and(|role| Role::parse(role).is_none()) {
+            bail!(Usage(format!("--role must be one of: {}", Role::choices())));
+        }
+        if scope.iter().any(|scope| Scope::parse(scope).is_none()) {
+            bail!(Usage(format!("--scope must be one of: {}", Scope::choices())));
+        }
     }
     let target = Target::find(cli, &args.target)?;
     let client = &target.client;
     let mut out = std::io::stdout().lock();
     match &args.what {
-        KeysWhat::Create { role, name } => {
-            let body = json!({"role": role, "name": name}).to_string();
+        KeysWhat::Create { role, scope, mint_cap, name } => {
+            let mut body = json!({"name": name});
+            match role {
+                Some(role) => body["role"] = json!(role),
+                None => body["scopes"] = json!(scope),
+            }
+            if !mint_cap.is_empty() {
+                body["mint_caps"] = mint_cap.iter().map(|(code, cap)| (code.clone(), json!(cap))).collect();
+            }
+            let body = body.to_string();
             let made = client.ask(&Method::POST, "/v1/keys", Some(("application/json", body.as_bytes())))?;
             let key = made.get("key").and_then(Value::as_str).context("the answer has no key")?;
             writeln!(out, "{key}")?;
@@ -40,6 +52,15 @@ pub(crate) fn run(cli: &Cli, args: &KeysArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The role or the scopes of a key, and its caps, in one word.
+fn may(key: &Value) -> String {
+    let scopes = key.get("scopes").and_then(Value::as_array).into_iter().flatten();
+    let of_role = key.get("role").into_iter().chain(scopes).filter_map(Value::as_str).map(str::to_owned);
+    let caps = key.get("mint_caps").and_then(Value::as_object).into_iter().flatten();
+    let caps = caps.map(|(code, cap)| format!("{code}={}", cap.as_str().unwrap_or_default()));
+    of_role.chain(caps).collect::<Vec<_>>().join(",")
+}
+
 fn list(client: &crate::client::Client, out: &mut impl Write) -> Result<()> {
     writeln!(out, "{:<14} {:<8} {:<28} NAME", "ID", "ROLE", "CREATED")?;
     let mut path = "/v1/keys?limit=1000".to_owned();
@@ -51,7 +72,7 @@ fn list(client: &crate::client::Client, out: &mut impl Write) -> Result<()> {
                 out,
                 "{:<14} {:<8} {:<28} {}",
                 field("id"),
-                field("role"),
+                may(key),
                 field("created_at"),
                 field("name")
             )?;

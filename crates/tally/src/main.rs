@@ -64,6 +64,7 @@ fn main() -> ExitCode {
         Command::Import(args) => import::run(&cli, args),
         Command::Seed(args) => seed::run(&cli, args),
         Command::Export(args) => export::run(&cli, args),
+        Command::Audit(args) => export::audit(&cli, args),
         Command::Keys(args) => keys::run(&cli, args),
         Command::Config => print(config::reference().as_bytes()),
         Command::Completions { shell } => {

@@ -11,6 +11,8 @@ pub struct Route {
     pub path: String,
     /// `Read`, `Write` or `Administer`.
     pub right: String,
+    /// The scope that it needs, if `right` is `Write`, `Audit` or `Play`, such as `MoneyMint`.
+    pub scope: Option<String>,
 }
 
 /// Every operation that needs a permission.
@@ -25,8 +27,15 @@ fn read(line: &str) -> Option<Route> {
     let rest = line.trim().strip_prefix("route!(\"")?;
     let (method, rest) = rest.split_once('"')?;
     let (path, rest) = rest.split_once('"')?.1.split_once('"')?;
-    let right = rest.split_whitespace().next()?;
-    Some(Route { method: method.to_owned(), path: path.to_owned(), right: right.to_owned() })
+    let (right, scope) = match rest.split_whitespace().next()? {
+        right @ ("Open" | "Observe" | "Read" | "Own" | "Administer") => (right, None),
+        "Play" => ("Play", Some("ContestsManage")),
+        // The role server does not have it.
+        "AuditRead" => ("Audit", Some("AuditRead")),
+        scope => ("Write", Some(scope)),
+    };
+    let (method, path, right) = (method.to_owned(), path.to_owned(), right.to_owned());
+    Some(Route { method, path, right, scope: scope.map(str::to_owned) })
 }
 
 impl Route {
@@ -46,13 +55,14 @@ mod tests {
 
     #[test]
     fn routes_are_read_with_their_rights() {
-        let route = |method: &str, path: &str, right: &str| Route {
-            method: method.into(),
-            path: path.into(),
-            right: right.into(),
+        let all = all();
+        let has = |method: &str, path: &str, right: &str, scope: Option<&str>| {
+            let mut same = all.iter().filter(|route| route.method == method && route.path == path);
+            same.any(|route| route.right == right && route.scope.as_deref() == scope)
         };
-        assert!(all().contains(&route("DELETE", "/v1/keys/{id}", "Administer")));
-        assert!(all().contains(&route("POST", "/v1/leaderboards/{board}/scores", "Write")));
-        assert!(all().contains(&route("GET", "/metrics", "Observe")));
+        assert!(has("DELETE", "/v1/keys/{id}", "Administer", None));
+        assert!(has("POST", "/v1/leaderboards/{board}/scores", "Write", Some("ScoresWrite")));
+        assert!(has("POST", "/v1/contests/{contest}/open", "Play", Some("ContestsManage")));
+        assert!(has("GET", "/metrics", "Observe", None));
     }
 }

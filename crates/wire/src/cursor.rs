@@ -51,6 +51,8 @@ pub enum Names {
     PeriodPrizes = 27,
     /// Unpaid prizes and fees.
     Owed = 28,
+    /// The audit log.
+    Audit = 29,
 }
 
 impl ScoreCursor {

@@ -127,7 +127,7 @@ fn amount(units: i64) -> Amount {
 
 fn movement(what: TransferKind, units: i64) -> NewTransfer {
     let order = TransferRequest { what, currency: won(), amount: amount(units), reference: None };
-    NewTransfer { order, origin: Origin::default(), identity: None }
+    NewTransfer { order, origin: Origin::default(), identity: None, mint_cap: None }
 }
 
 /// Wallets with money, and a contest whose applications are all accepted.

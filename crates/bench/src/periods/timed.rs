@@ -6,13 +6,14 @@ use super::{AFTER, Phase};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
+use tally_rules::audit::{AuditEntry, AuditId};
 use tally_rules::profile::Profile;
 use tally_rules::{Micros, PlayerId, Record};
 use tally_store::sqlite::SqliteStore;
 use tally_store::{
     BatchId, Block, BlockKey, BoardNo, BoardRow, Committed, Coordination, ImportKey, ImportRow, KeyRow,
-    Ledger, Loaded, Maintenance, ReadSet, Reads, ScoreKey, StoreError, Transactions, Window, WindowKey,
-    WindowRow, WriteSet,
+    Ledger, Listing, Loaded, Maintenance, ReadSet, Reads, ScoreKey, StoreError, Transactions, Window,
+    WindowKey, WindowRow, WriteSet,
 };
 
 /// The store with its durations.
@@ -91,6 +92,14 @@ impl Reads for Timed {
 
     fn keys(&self) -> Result<Vec<KeyRow>, StoreError> {
         self.inner.keys()
+    }
+
+    fn list_audit(
+        &self,
+        before: AuditId,
+        limit: usize,
+    ) -> Result<Listing<(AuditId, AuditEntry)>, StoreError> {
+        self.inner.list_audit(before, limit)
     }
 
     fn had_keys(&self) -> Result<bool, StoreError> {

@@ -106,6 +106,7 @@ impl Ours {
             order: TransferRequest { what, currency: self.currency, amount, reference: None },
             origin: Actor::Key(KeyId([7; 6])).into(),
             identity,
+            mint_cap: None,
         }
     }
 

@@ -251,6 +251,11 @@ impl Contest {
 }
 
 impl ContestSpec {
+    /// Whether it sets prizes.
+    pub fn has_prizes(&self) -> bool {
+        self.prizes.as_ref().is_some_and(|prizes| !prizes.is_empty())
+    }
+
     /// A new contest.
     pub fn create(&self, currencies: &Currencies, bounds: Bounds) -> Result<Contest, Rejection> {
         let paying = self.entry_fee.flatten().is_some();

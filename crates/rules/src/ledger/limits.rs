@@ -17,7 +17,7 @@ pub struct Limits {
     pub per_day: Option<i64>,
 }
 
-/// What was transferred from a wallet on one day.
+/// What was transferred from a wallet on one day, or made by a key ([`mint`](super::mint)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spent {
     /// Days since 1970.
@@ -26,16 +26,22 @@ pub struct Spent {
     pub units: i64,
 }
 
+impl Spent {
+    /// What is transferred on the day of `now`. A clock that is set back does not begin a day again.
+    pub(super) fn on_day_of(self, now: Micros) -> Self {
+        let day = i32::try_from(now.0.div_euclid(DAY)).unwrap_or(i32::MAX).max(self.day);
+        Self { day, units: if self.day == day { self.units } else { 0 } }
+    }
+}
+
 impl Limits {
     /// The spending after a transfer, if the limits allow it.
     pub fn check(&self, spent: Spent, amount: Amount, now: Micros) -> Result<Spent, Rejection> {
         if self.per_transfer.is_some_and(|limit| amount.units() > limit) {
             return Err(Rejection::LimitExceeded(Limit::PerTransfer));
         }
-        // A clock that is set back does not begin a day again.
-        let day = i32::try_from(now.0.div_euclid(DAY)).unwrap_or(i32::MAX).max(spent.day);
-        let before = if spent.day == day { spent.units } else { 0 };
-        let units = before.saturating_add(amount.units());
+        let Spent { day, units } = spent.on_day_of(now);
+        let units = units.saturating_add(amount.units());
         if self.per_day.is_some_and(|limit| units > limit) {
             return Err(Rejection::LimitExceeded(Limit::PerDay));
         }

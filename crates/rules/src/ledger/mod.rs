@@ -3,7 +3,8 @@
 //! A transfer debits one account and credits another by the same amount, so debits always equal credits ([`account`]).
 //! A member has a wallet for each currency ([`wallet`]): a balance that is the sum of its entries ([`entry`]), and the
 //! held amount ([`hold`]). [`working_set`] applies [`transfer_request`]s in order to the wallets of one transaction and
-//! returns the rows to write. [`reversal`] takes a transfer back. [`pin`] and [`limits`] decide who may pay, [`member`] is the member, and [`lines`] are the
+//! returns the rows to write. [`reversal`] takes a transfer back. [`pin`] and [`limits`] decide who may pay, [`mint`] how much
+//! money a key makes, [`member`] is the member, and [`lines`] are the
 //! lines of imported files.
 //!
 //! Amounts are integers of the smallest unit. Every sum is checked: an overflow is refused, never rounded.
@@ -16,6 +17,7 @@ pub mod id;
 pub mod limits;
 pub mod lines;
 pub mod member;
+pub mod mint;
 pub mod money;
 pub mod pin;
 pub mod reversal;
@@ -28,6 +30,7 @@ pub use entry::{Entry, EntryKey, Kind, Transfer};
 pub use hold::Hold;
 pub use id::{HoldId, MemberId, TransferId, Uuid};
 pub use member::Member;
+pub use mint::{MintCap, MintKey};
 pub use money::{Amount, Currencies, Currency};
 pub use reversal::{ReversalLink, ReversalRequest};
 pub use transfer_request::{TransferKind, TransferRequest};

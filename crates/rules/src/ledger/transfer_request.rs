@@ -6,6 +6,8 @@ use super::account::Totals;
 use super::entry::{Entry, EntryKey, Kind, Transfer};
 use super::hold::Hold;
 use super::id::{HoldId, MemberId, TransferId};
+use super::limits::Spent;
+use super::mint::MintKey;
 use super::money::{Amount, Currency};
 use super::reversal::ReversalLink;
 use super::wallet::{Wallet, WalletKey};
@@ -131,6 +133,8 @@ pub struct LedgerWrites {
     pub holds: Vec<(HoldId, Hold)>,
     /// Links between transfers and their reversals.
     pub reversals: Vec<(TransferId, ReversalLink)>,
+    /// What keys with a cap have made.
+    pub minted: Vec<(MintKey, Spent)>,
     /// What the transfers add to accounts.
     pub totals: Totals,
 }

@@ -7,15 +7,17 @@
 //!
 //! A member exists if its home wallet does, which it gets when it is created. Other wallets appear with their first credit.
 //! A closed member pays and receives nothing. Exceptions are withdrawals by the operator, refunds, reversals, and holds from
-//! before. Not here: reversals (`reverse`), idempotency, ids, and limits of queues.
+//! before. Not here: reversals (`reverse`), caps of keys (`mint`), idempotency, ids, and limits of queues.
 
+mod mint;
 mod reverse;
 
 use super::account::Totals;
 use super::entry::{Entry, EntryKey, Kind, Transfer};
 use super::hold::{End, Ending, Hold, Verdict};
 use super::id::{HoldId, MemberId, TransferId};
-use super::limits::Limits;
+use super::limits::{Limits, Spent};
+use super::mint::MintKey;
 use super::money::{Amount, Currencies, Currency};
 use super::reversal::ReversalLink;
 use super::transfer_request::{LedgerWrites, Posted, TransferKind, TransferRequest};
@@ -53,10 +55,13 @@ pub struct LedgerWorkingSet<'a> {
     wallets: BTreeMap<WalletKey, Slot<Wallet>>,
     holds: BTreeMap<HoldId, Slot<Hold>>,
     reversals: BTreeMap<TransferId, Slot<ReversalLink>>,
+    minted: BTreeMap<MintKey, Slot<Spent>>,
     transfers: Vec<(TransferId, Transfer)>,
     entries: Vec<(EntryKey, Entry)>,
     /// Wallets before each change since the last savepoint.
     before: Vec<(WalletKey, Option<Wallet>)>,
+    /// The same of what keys have made.
+    minted_before: Vec<(MintKey, Option<Spent>)>,
 }
 
 /// A state that [`LedgerWorkingSet::roll_back`] returns to.
@@ -76,9 +81,11 @@ impl<'a> LedgerWorkingSet<'a> {
             wallets: BTreeMap::new(),
             holds: BTreeMap::new(),
             reversals: BTreeMap::new(),
+            minted: BTreeMap::new(),
             transfers: Vec::new(),
             entries: Vec::new(),
             before: Vec::new(),
+            minted_before: Vec::new(),
         }
     }
 
@@ -347,6 +354,7 @@ impl<'a> LedgerWorkingSet<'a> {
     /// Starts a group of linked transfers.
     pub fn savepoint(&mut self) -> Savepoint {
         self.before.clear();
+        self.minted_before.clear();
         Savepoint { transfers: self.transfers.len(), entries: self.entries.len() }
     }
 
@@ -355,19 +363,22 @@ impl<'a> LedgerWorkingSet<'a> {
         while let Some((key, wallet)) = self.before.pop() {
             self.wallets.get_mut(&key).expect("it was changed").now = wallet;
         }
+        while let Some((key, minted)) = self.minted_before.pop() {
+            self.minted.get_mut(&key).expect("it was changed").now = minted;
+        }
         self.transfers.truncate(mark.transfers);
         self.entries.truncate(mark.entries);
     }
 
     /// The rows to write.
     pub fn into_writes(self) -> LedgerWrites {
-        let Self { wallets, holds, reversals, mut transfers, mut entries, .. } = self;
+        let Self { wallets, holds, reversals, minted, mut transfers, mut entries, .. } = self;
         let mut totals = Totals::default();
         transfers.iter().for_each(|(_, transfer)| totals.add(transfer));
         transfers.sort_unstable_by_key(|(id, _)| *id);
         entries.sort_unstable_by_key(|(key, _)| *key);
         let (wallets, holds, reversals) = (changed(wallets), changed(holds), changed(reversals));
-        LedgerWrites { wallets, transfers, entries, holds, reversals, totals }
+        LedgerWrites { wallets, transfers, entries, holds, reversals, minted: changed(minted), totals }
     }
 }
 

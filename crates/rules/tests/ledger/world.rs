@@ -85,7 +85,7 @@ impl World {
     }
 
     fn apply(&mut self, written: LedgerWrites) {
-        let LedgerWrites { wallets, transfers, entries, holds, reversals, totals } = written;
+        let LedgerWrites { wallets, transfers, entries, holds, reversals, totals, minted: _ } = written;
         assert!(wallets.is_sorted_by(|a, b| a.0 < b.0) && entries.is_sorted_by(|a, b| a.0 < b.0));
         assert!(transfers.is_sorted_by(|a, b| a.0 < b.0) && holds.is_sorted_by(|a, b| a.0 < b.0));
         self.wallets.extend(wallets);

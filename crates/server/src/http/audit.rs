@@ -86,7 +86,7 @@ pub(super) fn actor(caller: &Caller) -> String {
         CallerKind::Key(_) if matches!(caller.actor, Actor::Local | Actor::CommandLine) => {
             "this machine".into()
         }
-        CallerKind::Key(role) => format!("key {} ({role})", caller.scope),
+        CallerKind::Key(rights) => format!("key {} ({rights})", caller.scope),
         CallerKind::Member(id) => format!("member {}", id.0),
     }
 }

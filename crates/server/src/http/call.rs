@@ -12,7 +12,7 @@ use bytes::Bytes;
 use hyper::HeaderMap;
 use hyper::header::CONTENT_TYPE;
 use hyper::http::request::Parts;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::net::IpAddr;
 use std::sync::Arc;
 use tally_rules::contest::ContestId;
@@ -20,6 +20,7 @@ use tally_rules::idempotency::{Fingerprint, IdempotencyKey, RequestKey};
 use tally_rules::ledger::{MemberId, Uuid};
 use tally_rules::{BoardId, Micros, Origin, PlayerId};
 use tally_service::{Caller, Tally};
+use tally_wire::api::audit::{query_reason, take_reason};
 use tally_wire::api::scores::read_key;
 use tally_wire::api::wallets::read_id;
 use tally_wire::fields::FieldError;
@@ -116,6 +117,17 @@ impl Call {
     /// The origin of what the request changes. The idempotency key is of its caller already.
     pub(super) fn origin(&self, reason: Option<Arc<str>>) -> Origin {
         Origin { actor: self.caller.actor, reason }
+    }
+
+    /// The same of an act with the reason in its body, which is taken from it.
+    pub(super) fn origin_of(&self, body: &mut Value) -> Result<Origin, Problem> {
+        Ok(self.origin(take_reason(body).map_err(Problem::fields)?))
+    }
+
+    /// The same of an act without a body, with the reason in its query.
+    pub(super) fn origin_of_query(&mut self) -> Origin {
+        let reason = query_reason(&mut self.query);
+        self.origin(reason)
     }
 
     /// The board in the path.
@@ -253,6 +265,15 @@ impl Call {
         Ok(Some(IdempotencyKey { key, fingerprint: self.fingerprint(tally, body)? }))
     }
 
+    /// The same for an act without a body: another reason makes another request, as if it were in a body.
+    pub(super) fn identity_of(
+        &self,
+        tally: &Tally,
+        origin: &Origin,
+    ) -> Result<Option<IdempotencyKey>, Problem> {
+        self.identity(tally, reason_body(origin).as_ref())
+    }
+
     fn fingerprint(&self, tally: &Tally, body: Option<&Value>) -> Result<Fingerprint, Problem> {
         // The route and the decoded path parameters, not their spelling.
         let mut path = self.route.path.to_owned();
@@ -279,6 +300,11 @@ impl Call {
             (_, _) => Err(bad_parameter(name, "must be sent once, in visible ASCII characters")),
         }
     }
+}
+
+/// The reason of an act without a body, as a body would have it.
+pub(super) fn reason_body(origin: &Origin) -> Option<Value> {
+    origin.reason.as_deref().map(|reason| json!({"reason": reason}))
 }
 
 /// 400 for a path parameter, a query parameter or a header.

@@ -48,6 +48,7 @@ const FILES: &[File] = &[
     PAGE,
     file!("api.js" SCRIPT),
     file!("app.js" SCRIPT),
+    file!("audit.js" SCRIPT),
     file!("base.css" CSS),
     file!("board.js" SCRIPT),
     file!("board_export.js" SCRIPT),

@@ -17,6 +17,7 @@ use hyper::http::request::Parts;
 use hyper::{Request, Version};
 use tally_rules::Micros;
 use tally_rules::role::Permission;
+use tally_rules::scope::Scope;
 use tally_service::{Caller, CallerKind, Failure, keys};
 use tally_wire::{Problem, host};
 
@@ -92,14 +93,33 @@ pub(super) async fn authenticate(
     if authenticated.caller.may(permission) {
         return Ok(authenticated);
     }
-    let detail = match authenticated.caller.kind {
-        CallerKind::Key(_) if permission == Permission::Own => {
-            "this route needs the token of a member".into()
+    Err(match (authenticated.caller.kind, permission.scope()) {
+        (CallerKind::Key(_), Some(scope)) => denied(&format!("this needs the scope `{scope}`")),
+        (CallerKind::Key(_), None) if permission == Permission::Own => {
+            denied("this needs the token of a member")
         }
-        CallerKind::Key(role) => format!("a key of role `{role}` may not do this"),
-        CallerKind::Member(_) | CallerKind::Anonymous => "a member may not do this".into(),
-    };
-    Err(Problem::new(403, "forbidden", detail))
+        (CallerKind::Key(_), None) => denied("this needs a key of role `admin`"),
+        (CallerKind::Member(_) | CallerKind::Anonymous, _) => denied("a member may not do this"),
+    })
+}
+
+/// Refuses a request that makes money which no cap counts, if its caller may not: prizes, and the balances of an import.
+pub(super) fn check_uncounted(caller: &Caller, makes_money: bool) -> Result<(), Problem> {
+    let scope = Scope::MoneyMint;
+    if !makes_money {
+        return Ok(());
+    }
+    if !caller.may(Permission::Scope(scope)) {
+        return Err(denied(&format!("prizes and balances need the scope `{scope}`")));
+    }
+    if !caller.mint_caps.is_empty() {
+        return Err(denied("a key with a cap makes money by deposits alone"));
+    }
+    Ok(())
+}
+
+fn denied(why: &str) -> Problem {
+    Problem::new(403, "forbidden", format!("permission denied: {why}"))
 }
 
 /// The bearer token of a request; `None` if it has none, or several credentials.

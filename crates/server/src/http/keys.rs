@@ -7,6 +7,7 @@ use super::response::{self, Response};
 use hyper::StatusCode;
 use serde_json::json;
 use std::sync::Arc;
+use tally_rules::Rejection;
 use tally_service::Failure;
 use tally_wire::Problem;
 use tally_wire::api::keys;
@@ -32,7 +33,7 @@ pub(super) async fn list(mut call: Call) -> Result<Response, Problem> {
     let mut rest = all.iter().filter(|row| after.as_ref().is_none_or(|after| place(row) > *after));
     let items: Vec<_> = rest.by_ref().take(limit).collect();
     let mut body = json!({
-        "items": items.iter().map(|row| keys::write(&row.id, row.role, &row.name, row.created_at, None)).collect::<Vec<_>>(),
+        "items": items.iter().map(|row| keys::write(&row.id, &row.grant, &row.name, row.created_at, None)).collect::<Vec<_>>(),
     });
     if let (Some(last), Some(_)) = (items.last(), rest.next()) {
         body["next_cursor"] = json!(cursor::encode_name(Names::Keys, &place(last)));
@@ -45,22 +46,28 @@ pub(super) async fn list(mut call: Call) -> Result<Response, Problem> {
 pub(super) async fn create(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let tally = call.tally()?;
-    let body = call.json().await?;
+    let mut body = call.json().await?;
     let identity = call.identity(&tally, Some(&body))?;
-    let (role, name) = keys::read_create(body).map_err(Problem::fields)?;
+    let origin = call.origin_of(&mut body)?;
+    let (grant, name) = keys::read_create(body).map_err(Problem::fields)?;
+    // A cap of a currency that is spelled wrong would cap nothing.
+    let currencies = &tally.settings.ledger.currencies;
+    if grant.mint_caps.keys().any(|currency| currencies.digits(*currency).is_none()) {
+        return Err(Problem::field("/mint_caps", Rejection::CurrencyMismatch.detail()));
+    }
     let keys = Arc::clone(&tally.keys);
-    let created = blocking(move || keys.create(role, &name, identity.as_ref())).await?;
+    let created = blocking(move || keys.create(grant, &name, &origin, identity.as_ref())).await?;
     let row = &created.row;
-    let body = keys::write(&row.id, row.role, &row.name, row.created_at, Some(&created.token));
+    let body = keys::write(&row.id, &row.grant, &row.name, row.created_at, Some(&created.token));
     let mut response = response::replayed(response::json(StatusCode::CREATED, &body), created.replayed);
     // For the security event of this request.
-    response.extensions_mut().insert(Detail(format!("key {} ({})", row.id, row.role)));
+    response.extensions_mut().insert(Detail(format!("key {} ({})", row.id, row.grant)));
     Ok(response)
 }
 
 /// `DELETE /v1/keys/{id}`: revokes a key.
 pub(super) async fn revoke(mut call: Call) -> Result<Response, Problem> {
-    let force = call.query.flag("force");
+    let (force, origin) = (call.query.flag("force"), call.origin_of_query());
     call.finish_query()?;
     call.no_body().await?;
     let tally = call.tally()?;
@@ -68,9 +75,9 @@ pub(super) async fn revoke(mut call: Call) -> Result<Response, Problem> {
     if id.is_empty() || id.len() > 64 || !id.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
         return Err(bad_parameter("id", "must be the id of a key: letters and digits"));
     }
-    let identity = call.identity(&tally, None)?;
+    let identity = call.identity_of(&tally, &origin)?;
     let keys = Arc::clone(&tally.keys);
-    let replayed = blocking(move || keys.revoke(&id, force, identity.as_ref())).await?;
+    let replayed = blocking(move || keys.revoke(&id, force, &origin, identity.as_ref())).await?;
     Ok(response::replayed(response::none(), replayed))
 }
 

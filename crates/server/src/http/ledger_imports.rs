@@ -1,6 +1,7 @@
 //! Imports of members and of transfers: chunks of a file, as for scores; each line has its effect once.
 
 use super::call::Call;
+use super::guard;
 use super::imports::json;
 use super::problem;
 use super::response::{self, Response};
@@ -17,6 +18,7 @@ pub(super) async fn members(mut call: Call) -> Result<Response, Problem> {
     let bytes = body(&mut call).await?;
     let tally = call.tally()?;
     let chunk = read(&bytes, ledger_imports::read_member)?;
+    guard::check_uncounted(&call.caller, chunk.rows.iter().any(|(_, line)| line.balance.is_some()))?;
     render(
         import::members(&tally, call.caller.actor, chunk).await,
         Some(tally.members.settings().password_length_min),

@@ -11,7 +11,7 @@ use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::member::{Handle, Login, Phone};
 use tally_rules::ledger::pin::Attempts;
 use tally_rules::ledger::{Member, MemberId};
-use tally_rules::{Micros, PlayerId};
+use tally_rules::{Micros, Origin, PlayerId};
 use tally_service::members::NewMember;
 use tally_service::members::change::{MemberChange, Set};
 use tally_service::members::find;
@@ -82,8 +82,9 @@ pub(super) async fn get(mut call: Call) -> Result<Response, Problem> {
 pub(super) async fn change(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let (tally, id) = (call.tally()?, call.member()?);
-    let body = call.json().await?;
+    let mut body = call.json().await?;
     let identity = call.identity(&tally, Some(&body))?;
+    let origin = call.origin_of(&mut body)?;
     let wanted = members::read_change(body, rules(&tally)).map_err(Problem::fields)?;
     let failed = |failure: Failure| problem::of_failure(&failure);
     let password = match wanted.password {
@@ -106,7 +107,7 @@ pub(super) async fn change(mut call: Call) -> Result<Response, Problem> {
     let name = wanted.name.map(Into::into);
     let change =
         MemberChange { name, player: wanted.player, phone, password, pin, ..MemberChange::default() };
-    changed(tally, id, change, identity).await
+    changed((tally, id), change, origin, identity).await
 }
 
 /// `POST /v1/members/{member}/unlock-pin`
@@ -120,20 +121,21 @@ pub(super) async fn sign_out(call: Call) -> Result<Response, Problem> {
 }
 
 async fn without_body(mut call: Call, change: MemberChange) -> Result<Response, Problem> {
+    let origin = call.origin_of_query();
     call.finish_query()?;
     call.no_body().await?;
     let (tally, id) = (call.tally()?, call.member()?);
-    let identity = call.identity(&tally, None)?;
-    changed(tally, id, change, identity).await
+    let identity = call.identity_of(&tally, &origin)?;
+    changed((tally, id), change, origin, identity).await
 }
 
 async fn changed(
-    tally: Arc<Tally>,
-    id: MemberId,
+    (tally, id): (Arc<Tally>, MemberId),
     change: MemberChange,
+    origin: Origin,
     identity: Option<IdempotencyKey>,
 ) -> Result<Response, Problem> {
-    let replayed = tally_service::members::change(&tally, id, change, identity).await;
+    let replayed = tally_service::members::change(&tally, id, change, Some(origin), identity).await;
     let replayed = replayed.map_err(|failure| problem::of_failure(&failure))?;
     Ok(response::replayed(response::ok(&show(tally, id).await?), replayed))
 }
@@ -142,10 +144,11 @@ async fn changed(
 pub(super) async fn close(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let (tally, member) = (call.tally()?, call.member()?);
-    let body = call.json_or_none().await?;
+    let mut body = call.json_or_none().await?;
     let identity = call.identity(&tally, body.as_ref())?;
+    let origin = body.as_mut().map_or_else(|| Ok(call.origin(None)), |body| call.origin_of(body))?;
     let force = members::read_close(body).map_err(Problem::fields)?;
-    let closed = tally_service::members::close(&tally, member, force, identity).await;
+    let closed = tally_service::members::close(&tally, member, force, origin, identity).await;
     let replayed = closed.map_err(|failure| problem::of_failure(&failure))?;
     Ok(response::replayed(response::ok(&show(tally, member).await?), replayed))
 }

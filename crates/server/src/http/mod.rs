@@ -3,6 +3,7 @@
 //! names the function of each operation. The other files and folders have these functions, by subject.
 
 mod audit;
+mod audit_log;
 mod body;
 mod call;
 mod console;

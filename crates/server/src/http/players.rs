@@ -48,12 +48,13 @@ pub(super) async fn get(mut call: Call) -> Result<Response, Problem> {
 
 /// `DELETE /v1/players/{player}`: erases the player everywhere.
 pub(super) async fn erase(mut call: Call) -> Result<Response, Problem> {
+    let origin = call.origin_of_query();
     call.finish_query()?;
     call.no_body().await?;
     let tally = call.tally()?;
     let player = call.player()?;
-    let identity = call.identity(&tally, None)?;
-    let done = erasing::erase(&tally, player, call.caller.actor, identity).await;
+    let identity = call.identity_of(&tally, &origin)?;
+    let done = erasing::erase(&tally, player, origin, identity).await;
     let replayed = done.map_err(|failure| problem::of_failure(&failure))?;
     Ok(response::replayed(response::none(), replayed))
 }
@@ -69,11 +70,13 @@ pub(super) async fn restore(call: Call) -> Result<Response, Problem> {
 }
 
 async fn set_ban(mut call: Call, banned: bool) -> Result<Response, Problem> {
+    let origin = call.origin_of_query();
     call.finish_query()?;
     call.no_body().await?;
     let tally = call.tally()?;
     let (board, player) = (call.board()?, call.player()?);
-    let (identity, actor) = (call.identity(&tally, None)?, actor(&call, &tally).await?);
+    let identity = call.identity_of(&tally, &origin)?;
+    let actor = actor(&call, &tally).await?.with(origin);
     let done = bans::on_board(&tally, &board, &actor, &player, banned, identity).await;
     let replayed = done.map_err(|failure| problem::of_failure(&failure))?;
     let body = json!({"board": board.as_str(), "player": player.as_str(), "banned": banned});

@@ -77,6 +77,7 @@ pub(super) fn of_rejection(rejection: &Rejection) -> Problem {
         | Rejection::CurrencyMismatch
         | Rejection::SameWallet
         | Rejection::LimitExceeded(_)
+        | Rejection::MintCapReached(_)
         | Rejection::InsufficientFunds
         | Rejection::LinkedFailed
         | Rejection::ContestTooLarge(_)
@@ -97,6 +98,12 @@ fn with_more(mut problem: Problem, rejection: &Rejection) -> Problem {
         }
         Rejection::ExceedsReversible { left } => {
             problem.more.insert("left".into(), left.to_string().into());
+            problem
+        }
+        Rejection::MintCapReached(reached) => {
+            problem.more.insert("currency".into(), reached.currency.as_str().into());
+            problem.more.insert("cap".into(), reached.cap.to_string().into());
+            problem.more.insert("left".into(), reached.left.to_string().into());
             problem
         }
         Rejection::InvalidApplications(failed) => {

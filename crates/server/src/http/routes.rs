@@ -1,13 +1,15 @@
-//! The only list of HTTP routes: path, method, permission, operation.
+//! The only list of HTTP routes: path, method, permission or scope, operation.
 
 use super::call::Call;
 use super::response::Response;
 use super::{
-    contests, events, imports, keys, leaderboards, ledger_imports, me, members, players, service, wallets,
+    audit_log, contests, events, imports, keys, leaderboards, ledger_imports, me, members, players, service,
+    wallets,
 };
 use std::future::Future;
 use std::pin::Pin;
-use tally_rules::role::Permission::{self, Administer, Members, Observe, Open, Own, Play, Read, Write};
+use tally_rules::role::Permission;
+use tally_rules::scope::Scope;
 use tally_wire::Problem;
 
 /// The result of an operation.
@@ -21,12 +23,37 @@ pub(super) struct Route {
     pub(super) run: fn(Call) -> OperationFuture,
 }
 
+/// A permission, or a scope.
+macro_rules! permission {
+    (Open) => {
+        Permission::Open
+    };
+    (Observe) => {
+        Permission::Observe
+    };
+    (Read) => {
+        Permission::Read
+    };
+    (Own) => {
+        Permission::Own
+    };
+    (Play) => {
+        Permission::Play
+    };
+    (Administer) => {
+        Permission::Administer
+    };
+    ($scope:ident) => {
+        Permission::Scope(Scope::$scope)
+    };
+}
+
 macro_rules! route {
     ($method:literal $path:literal $permission:ident $operation:path) => {
         Route {
             method: $method,
             path: $path,
-            permission: $permission,
+            permission: permission!($permission),
             run: |call| Box::pin($operation(call)),
         }
     };
@@ -44,43 +71,43 @@ pub(super) const ROUTES: &[Route] = &[
     route!("GET" "/metrics" Observe service::metrics),
     route!("GET" "/v1/status" Observe service::status),
     route!("GET" "/v1/leaderboards" Read leaderboards::list::list),
-    route!("PUT" "/v1/leaderboards/{board}" Write leaderboards::put::put),
+    route!("PUT" "/v1/leaderboards/{board}" BoardsAdmin leaderboards::put::put),
     route!("GET" "/v1/leaderboards/{board}" Read leaderboards::get::get),
-    route!("DELETE" "/v1/leaderboards/{board}" Write leaderboards::delete::delete),
-    route!("POST" "/v1/leaderboards/{board}/scores" Write leaderboards::submit::submit),
+    route!("DELETE" "/v1/leaderboards/{board}" BoardsAdmin leaderboards::delete::delete),
+    route!("POST" "/v1/leaderboards/{board}/scores" ScoresWrite leaderboards::submit::submit),
     route!("GET" "/v1/leaderboards/{board}/scores" Read leaderboards::page::page),
     route!("GET" "/v1/leaderboards/{board}/periods" Read leaderboards::periods::periods),
     route!("GET" "/v1/leaderboards/{board}/prizes" Read leaderboards::prizes::prizes),
     route!("GET" "/v1/leaderboards/{board}/events" Read events::leaderboard),
     route!("GET" "/v1/leaderboards/{board}/players/{player}" Read leaderboards::player::player),
-    route!("DELETE" "/v1/leaderboards/{board}/players/{player}" Write leaderboards::remove::remove),
+    route!("DELETE" "/v1/leaderboards/{board}/players/{player}" ScoresWrite leaderboards::remove::remove),
     route!("GET" "/v1/leaderboards/{board}/players/{player}/around" Read leaderboards::around::around),
-    route!("POST" "/v1/leaderboards/{board}/players/{player}/ban" Write players::ban),
-    route!("POST" "/v1/leaderboards/{board}/players/{player}/restore" Write players::restore),
+    route!("POST" "/v1/leaderboards/{board}/players/{player}/ban" BoardsAdmin players::ban),
+    route!("POST" "/v1/leaderboards/{board}/players/{player}/restore" BoardsAdmin players::restore),
     route!("POST" "/v1/leaderboards/{board}/among" Read leaderboards::among::among),
-    route!("POST" "/v1/scores/batch" Write leaderboards::batch::batch),
-    route!("PUT" "/v1/players/{player}" Write players::put),
+    route!("POST" "/v1/scores/batch" ScoresWrite leaderboards::batch::batch),
+    route!("PUT" "/v1/players/{player}" ScoresWrite players::put),
     route!("GET" "/v1/players/{player}" Read players::get),
-    route!("DELETE" "/v1/players/{player}" Write players::erase),
-    route!("GET" "/v1/wallets/{member}" Members wallets::read::wallets),
-    route!("GET" "/v1/wallets/{member}/transactions" Members wallets::read::transactions),
-    route!("POST" "/v1/deposits" Members wallets::post::deposit),
-    route!("POST" "/v1/withdrawals" Members wallets::post::withdraw),
-    route!("POST" "/v1/transfers" Members wallets::post::transfer),
-    route!("POST" "/v1/transfers/batch" Members wallets::batch::batch),
-    route!("POST" "/v1/holds" Members wallets::holds::place),
-    route!("GET" "/v1/holds/{hold}" Members wallets::holds::get),
-    route!("POST" "/v1/holds/{hold}/capture" Members wallets::holds::capture),
-    route!("POST" "/v1/holds/{hold}/void" Members wallets::holds::void),
-    route!("GET" "/v1/ledger/accounts" Members wallets::ledger::accounts),
-    route!("GET" "/v1/ledger/trial-balance" Members wallets::ledger::trial_balance),
-    route!("GET" "/v1/ledger/owed" Members wallets::ledger::owed),
-    route!("GET" "/v1/ledger/transactions/{transaction}" Members wallets::ledger::transaction),
-    route!("POST" "/v1/ledger/transactions/{transaction}/reverse" Members wallets::ledger::reverse),
-    route!("POST" "/v1/contests" Write contests::change::create),
+    route!("DELETE" "/v1/players/{player}" BoardsAdmin players::erase),
+    route!("GET" "/v1/wallets/{member}" MoneyRead wallets::read::wallets),
+    route!("GET" "/v1/wallets/{member}/transactions" MoneyRead wallets::read::transactions),
+    route!("POST" "/v1/deposits" MoneyMint wallets::post::deposit),
+    route!("POST" "/v1/withdrawals" MoneyMove wallets::post::withdraw),
+    route!("POST" "/v1/transfers" MoneyMove wallets::post::transfer),
+    route!("POST" "/v1/transfers/batch" MoneyMove wallets::batch::batch),
+    route!("POST" "/v1/holds" MoneyMove wallets::holds::place),
+    route!("GET" "/v1/holds/{hold}" MoneyRead wallets::holds::get),
+    route!("POST" "/v1/holds/{hold}/capture" MoneyMove wallets::holds::capture),
+    route!("POST" "/v1/holds/{hold}/void" MoneyMove wallets::holds::void),
+    route!("GET" "/v1/ledger/accounts" MoneyRead wallets::ledger::accounts),
+    route!("GET" "/v1/ledger/trial-balance" MoneyRead wallets::ledger::trial_balance),
+    route!("GET" "/v1/ledger/owed" MoneyRead wallets::ledger::owed),
+    route!("GET" "/v1/ledger/transactions/{transaction}" MoneyRead wallets::ledger::transaction),
+    route!("POST" "/v1/ledger/transactions/{transaction}/reverse" MoneyMove wallets::ledger::reverse),
+    route!("POST" "/v1/contests" ContestsManage contests::change::create),
     route!("GET" "/v1/contests" Read contests::change::list),
     route!("GET" "/v1/contests/{contest}" Read contests::change::get),
-    route!("PATCH" "/v1/contests/{contest}" Write contests::change::patch),
+    route!("PATCH" "/v1/contests/{contest}" ContestsManage contests::change::patch),
     route!("POST" "/v1/contests/{contest}/open" Play contests::actions::open),
     route!("POST" "/v1/contests/{contest}/start" Play contests::actions::start),
     route!("POST" "/v1/contests/{contest}/finish" Play contests::actions::finish),
@@ -97,22 +124,22 @@ pub(super) const ROUTES: &[Route] = &[
     route!("GET" "/v1/contests/{contest}/events" Read events::contest),
     route!("GET" "/v1/contests/{contest}/prizes" Read contests::members::prizes),
     route!("GET" "/v1/contests/{contest}/refunds" Read contests::members::refunds),
-    route!("POST" "/v1/contest-series" Write contests::series::create),
+    route!("POST" "/v1/contest-series" ContestsManage contests::series::create),
     route!("GET" "/v1/contest-series" Read contests::series::list),
     route!("GET" "/v1/contest-series/{series}" Read contests::series::get),
-    route!("PATCH" "/v1/contest-series/{series}" Write contests::series::patch),
-    route!("DELETE" "/v1/contest-series/{series}" Write contests::series::delete),
-    route!("GET" "/v1/imports/{board}/{digest}" Write imports::progress),
-    route!("POST" "/v1/imports" Write imports::import),
-    route!("POST" "/v1/imports/members" Members ledger_imports::members),
-    route!("POST" "/v1/imports/transfers" Members ledger_imports::transfers),
-    route!("POST" "/v1/members" Members members::create),
-    route!("GET" "/v1/members" Members members::search),
-    route!("GET" "/v1/members/{member}" Members members::get),
-    route!("PATCH" "/v1/members/{member}" Members members::change),
-    route!("POST" "/v1/members/{member}/close" Members members::close),
-    route!("POST" "/v1/members/{member}/unlock-pin" Members members::unlock_pin),
-    route!("POST" "/v1/members/{member}/sign-out" Members members::sign_out),
+    route!("PATCH" "/v1/contest-series/{series}" ContestsManage contests::series::patch),
+    route!("DELETE" "/v1/contest-series/{series}" ContestsManage contests::series::delete),
+    route!("GET" "/v1/imports/{board}/{digest}" ScoresWrite imports::progress),
+    route!("POST" "/v1/imports" ScoresWrite imports::import),
+    route!("POST" "/v1/imports/members" MembersWrite ledger_imports::members),
+    route!("POST" "/v1/imports/transfers" MoneyMove ledger_imports::transfers),
+    route!("POST" "/v1/members" MembersWrite members::create),
+    route!("GET" "/v1/members" MembersRead members::search),
+    route!("GET" "/v1/members/{member}" MembersRead members::get),
+    route!("PATCH" "/v1/members/{member}" MembersWrite members::change),
+    route!("POST" "/v1/members/{member}/close" MembersWrite members::close),
+    route!("POST" "/v1/members/{member}/unlock-pin" MembersWrite members::unlock_pin),
+    route!("POST" "/v1/members/{member}/sign-out" MembersWrite members::sign_out),
     route!("POST" "/auth/signin" Open me::sign_in),
     route!("GET" "/v1/me" Own me::profile),
     route!("GET" "/v1/me/wallet" Own wallets::read::own),
@@ -120,6 +147,7 @@ pub(super) const ROUTES: &[Route] = &[
     route!("GET" "/v1/me/ranks" Own me::ranks),
     route!("GET" "/v1/me/events" Own events::own),
     route!("POST" "/transfer/phone-num" Own me::transfer),
+    route!("GET" "/v1/audit" AuditRead audit_log::list),
     route!("GET" "/v1/keys" Administer keys::list),
     route!("POST" "/v1/keys" Administer keys::create),
     route!("DELETE" "/v1/keys/{id}" Administer keys::revoke),

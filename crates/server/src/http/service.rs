@@ -8,10 +8,10 @@ use hyper::{HeaderMap, Method, StatusCode};
 use serde_json::{Map, Value, json};
 use std::time::{Duration, SystemTime};
 use tally_rules::Micros;
-use tally_rules::role::Role;
+use tally_rules::role::Permission;
 use tally_service::Slow;
 use tally_service::contests::counts::{Counts, Payments};
-use tally_service::{CallerKind, Stats, Tally};
+use tally_service::{Stats, Tally};
 use tally_wire::Problem;
 
 /// The content type that Prometheus expects.
@@ -82,7 +82,7 @@ pub(super) async fn status(mut call: Call) -> Result<Response, Problem> {
     let caches: serde_json::Map<_, _> = tally.members.cache.rates().into_iter().map(rate).collect();
     status["caches"] = caches.into();
     status["contests"] = contests(tally.contest_counts());
-    if call.caller.kind == CallerKind::Key(Role::Admin) {
+    if call.caller.may(Permission::Administer) {
         status["settings"] = call.readiness.settings.clone();
         status["findings"] = call.readiness.findings().iter().map(finding).collect();
     }

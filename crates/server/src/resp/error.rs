@@ -108,6 +108,7 @@ pub(super) fn of_rejection(rejection: &Rejection) -> ErrorReply {
         | Rejection::WalletNotFound
         | Rejection::MemberClosed
         | Rejection::LimitExceeded(_)
+        | Rejection::MintCapReached(_)
         | Rejection::InsufficientFunds
         | Rejection::LinkedFailed
         | Rejection::LoginTaken

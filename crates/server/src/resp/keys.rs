@@ -7,7 +7,7 @@ use super::run::{Prepared, Shape, StepBuilder};
 use super::session::Session;
 use super::target::{ReadContext, board_id};
 use std::sync::Arc;
-use tally_rules::Rejection;
+use tally_rules::{Origin, Rejection};
 use tally_service::boards::{self, Board};
 use tally_service::scores::select::RankSelection;
 use tally_service::scores::steps::{Step, TAKE_ALL_MAX};
@@ -120,6 +120,7 @@ impl Scan {
 /// Deletes boards as over HTTP, and replies with their number.
 pub(super) async fn delete(session: &Session, args: Args<'_>, to: &mut Encoder<'_>) -> error::Result {
     let tally = session.tally()?;
+    let by = Origin::from(session.require_caller()?.actor);
     let mut count = 0;
     for key in args.from(1) {
         let id = match board_id(key) {
@@ -127,8 +128,8 @@ pub(super) async fn delete(session: &Session, args: Args<'_>, to: &mut Encoder<'
             Err(error) if key.contains(&b'@') => return Err(error),
             Err(_) => continue,
         };
-        let owner = Arc::clone(tally);
-        match blocking(move || boards::delete(&owner, &id, None)).await {
+        let (owner, origin) = (Arc::clone(tally), by.clone());
+        match blocking(move || boards::delete(&owner, &id, &origin, None)).await {
             Ok(_) => count += 1,
             Err(Failure::Rejected(Rejection::LeaderboardNotFound(_))) => {}
             Err(failure) => return Err(error::of_failure(&failure)),

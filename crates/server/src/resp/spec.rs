@@ -4,6 +4,7 @@ use super::args::Args;
 use super::error;
 use super::{client, info, keys, lb, run, session, target, zset};
 use tally_rules::role::Permission;
+use tally_rules::scope::Scope;
 use tally_wire::resp::Encoder;
 
 /// How a pipeline runs a command.
@@ -139,7 +140,8 @@ macro_rules! table {
 }
 
 const READ: Option<Permission> = Some(Permission::Read);
-const WRITE: Option<Permission> = Some(Permission::Write);
+const SCORES: Option<Permission> = Some(Permission::Scope(Scope::ScoresWrite));
+const BOARDS: Option<Permission> = Some(Permission::Scope(Scope::BoardsAdmin));
 
 /// The number of commands.
 const COUNT: usize = UNSORTED.len();
@@ -209,11 +211,11 @@ const UNSORTED: [Spec; 55] = table! {
         "scan" -2 Kind::Read(keys::scan), NO_KEY, "Names of boards, some at a time.";
         "type" 2 Kind::Read(keys::kind), ONE_KEY, "zset or none.";
     ]
-    "generic", WRITE, false: [
+    "generic", BOARDS, false: [
         "del" -2 Kind::Connection(ConnectionCommand::Delete), ALL_KEYS, "Deletes boards.";
         "unlink" -2 Kind::Connection(ConnectionCommand::Delete), ALL_KEYS, "Deletes boards.";
     ]
-    "sorted-set", WRITE, false: [
+    "sorted-set", SCORES, false: [
         "zadd" -4 Kind::Write(zset::add::zadd), ONE_KEY, "Sets scores, or submits them.";
         "zincrby" 4 Kind::Write(zset::add::zincrby), ONE_KEY, "Adds to a score.";
         "zrem" -3 Kind::Write(zset::remove::zrem), ONE_KEY, "Removes members.";
@@ -248,8 +250,10 @@ const UNSORTED: [Spec; 55] = table! {
         "lb.rank" 3 Kind::Read(lb::read::rank), ONE_KEY, "A player's rank.";
         "lb.top" 3 Kind::Read(lb::read::top), ONE_KEY, "The best.";
     ]
-    "leaderboard", WRITE, false: [
+    "leaderboard", BOARDS, false: [
         "lb.create" -2 Kind::Connection(ConnectionCommand::Create), ONE_KEY, "Makes a board.";
+    ]
+    "leaderboard", SCORES, false: [
         "lb.submit" -4 Kind::Write(lb::submit::submit), ONE_KEY, "Submits a score.";
         "lb.msubmit" -4 Kind::Write(lb::submit::submit_many), ONE_KEY, "Submits several scores.";
     ]

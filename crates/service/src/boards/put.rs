@@ -5,6 +5,7 @@
 
 use super::Board;
 use super::unused::{make_room, may_delete};
+use crate::audit;
 use crate::contests::play;
 use crate::failure::{Failure, Fault};
 use crate::outcomes::{self, Retention};
@@ -18,11 +19,12 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, PoisonError};
 use tally_lanes::BarrierGuard;
 use tally_ranking::RankingBackend;
+use tally_rules::audit::{AuditAction, Audited};
 use tally_rules::contest::{ContestId, State};
 use tally_rules::definition::BoardSpec;
 use tally_rules::idempotency::{IdempotencyKey, Stored};
 use tally_rules::outcome::Outcome;
-use tally_rules::{BoardId, Definition, Rejection};
+use tally_rules::{BoardId, Definition, Origin, Rejection};
 use tally_store::plan::ALL_TIME;
 use tally_store::{
     BoardChange, BoardNo, BoardRef, BoardRow, Loaded, ReadSet, ShardSet, Store, StoreError, WriteSet,
@@ -47,11 +49,12 @@ pub fn put(
     tally: &Tally,
     id: &BoardId,
     spec: &BoardSpec,
+    origin: &Origin,
     identity: Option<&IdempotencyKey>,
 ) -> Result<Put, Failure> {
     let mut purge = Purge::default();
     loop {
-        let done = servers::again(|| put_once(tally, id, spec, identity));
+        let done = servers::again(|| put_once(tally, id, spec, (origin, identity)));
         let Err(Failure::Fault(Fault::Purging(windows))) = done else { return done };
         // A change of schedule needs the number of a period that was forgotten. Other boards are put meanwhile.
         purge = purge.of(&*tally.store, windows)?;
@@ -62,7 +65,7 @@ fn put_once(
     tally: &Tally,
     id: &BoardId,
     spec: &BoardSpec,
-    identity: Option<&IdempotencyKey>,
+    (origin, identity): (&Origin, Option<&IdempotencyKey>),
 ) -> Result<Put, Failure> {
     let mut running = identity.map(|one| tally.running.begin(&one.key)).transpose()?;
     if id.is_reserved() {
@@ -72,6 +75,7 @@ fn put_once(
     spec.check_currencies(&tally.settings.ledger.currencies)?;
     in_doubt::resolve_all(tally)?;
     tally.refresh_blocking();
+    let audited = audit::begin(origin.clone(), tally.now())?;
     let existing = || tally.boards.get(id).filter(|board| board.is_there());
     // A change goes through the lane, and nothing else waits for it.
     let board = match existing() {
@@ -79,8 +83,9 @@ fn put_once(
         None => {
             let one = tally.changing_boards.lock().unwrap_or_else(PoisonError::into_inner);
             let definition = || Ok(spec.create()?.with_prizes_from(tally.now()));
+            let sender = (Some(&audited), identity);
             let creation = existing().map_or_else(
-                || create(tally, id, definition, identity),
+                || create(tally, id, definition, sender),
                 |existing| Ok(Creation::Existing(existing)),
             );
             drop(one);
@@ -100,7 +105,8 @@ fn put_once(
             None => HashSet::new(),
         };
         let (spec, identity) = (spec.clone(), identity.cloned());
-        let redefine = Redefine { board: Arc::clone(&board), spec, identity, written };
+        let redefine =
+            Redefine { board: Arc::clone(&board), spec, audited: audited.clone(), identity, written };
         let Redefined { created, replayed, owes } = tally.lane.ask_blocking(redefine, running.take())?;
         if !owes {
             return Ok(Put { board, created, replayed });
@@ -122,7 +128,8 @@ pub fn sorted_set(tally: &Tally, id: &BoardId) -> Result<Arc<Board>, Failure> {
         }
         let one = tally.changing_boards.lock().unwrap_or_else(PoisonError::into_inner);
         let existing = tally.boards.get(id).map(Creation::Existing);
-        let creation = existing.map_or_else(|| create(tally, id, || Ok(Definition::sorted_set()), None), Ok);
+        let creation =
+            existing.map_or_else(|| create(tally, id, || Ok(Definition::sorted_set()), (None, None)), Ok);
         drop(one);
         match creation? {
             Creation::Created(Put { board, .. }) | Creation::Existing(board) => Ok(board),
@@ -149,12 +156,12 @@ fn name_conflict(id: &BoardId) -> StoreError {
     ))
 }
 
-/// Makes a board, in place of one with that name that no request sees any more.
+/// Makes a board, in place of one with that name that no request sees any more. One that its first score makes is no act.
 fn create(
     tally: &Tally,
     id: &BoardId,
     definition: impl Fn() -> Result<Definition, Rejection>,
-    identity: Option<&IdempotencyKey>,
+    (audited, identity): (Option<&Audited>, Option<&IdempotencyKey>),
 ) -> Result<Creation, Failure> {
     let time = tally.clock.read();
     let now = time.later();
@@ -195,6 +202,7 @@ fn create(
         new = Some(board);
         changes.boards.extend(old.map(|old| BoardChange::Delete(old.no)));
         changes.boards.push(BoardChange::Create(row));
+        changes.audit.extend(audited.map(|act| act.row(AuditAction::BoardCreated, id.as_str(), None)));
         Ok(Outcome::BoardPut { created: true })
     });
     if is_taken {
@@ -259,13 +267,23 @@ fn still(tally: &Tally) -> Result<Option<BarrierGuard>, Failure> {
 }
 
 /// Deletes a board. Blocks on the store. Returns whether it was a replay.
-pub fn delete(tally: &Tally, id: &BoardId, identity: Option<&IdempotencyKey>) -> Result<bool, Failure> {
+pub fn delete(
+    tally: &Tally,
+    id: &BoardId,
+    origin: &Origin,
+    identity: Option<&IdempotencyKey>,
+) -> Result<bool, Failure> {
     let _running = identity.map(|one| tally.running.begin(&one.key)).transpose()?;
     tally.boards.check_damaged(id.as_str())?;
-    servers::again(|| delete_once(tally, id, identity))
+    servers::again(|| delete_once(tally, id, (origin, identity)))
 }
 
-fn delete_once(tally: &Tally, id: &BoardId, identity: Option<&IdempotencyKey>) -> Result<bool, Failure> {
+fn delete_once(
+    tally: &Tally,
+    id: &BoardId,
+    (origin, identity): (&Origin, Option<&IdempotencyKey>),
+) -> Result<bool, Failure> {
+    let audited = audit::begin(origin.clone(), tally.now())?;
     in_doubt::resolve_all(tally)?;
     tally.refresh_blocking();
     // Its periods are deleted too; the prizes of ended ones stay owed.
@@ -292,6 +310,7 @@ fn delete_once(tally: &Tally, id: &BoardId, identity: Option<&IdempotencyKey>) -
             return Err(Rejection::BoardInUse);
         }
         changes.boards.push(BoardChange::Delete(present.no));
+        changes.audit.push(audited.row(AuditAction::BoardDeleted, id.as_str(), None));
         Ok(Outcome::Removed)
     });
     if owes && stored.is_err() {

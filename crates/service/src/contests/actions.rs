@@ -4,8 +4,11 @@
 //! changed under its lock, the reply is [`ActionResult::Outdated`], nothing was done, and the caller reads again. Not here: what an
 //! action does (`decide`).
 
+use crate::audit;
 use crate::boards::Board;
+use crate::failure::Failure;
 use std::sync::Arc;
+use tally_rules::audit::{AuditAction, Audited};
 use tally_rules::contest::definition::{ContestSpec, Fee};
 use tally_rules::contest::member::UnpaidReason;
 use tally_rules::contest::record::ApplicationLocation;
@@ -13,7 +16,7 @@ use tally_rules::contest::start::InvalidApplication;
 use tally_rules::contest::{ActorKind, Application, ContestId, ContestMember, Payout, Record, Status};
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::MemberId;
-use tally_rules::{Actor, Definition, Micros, PlayerId, Rejection};
+use tally_rules::{Definition, Micros, Origin, PlayerId, Rejection};
 use tally_store::{BoardNo, BoardRow};
 
 /// One action on one contest.
@@ -25,8 +28,8 @@ pub struct ContestRequest {
     pub observed: Option<Box<Record>>,
     /// The actor's role.
     pub by: ActorKind,
-    /// The actor.
-    pub actor: Actor,
+    /// The actor, and the id of the act in the audit log.
+    pub audited: Audited,
     /// The instant of the action, if it is not now.
     pub at: Option<Micros>,
     /// The action itself.
@@ -140,10 +143,57 @@ impl Action {
 
 impl ContestRequest {
     /// An action of the clock on a contest as it was read.
-    pub(super) fn by_clock(id: &ContestId, observed: Record, action: Action) -> Self {
+    pub(super) fn by_clock(
+        id: &ContestId,
+        observed: Record,
+        action: Action,
+        now: Micros,
+    ) -> Result<Self, Failure> {
         let (id, observed, boards) = (id.clone(), Some(Box::new(observed)), Vec::new());
-        let (by, actor) = (ActorKind::Clock, Actor::Background);
-        Self { id, observed, by, actor, at: None, action, boards, identity: None }
+        let (by, audited) = (ActorKind::Clock, audit::begin(Origin::BACKGROUND, now)?);
+        Ok(Self { id, observed, by, audited, at: None, action, boards, identity: None })
+    }
+
+    /// What the audit log says of the action. `advanced`: it has changed the state of the contest, or determined its prizes. The
+    /// bounded steps that follow an action are no acts of their own.
+    pub(crate) fn audit_action(
+        &self,
+        result: &ActionResult,
+        advanced: bool,
+    ) -> Option<(AuditAction, Option<Arc<str>>)> {
+        let action = match &self.action {
+            Action::Create { series, .. } => {
+                return Some((
+                    AuditAction::ContestCreated,
+                    series.as_ref().map(|series| series.as_str().into()),
+                ));
+            }
+            Action::Decide { accept, .. } => {
+                let ActionResult::Decided(rows) = result else { return None };
+                let players = rows.iter().filter(|row| row.is_ok()).count();
+                let action = if accept.is_some() {
+                    AuditAction::ContestAccepted
+                } else {
+                    AuditAction::ContestRejected
+                };
+                return (players > 0).then(|| (action, Some(format!("{players} players").into())));
+            }
+            Action::Patch(..) => AuditAction::ContestChanged,
+            _ if !advanced => return None,
+            Action::Open(_) => AuditAction::ContestOpened,
+            Action::Start(_) => AuditAction::ContestStarted,
+            Action::Finish(_) => AuditAction::ContestFinished,
+            Action::Settle(_) => AuditAction::ContestSettled,
+            Action::Cancel(_) => AuditAction::ContestCancelled,
+            Action::Apply { .. }
+            | Action::Withdraw(_)
+            | Action::Clear(..)
+            | Action::Pay(..)
+            | Action::Refund(..)
+            | Action::Repay(_)
+            | Action::External(_) => return None,
+        };
+        Some((action, None))
     }
 
     /// Whether no score may be decided meanwhile. With several servers the action is a change of the leaderboards instead, so a

@@ -169,7 +169,7 @@ pub(super) fn record_external(
     observed: Record,
     what: ExternalChange,
 ) -> Result<ContestDone, Failure> {
-    submit(tally, ContestRequest::by_clock(id, observed, Action::External(what)))
+    submit(tally, ContestRequest::by_clock(id, observed, Action::External(what), tally.now())?)
 }
 
 /// Clears the applications of a contest in Redis once none is needed; doing it again changes nothing.
@@ -188,7 +188,7 @@ pub(super) struct StoredApplications<'a>(&'a Tally);
 
 impl StoredApplications<'_> {
     fn attempt(request: &ApplicationRequest<'_>, by: ActorKind, action: Action) -> AttemptResult {
-        let sender = (request.actor.actor, request.identity);
+        let sender = (&request.actor.origin, request.identity);
         attempt(request.tally, request.id, request.record.clone(), (sender, None), (by, action))
     }
 }

@@ -32,7 +32,7 @@ pub async fn on_board(
                 done => done,
             }
         }
-        None => erase::ban(tally, board, player.clone(), banned, identity).await,
+        None => erase::ban(tally, board, player.clone(), banned, actor.origin.clone(), identity).await,
     }
 }
 
@@ -57,6 +57,7 @@ async fn of(
     banned: bool,
     identity: Option<IdempotencyKey>,
 ) -> Result<bool, Failure> {
+    let by = actor.origin.clone();
     let (reader, id, actor, who) = (Arc::clone(tally), id.clone(), actor.clone(), player.clone());
     let board = blocking(move || {
         let record = find(&reader, &id)?;
@@ -71,7 +72,7 @@ async fn of(
         Ok(Ok(id.board(enrolled.ok_or(Rejection::PlayerNotFound)?.division)))
     });
     match board.await? {
-        Ok(board) => erase::ban(tally, &board, player.clone(), banned, identity).await,
+        Ok(board) => erase::ban(tally, &board, player.clone(), banned, by, identity).await,
         // It ended meanwhile; a retry still gets the first reply.
         Err(ended) => replay_or_reject(tally, identity.as_ref(), ended).await.map(|removed| removed.replayed),
     }

@@ -49,7 +49,7 @@ pub(crate) fn run_remaining_steps(
             Action::Clear(rows, _) => rows.last().map(|(player, _)| player.clone()),
             _ => None,
         };
-        let done = submit(tally, ContestRequest::by_clock(id, observed, action))?;
+        let done = submit(tally, ContestRequest::by_clock(id, observed, action, tally.now())?)?;
         cleared = last.filter(|_| !matches!(done.result, ActionResult::Outdated));
         observed = *done.record;
     }

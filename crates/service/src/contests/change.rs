@@ -4,6 +4,7 @@ use super::actions::{Action, ContestDone, ContestRequest};
 use super::execute::{ActingAs, ContestActor, Sender, execute, execute_at, may_make, submit};
 use super::start::check_boards;
 use super::{application_store, finish};
+use crate::audit;
 use crate::failure::{Failure, Fault};
 use crate::periods::Periods;
 use crate::tally::Tally;
@@ -44,8 +45,9 @@ pub fn create(
     let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
     let action = Action::Create { spec: Box::new(spec.clone()), series: None };
     let (id, identity) = (id.clone(), identity.cloned());
-    let (by, actor, boards) = (ActorKind::Server, actor.actor, Vec::new());
-    submit(tally, ContestRequest { id, observed: None, by, actor, at: None, action, boards, identity })
+    let (by, audited) = (ActorKind::Server, audit::begin(actor.origin.clone(), tally.now())?);
+    let boards = Vec::new();
+    submit(tally, ContestRequest { id, observed: None, by, audited, at: None, action, boards, identity })
 }
 
 /// Changes its definition.
@@ -62,7 +64,7 @@ pub fn patch(
         ActingAs::Member(_) => return Err(Rejection::Forbidden.into()),
     };
     check_schedules(spec)?;
-    execute(tally, id, (actor.actor, identity), |record| {
+    execute(tally, id, (&actor.origin, identity), |record| {
         if record.state == State::Open && (spec.capacity.is_some() || spec.division_size.is_some()) {
             let settings = &tally.settings.ledger;
             let requested =
@@ -105,7 +107,7 @@ pub fn open(
     identity: Option<&IdempotencyKey>,
 ) -> Result<ContestDone, Failure> {
     let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
-    open_at(tally, id, (actor.actor, identity), None, |record| actor.by(record, Event::Open, None))
+    open_at(tally, id, (&actor.origin, identity), None, |record| actor.by(record, Event::Open, None))
 }
 
 /// The same as of a given instant.

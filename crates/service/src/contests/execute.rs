@@ -3,11 +3,12 @@
 
 use super::actions::{Action, ActionResult, ContestDone, ContestRequest};
 use super::finish::of_contest;
+use crate::audit;
 use crate::failure::{Failure, Fault};
 use crate::tally::Tally;
 use tally_rules::contest::{ActorKind, ContestId, Event, Record, State};
 use tally_rules::idempotency::IdempotencyKey;
-use tally_rules::{Actor, Micros, PlayerId, Rejection};
+use tally_rules::{Micros, Origin, PlayerId, Rejection};
 
 /// How often an action is tried because something changed meanwhile.
 const ATTEMPTS_MAX: usize = 16;
@@ -30,22 +31,27 @@ pub enum ActingAs {
 pub struct ContestActor {
     /// How it may act.
     pub acting: ActingAs,
-    /// The actor, for the rows that the act leaves.
-    pub actor: Actor,
+    /// The actor and its reason, for the rows that the act leaves.
+    pub origin: Origin,
 }
 
 impl ActingAs {
-    /// The same of this actor.
-    pub fn by(self, actor: Actor) -> ContestActor {
-        ContestActor { acting: self, actor }
+    /// The same with this origin.
+    pub fn by(self, origin: impl Into<Origin>) -> ContestActor {
+        ContestActor { acting: self, origin: origin.into() }
     }
 }
 
 impl ContestActor {
+    /// The same with this origin.
+    pub fn with(self, origin: Origin) -> Self {
+        Self { origin, ..self }
+    }
+
     /// The server itself, where a key of role `admin` may act.
-    pub const ADMIN: Self = Self { acting: ActingAs::Admin, actor: Actor::Background };
+    pub const ADMIN: Self = Self { acting: ActingAs::Admin, origin: Origin::BACKGROUND };
     /// The server itself, where a key of role `server` may act.
-    pub const SERVER: Self = Self { acting: ActingAs::Server, actor: Actor::Background };
+    pub const SERVER: Self = Self { acting: ActingAs::Server, origin: Origin::BACKGROUND };
 
     /// The actor's role in a contest, for an action on a player or on the whole contest.
     pub(crate) fn by(
@@ -88,8 +94,8 @@ pub(crate) fn submit(tally: &Tally, request: ContestRequest) -> Result<ContestDo
     Ok(done)
 }
 
-/// The actor of an action, and the identity of its request.
-pub(crate) type Sender<'a> = (Actor, Option<&'a IdempotencyKey>);
+/// The origin of an action, and the identity of its request.
+pub(crate) type Sender<'a> = (&'a Origin, Option<&'a IdempotencyKey>);
 
 /// The actor's role, and the action with everything that it may touch.
 pub(crate) type Planned = Result<(ActorKind, Action), Failure>;
@@ -125,12 +131,13 @@ pub(super) fn attempt(
     tally: &Tally,
     id: &ContestId,
     observed: Record,
-    ((actor, identity), at): (Sender<'_>, Option<Micros>),
+    ((origin, identity), at): (Sender<'_>, Option<Micros>),
     (by, action): (ActorKind, Action),
 ) -> Result<Option<ContestDone>, Failure> {
     let boards = if action.concerns_scores() { of_contest(tally, id, &observed) } else { Vec::new() };
     let (id, observed, identity) = (id.clone(), Some(Box::new(observed)), identity.cloned());
-    let done = submit(tally, ContestRequest { id, observed, by, actor, at, action, boards, identity })?;
+    let audited = audit::begin(origin.clone(), tally.now())?;
+    let done = submit(tally, ContestRequest { id, observed, by, audited, at, action, boards, identity })?;
     Ok((done.result != ActionResult::Outdated).then_some(done))
 }
 

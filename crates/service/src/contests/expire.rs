@@ -11,8 +11,8 @@ use crate::boards::{self, Board};
 use crate::failure::Failure;
 use crate::tally::Tally;
 use std::sync::Arc;
-use tally_rules::Rejection;
 use tally_rules::contest::State;
+use tally_rules::{Origin, Rejection};
 use tally_store::BoardNo;
 
 /// Deletes those that are due. A failure keeps no other leaderboard from it. Contests that are settled cost no read.
@@ -54,7 +54,7 @@ fn promises(board: &Board) -> bool {
 }
 
 fn delete(tally: &Tally, board: &Board) -> Result<(), Failure> {
-    match boards::delete(tally, &board.id, None) {
+    match boards::delete(tally, &board.id, &Origin::BACKGROUND, None) {
         Ok(_) => {
             tracing::info!(
                 leaderboard = board.id.as_str(),

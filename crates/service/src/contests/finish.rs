@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tally_rules::contest::division;
 use tally_rules::contest::{ActorKind, ContestId, Event, Record, State};
 use tally_rules::idempotency::IdempotencyKey;
-use tally_rules::{Actor, Definition, Micros};
+use tally_rules::{Definition, Micros, Origin};
 use tally_store::BoardNo;
 
 /// Ends playing; ranks are final.
@@ -20,14 +20,14 @@ pub fn finish(
     actor: &ContestActor,
     identity: Option<&IdempotencyKey>,
 ) -> Result<ContestDone, Failure> {
-    execute(tally, id, (actor.actor, identity), |record| {
+    execute(tally, id, (&actor.origin, identity), |record| {
         Ok((actor.by(record, Event::Finish, None)?, Action::Finish(boards(tally, id, record)?)))
     })
 }
 
 /// Ends it by the clock, at its own end.
 pub(super) fn finish_at(tally: &Tally, id: &ContestId, at: Micros) -> Result<ContestDone, Failure> {
-    execute_at(tally, id, (Actor::Background, None), Some(at), |record| {
+    execute_at(tally, id, (&Origin::BACKGROUND, None), Some(at), |record| {
         Ok((ActorKind::Clock, Action::Finish(boards(tally, id, record)?)))
     })
 }
@@ -39,7 +39,7 @@ pub fn cancel(
     actor: &ContestActor,
     identity: Option<&IdempotencyKey>,
 ) -> Result<ContestDone, Failure> {
-    let done = execute(tally, id, (actor.actor, identity), |record| {
+    let done = execute(tally, id, (&actor.origin, identity), |record| {
         Ok((actor.by(record, Event::Cancel, None)?, Action::Cancel(boards(tally, id, record)?)))
     })?;
     // It is cancelled even if this fails: the scheduler continues.

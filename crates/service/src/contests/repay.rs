@@ -13,7 +13,7 @@ use super::execute::{execute_at, find};
 use crate::failure::Failure;
 use crate::periods::payments::{PaymentAction, PaymentRequest};
 use crate::tally::Tally;
-use tally_rules::Actor;
+use tally_rules::Origin;
 use tally_rules::contest::member::UnpaidReason;
 use tally_rules::contest::{ActorKind, ContestId, Payout, Record, State};
 use tally_rules::ledger::{Currency, Uuid, Wallet};
@@ -93,7 +93,7 @@ fn of_contest(tally: &Tally, id: &ContestId, from: u32) -> Result<usize, Failure
     if rows(&find(tally, id)?)?.is_empty() {
         return Ok(0);
     }
-    let background = (Actor::Background, None);
+    let background = (&Origin::BACKGROUND, None);
     let plan = |record: &Record| Ok((ActorKind::Clock, Action::Repay(rows(record)?)));
     let done = execute_at(tally, id, background, None, plan)?;
     Ok(if let ActionResult::Paid(became) = done.result { became.len() } else { 0 })

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tally_rules::contest::record::{ApplicationLocation, Due};
 use tally_rules::contest::{ActorKind, ContestId, Event};
-use tally_rules::{Actor, Micros, Rejection};
+use tally_rules::{Micros, Origin, Rejection};
 
 /// The pause between two rounds.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -150,7 +150,7 @@ fn one(tally: &Tally, id: &ContestId, redis: &mut Redis) -> Result<(), Failure> 
 
 /// An event of the clock.
 fn happen(tally: &Tally, id: &ContestId, at: Micros, event: Event) -> Result<(), Failure> {
-    let (clock, background) = (|_: &_| Ok(ActorKind::Clock), (Actor::Background, None));
+    let (clock, background) = (|_: &_| Ok(ActorKind::Clock), (&Origin::BACKGROUND, None));
     match event {
         Event::Open => change::open_at(tally, id, background, Some(at), clock).map(drop),
         Event::Start => start::start_at(tally, id, background, Some(at), clock).map(drop),

@@ -6,7 +6,8 @@
 //! contests (`tally_rules::contest::series`).
 
 use super::change::check_schedules;
-use super::execute::{ContestActor, may_make, retry};
+use super::execute::{ContestActor, Sender, may_make, retry};
+use crate::audit;
 use crate::calendar::Calendar;
 use crate::failure::Failure;
 use crate::ledger::LedgerSettings;
@@ -14,6 +15,7 @@ use crate::ledger::request::{LedgerRequest, Needs};
 use crate::ledger::state::BatchState;
 use crate::outcomes;
 use crate::tally::Tally;
+use tally_rules::audit::{AuditAction, Audited};
 use tally_rules::contest::id::Minute;
 use tally_rules::contest::series::{Moments, Occurrence, SeriesSpec, Timetable, of_template};
 use tally_rules::contest::{ContestId, Record, Series, SeriesRecord};
@@ -21,7 +23,7 @@ use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::Uuid;
 use tally_rules::outcome::Outcome;
 use tally_rules::rejection::WrongField;
-use tally_rules::{Micros, Rejection};
+use tally_rules::{Micros, Origin, Rejection};
 use tally_store::ReadSet;
 
 /// A change of a series.
@@ -35,6 +37,8 @@ pub struct SeriesRequest {
     pub then: Option<Box<SeriesRecord>>,
     /// The contest that is made of it.
     pub making: Option<Box<Occurrence>>,
+    /// The actor, and the id of the change in the audit log.
+    pub audited: Audited,
     /// The idempotency key, if the caller sent one.
     pub identity: Option<IdempotencyKey>,
 }
@@ -82,10 +86,20 @@ impl LedgerRequest for SeriesRequest {
             record.since = making.at;
             state.added.add_event(&record, None, state.time.now);
             state.contests.set(&making.id, Some(record));
+            let series = Some(self.id.as_str().into());
+            state.added.audit.push(self.audited.row(AuditAction::ContestCreated, making.id.as_str(), series));
         }
         if self.observed.is_some() || self.then.is_some() {
             state.series.set(&self.id, self.then.as_deref().cloned());
             state.outcomes.remember(self.identity.as_ref(), Outcome::ContestChanged);
+            let action = match (&self.observed, &self.then) {
+                _ if self.making.is_some() => None,
+                (None, _) => Some(AuditAction::SeriesCreated),
+                (Some(_), Some(_)) => Some(AuditAction::SeriesChanged),
+                (Some(_), None) => Some(AuditAction::SeriesDeleted),
+            };
+            let row = action.map(|action| self.audited.row(action, self.id.as_str(), None));
+            state.added.audit.extend(row);
         }
         Ok(SeriesDone::Done)
     }
@@ -150,6 +164,7 @@ pub fn create(
         observed: None,
         then: Some(Box::new(record)),
         making: None,
+        audited: audit::begin(actor.origin.clone(), now)?,
         identity: identity.cloned(),
     };
     match tally.ledger.ask_blocking(request)? {
@@ -171,7 +186,7 @@ pub fn patch(
     check_schedules(&spec.template).map_err(of_template)?;
     let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
     let settings = &tally.settings.ledger;
-    let done = changed(tally, id, identity, |observed| {
+    let done = changed(tally, id, (&actor.origin, identity), |observed| {
         let series = spec.change(&observed.series, &settings.currencies, settings.contests)?;
         let (table, now) = (timetable(&series)?, tally.now());
         table.check(now)?;
@@ -192,7 +207,7 @@ pub fn delete(
 ) -> Result<bool, Failure> {
     may_make(actor)?;
     let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
-    let done = changed(tally, id, identity, |_| Ok(None))?;
+    let done = changed(tally, id, (&actor.origin, identity), |_| Ok(None))?;
     Ok(matches!(done, SeriesDone::Replayed(_)))
 }
 
@@ -200,7 +215,7 @@ pub fn delete(
 fn changed(
     tally: &Tally,
     id: &ContestId,
-    identity: Option<&IdempotencyKey>,
+    (origin, identity): Sender<'_>,
     change: impl Fn(&SeriesRecord) -> Result<Option<SeriesRecord>, Rejection>,
 ) -> Result<SeriesDone, Failure> {
     retry(|| {
@@ -216,6 +231,7 @@ fn changed(
             observed: observed.map(Box::new),
             then: then.map(Box::new),
             making: None,
+            audited: audit::begin(origin.clone(), tally.now())?,
             identity: identity.cloned(),
         };
         match tally.ledger.ask_blocking(request)? {
@@ -269,6 +285,7 @@ pub(super) fn make_next(tally: &Tally, id: &ContestId) -> Result<bool, Failure> 
         observed: Some(Box::new(observed)),
         then: Some(Box::new(making.then.clone())),
         making: Some(Box::new(making)),
+        audited: audit::begin(Origin::BACKGROUND, tally.now())?,
         identity: None,
     };
     // If the series has changed, another server may have made the contest; the next round shows it.

@@ -27,7 +27,7 @@ pub fn settle(
     identity: Option<&IdempotencyKey>,
 ) -> Result<ContestDone, Failure> {
     let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
-    settle_at(tally, id, (actor.actor, identity), None, |record| actor.by(record, Event::Settle, None))
+    settle_at(tally, id, (&actor.origin, identity), None, |record| actor.by(record, Event::Settle, None))
 }
 
 pub(super) fn settle_at(

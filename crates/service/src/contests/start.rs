@@ -34,7 +34,7 @@ pub fn start(
     identity: Option<&IdempotencyKey>,
 ) -> Result<Started, Failure> {
     let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
-    start_at(tally, id, (actor.actor, identity), None, |record| actor.by(record, Event::Start, None))
+    start_at(tally, id, (&actor.origin, identity), None, |record| actor.by(record, Event::Start, None))
 }
 
 /// The same as of a given instant.

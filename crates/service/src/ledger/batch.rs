@@ -214,6 +214,7 @@ pub(super) fn read(batch: &[Box<dyn AnyRequest>], mut ids: &[Uuid], settings: &L
     sort(&mut plan.ledger.wallets);
     sort(&mut plan.ledger.holds);
     sort(&mut plan.ledger.reversals);
+    sort(&mut plan.ledger.minted);
     sort(&mut plan.ledger.contests.contests);
     sort(&mut plan.ledger.contests.applications);
     sort(&mut plan.ledger.contests.series);

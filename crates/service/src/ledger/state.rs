@@ -8,6 +8,7 @@ use crate::outcomes::{Outcomes, Retention};
 use std::collections::BTreeMap;
 use tally_lanes::WorkingSet;
 use tally_rules::Micros;
+use tally_rules::audit::{AuditEntry, AuditId};
 use tally_rules::clock::DecisionTime;
 use tally_rules::contest::{Application, ContestId, ContestMember, Payout, Record, SeriesRecord};
 use tally_rules::event::Event;
@@ -30,6 +31,8 @@ pub(crate) struct Added {
     /// The number of the next leaderboard.
     pub(crate) next_board: BoardNo,
     pub(crate) events: Vec<(Topic, Event)>,
+    /// New rows of the audit log.
+    pub(crate) audit: Vec<(AuditId, AuditEntry)>,
 }
 
 /// What a batch has read, as changed so far.
@@ -92,6 +95,9 @@ impl<'a> BatchState<'a> {
         for (id, link) in plan.reversals.iter().zip(&loaded.reversals) {
             state.book.load_reversal(*id, link.clone());
         }
+        for (key, minted) in plan.minted.iter().zip(&loaded.minted) {
+            state.book.load_minted(*key, *minted);
+        }
         let (plan, loaded) = (&plan.contests, &loaded.contests);
         for (id, record) in plan.contests.iter().zip(&loaded.contests) {
             state.contests.load(id.clone(), record.clone());
@@ -112,12 +118,14 @@ impl<'a> BatchState<'a> {
         fn present<K, V>(rows: Vec<(K, Option<V>)>) -> Vec<(K, V)> {
             rows.into_iter().map(|(key, row)| (key, row.expect("nothing is removed here"))).collect()
         }
-        let LedgerWrites { wallets, transfers, entries, holds, reversals, totals } = self.book.into_writes();
+        let LedgerWrites { wallets, transfers, entries, holds, reversals, minted, totals } =
+            self.book.into_writes();
         let (handles, members) = (self.handles.into_writes(), present(self.members.into_writes()));
         let totals = totals.into_rows();
         let mut added = self.added;
         added.members.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         added.boards.sort_unstable_by_key(BoardChange::no);
+        added.audit.sort_unstable_by_key(|(id, _)| *id);
         let contests = ContestWriteSet {
             contests: present(self.contests.into_writes()),
             applications: self.applications.into_writes(),
@@ -135,6 +143,7 @@ impl<'a> BatchState<'a> {
                 wallets,
                 holds,
                 reversals,
+                minted,
                 transfers,
                 entries,
                 totals,
@@ -142,6 +151,7 @@ impl<'a> BatchState<'a> {
                 events: added.events,
             },
             boards: added.boards,
+            audit: added.audit,
             ..WriteSet::default()
         }
     }

@@ -11,6 +11,7 @@ use crate::members::pin::PinKey;
 use crate::outcomes::Retention;
 use crate::secret::Secret;
 use std::collections::{BTreeMap, BTreeSet};
+use tally_rules::audit::Audited;
 use tally_rules::clock::ClockWatch;
 use tally_rules::contest::definition::Fee;
 use tally_rules::contest::record::ContestTask;
@@ -24,7 +25,7 @@ use tally_rules::ledger::{
     Amount, Currency, Member, MemberId, TransferKind, TransferRequest, Uuid, Wallet, WalletKey,
 };
 use tally_rules::rejection::Limit;
-use tally_rules::{Actor, Micros, Origin, PlayerId, Rejection};
+use tally_rules::{Micros, Origin, PlayerId, Rejection};
 use tally_store::{Loaded, WriteSet};
 
 const NOW: Micros = Micros(1_000_000_000);
@@ -45,6 +46,7 @@ fn transfer(from: u8, to: u8, units: i64, key: &str) -> NewTransfer {
         order,
         origin: Origin::default(),
         identity: Some(IdempotencyKey { key, fingerprint: Fingerprint([1; 16]) }),
+        mint_cap: None,
     }
 }
 
@@ -133,6 +135,10 @@ fn the_same_key_has_one_effect_within_a_batch_and_within_a_chain() {
     assert_eq!(rows(&decisions[1]), [again.clone(), again]);
 }
 
+fn background() -> Audited {
+    Audited::new(Origin::BACKGROUND, Micros(1), 0)
+}
+
 /// Pays back the fees of members of a cancelled contest, as their last piece; only some of them have a wallet.
 fn refunded(
     record: &Record,
@@ -147,7 +153,7 @@ fn refunded(
     let action = Action::Refund(members.iter().map(row).collect(), true);
     let (id, observed) = (ContestId::new("cup").unwrap(), Some(Box::new(record.clone())));
     let (by, at, boards, identity) = (ActorKind::Clock, None, Vec::new(), None);
-    let order = ContestRequest { id, observed, by, actor: Actor::Background, at, action, boards, identity };
+    let order = ContestRequest { id, observed, by, audited: background(), at, action, boards, identity };
     let batch: [Box<dyn AnyRequest>; 1] = [Box::new(order)];
     let settings = LedgerSettings::default();
     let ids: Vec<Uuid> = (0..batch[0].needs().ids).map(|at| Uuid::new(Micros(at as i64), 4)).collect();

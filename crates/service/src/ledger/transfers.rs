@@ -11,7 +11,7 @@ use crate::tally::Tally;
 use std::sync::Arc;
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::transfer_request::Posted;
-use tally_rules::ledger::{Entry, EntryKey, TransferId, TransferRequest, Uuid};
+use tally_rules::ledger::{Entry, EntryKey, MintCap, TransferId, TransferRequest, Uuid};
 use tally_rules::outcome::Outcome;
 use tally_rules::{Origin, Rejection};
 use tally_store::ReadSet;
@@ -25,6 +25,8 @@ pub struct NewTransfer {
     pub origin: Origin,
     /// The idempotency key, if the caller sent one.
     pub identity: Option<IdempotencyKey>,
+    /// The cap that a deposit counts towards.
+    pub mint_cap: Option<MintCap>,
 }
 
 /// The reply to a transfer.
@@ -51,6 +53,7 @@ impl LedgerRequest for LinkedTransfers {
         for one in &self.0 {
             outcomes::read(plan, one.identity.as_ref());
             plan.ledger.wallets.extend(one.order.wallets(home));
+            plan.ledger.minted.extend(one.mint_cap.map(|cap| cap.of));
         }
     }
 
@@ -81,6 +84,9 @@ impl NewTransfer {
             return Ok(Transferred::Replayed(key));
         } // Linked transfers have a reason each.
         state.book.set_origin(self.origin.clone());
+        if let Some(cap) = &self.mint_cap {
+            state.book.count_minted(cap, self.order.amount, state.expected)?;
+        }
         let posted = state.book.post(id, &self.order, state.expected)?;
         state.outcomes.remember(self.identity.as_ref(), Outcome::Posted(posted.key));
         Ok(Transferred::Now(posted))

@@ -3,6 +3,7 @@
 //! The handles of a member are looked up before, because a transaction reads by key, and compared in the transaction.
 
 use super::{ATTEMPTS_MAX, create, find};
+use crate::audit;
 use crate::contests::entries;
 use crate::failure::{Failure, Fault, blocking};
 use crate::ledger::LedgerSettings;
@@ -12,12 +13,13 @@ use crate::outcomes;
 use crate::requests::KeyGuard;
 use crate::tally::Tally;
 use std::sync::{Arc, PoisonError};
+use tally_rules::audit::{AuditAction, Audited};
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::member::{Handle, Phone, Pin};
 use tally_rules::ledger::pin::Attempts;
 use tally_rules::ledger::{Member, MemberId, Uuid};
 use tally_rules::outcome::Outcome;
-use tally_rules::{Micros, PlayerId, Rejection};
+use tally_rules::{Micros, Origin, PlayerId, Rejection};
 use tally_store::ReadSet;
 
 /// A change of something that may be missing.
@@ -51,6 +53,23 @@ pub struct MemberChange {
     pub rehashed: Option<Rehashed>,
 }
 
+impl MemberChange {
+    /// The names of what changes.
+    fn fields(&self) -> String {
+        let fields = [
+            ("name", self.name.is_some()),
+            ("player", self.player.is_some()),
+            ("phone_number", matches!(self.phone, Set::To(_))),
+            ("password", matches!(self.password, Set::To(_))),
+            ("pin", matches!(self.pin, Set::To(_))),
+            ("unlock_pin", self.unlock_pin),
+            ("sign_out", self.sign_out),
+        ];
+        let changed: Vec<&str> = fields.iter().filter(|(_, is)| *is).map(|(name, _)| *name).collect();
+        changed.join(", ")
+    }
+}
+
 /// A new digest for an old one; if the old one was replaced meanwhile, the password was changed.
 #[derive(Clone, Debug)]
 pub struct Rehashed {
@@ -65,6 +84,8 @@ struct ChangeMember {
     change: MemberChange,
     /// The handles before and after the change: sorted, without duplicates.
     handles: Vec<Handle>,
+    /// `None` for a change that the server makes by itself.
+    audited: Option<Audited>,
     identity: Option<IdempotencyKey>,
 }
 
@@ -99,6 +120,10 @@ impl LedgerRequest for ChangeMember {
         release_handles(state, self.member, had.iter().filter(|handle| !has.contains(handle)));
         has.iter().for_each(|handle| state.handles.set(handle, Some(self.member)));
         state.members.set(&self.member, Some(after));
+        let row = |act: &Audited| {
+            act.row(AuditAction::MemberChanged, self.member.0.to_string(), Some(self.change.fields().into()))
+        };
+        state.added.audit.extend(self.audited.as_ref().map(row));
         state.outcomes.remember(self.identity.as_ref(), Outcome::Removed);
         Ok(Some(false))
     }
@@ -148,17 +173,23 @@ fn changed(before: &Member, change: &MemberChange, now: Micros) -> Member {
     }
 }
 
-/// Changes a member; returns whether that repeats an earlier reply. It builds on another change in between.
+/// Changes a member; returns whether that repeats an earlier reply. It builds on another change in between. A
+/// change without an origin is no act: the server stores a stronger digest.
 pub async fn change(
     tally: &Arc<Tally>,
     member: MemberId,
     change: MemberChange,
+    origin: Option<Origin>,
     identity: Option<IdempotencyKey>,
 ) -> Result<bool, Failure> {
+    let audited = origin.map(|origin| audit::begin(origin, tally.now())).transpose()?;
     let request = |before: &Member| {
         let player = change.player.clone().filter(|player| *player != before.player);
         let (handles, change) = (handles(before, &change), change.clone());
-        (ChangeMember { member, change, handles, identity: identity.clone() }, player)
+        (
+            ChangeMember { member, change, handles, audited: audited.clone(), identity: identity.clone() },
+            player,
+        )
     };
     of_member(tally, member, identity.as_ref(), request).await
 }

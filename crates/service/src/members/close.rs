@@ -1,6 +1,7 @@
 //! Closing a member.
 
 use super::{change, find};
+use crate::audit;
 use crate::contests::staff;
 use crate::failure::{Failure, blocking};
 use crate::ledger::LedgerSettings;
@@ -9,11 +10,12 @@ use crate::ledger::state::BatchState;
 use crate::outcomes;
 use crate::tally::Tally;
 use std::sync::Arc;
-use tally_rules::Rejection;
+use tally_rules::audit::{AuditAction, Audited};
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{Member, MemberId, Uuid, WalletKey};
 use tally_rules::outcome::Outcome;
+use tally_rules::{Origin, Rejection};
 use tally_store::ReadSet;
 
 struct CloseMember {
@@ -22,6 +24,7 @@ struct CloseMember {
     force: bool,
     /// What the member was found by: sorted, each once.
     handles: Vec<Handle>,
+    audited: Audited,
     identity: Option<IdempotencyKey>,
 }
 
@@ -50,6 +53,12 @@ impl LedgerRequest for CloseMember {
         change::release_handles(state, self.member, names.iter());
         let closed_at = member.closed_at.or(Some(state.time.now));
         state.members.set(&self.member, Some(Member { closed_at, ..member }));
+        let detail = self.force.then(|| "force".into());
+        state.added.audit.push(self.audited.row(
+            AuditAction::MemberClosed,
+            self.member.0.to_string(),
+            detail,
+        ));
         state.outcomes.remember(self.identity.as_ref(), Outcome::Removed);
         Ok(Some(false))
     }
@@ -61,10 +70,13 @@ pub async fn close(
     tally: &Arc<Tally>,
     member: MemberId,
     force: bool,
+    origin: Origin,
     identity: Option<IdempotencyKey>,
 ) -> Result<bool, Failure> {
+    let audited = audit::begin(origin, tally.now())?;
     let request = |before: &Member| {
-        let request = CloseMember { member, force, handles: before.names(), identity: identity.clone() };
+        let (handles, identity) = (before.names(), identity.clone());
+        let request = CloseMember { member, force, handles, audited: audited.clone(), identity };
         (request, None)
     };
     let replayed = change::of_member(tally, member, identity.as_ref(), request).await?;

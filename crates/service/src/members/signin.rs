@@ -71,7 +71,7 @@ pub async fn sign_in(
     if let Some((id, rehashed)) = rehashed {
         let change = MemberChange { rehashed: Some(rehashed), ..MemberChange::default() };
         // The password was correct even if this fails; the next sign-in tries again.
-        if let Err(failure) = super::change(tally, id, change, None).await {
+        if let Err(failure) = super::change(tally, id, change, None, None).await {
             tracing::warn!(%failure, member = %id.0, "store a password digest of the present cost");
         }
     }

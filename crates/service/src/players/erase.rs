@@ -2,6 +2,7 @@
 //!
 //! All three go through the score lanes, so each is ordered with the player's submits.
 
+use crate::audit;
 use crate::boards::Board;
 use crate::contests::erase::take_back as erase_applications;
 use crate::failure::{Failure, blocking};
@@ -12,7 +13,7 @@ use crate::scores::{Ban, Erase, Listed};
 use crate::tally::Tally;
 use std::sync::Arc;
 use tally_rules::idempotency::IdempotencyKey;
-use tally_rules::{Actor, BoardId, PlayerId};
+use tally_rules::{Actor, BoardId, Origin, PlayerId};
 use tally_store::BoardNo;
 
 /// Bans a player on a leaderboard, or restores it. Returns whether it was a replay.
@@ -21,24 +22,27 @@ pub async fn ban(
     board: &BoardId,
     player: PlayerId,
     banned: bool,
+    origin: Origin,
     identity: Option<IdempotencyKey>,
 ) -> Result<bool, Failure> {
-    tally.of_present(board, || ban_once(tally, board, player.clone(), banned, identity.clone())).await
+    let once = || ban_once(tally, board, (player.clone(), banned), origin.clone(), identity.clone());
+    tally.of_present(board, once).await
 }
 
 async fn ban_once(
     tally: &Arc<Tally>,
     board: &BoardId,
-    player: PlayerId,
-    banned: bool,
+    (player, banned): (PlayerId, bool),
+    origin: Origin,
     identity: Option<IdempotencyKey>,
 ) -> Result<bool, Failure> {
+    let audited = audit::begin(origin.clone(), tally.now())?;
     let board = match tally.find(board).await {
         Ok(board) => board,
         Err(rejection) => return replay_or_reject(tally, identity.as_ref(), rejection).await.map(|_| true),
     };
     let running = identity.as_ref().map(|one| tally.running.begin(&one.key)).transpose()?;
-    let ban = Ban { board: Arc::clone(&board), player: player.clone(), banned, identity };
+    let ban = Ban { board: Arc::clone(&board), player: player.clone(), banned, audited, identity };
     if board.periods().rules.is_empty() {
         return Ok(tally.lane.ask(ban, running).await?.replayed);
     }
@@ -49,15 +53,16 @@ async fn ban_once(
 pub async fn erase(
     tally: &Arc<Tally>,
     player: PlayerId,
-    actor: Actor,
+    origin: Origin,
     identity: Option<IdempotencyKey>,
 ) -> Result<bool, Failure> {
+    let audited = audit::begin(origin.clone(), tally.now())?;
     let running = identity.as_ref().map(|one| tally.running.begin(&one.key)).transpose()?;
-    let had_applied = take_back(tally, &player, actor, identity.as_ref()).await?;
+    let had_applied = take_back(tally, &player, origin.actor, identity.as_ref()).await?;
     // Includes those of other servers, and those whose last player is banned.
     tally.refresh().await;
     let boards = tally.boards.from_no(BoardNo(0), usize::MAX);
-    let erase = Erase { player, boards: boards.clone(), had_applied, identity };
+    let erase = Erase { player, boards: boards.clone(), had_applied, audited, identity };
     let done = change_closed(tally, boards, erase, running).await;
     if had_applied { done.map_err(Failure::after_a_window) } else { done }
 }
@@ -139,7 +144,7 @@ mod tests {
         };
         let tally = start(&path, &now);
         let spec = BoardSpec { periods: Some(vec![rule]), ..BoardSpec::default() };
-        let board = boards::put(&tally, &id, &spec, None).unwrap().board;
+        let board = boards::put(&tally, &id, &spec, &Origin::BACKGROUND, None).unwrap().board;
         for name in ["ann", "bob", "cid"] {
             let (player, score) = (PlayerId::new(name).unwrap(), ScoreInput::Int(1));
             let new = NewScore { board: id.clone(), player, score, subscore: None, at: None, identity: None };
@@ -147,7 +152,8 @@ mod tests {
         }
         now.fetch_add(DAY, Ordering::SeqCst);
         scheduler::close_due(&tally).unwrap();
-        let ban = Ban { board, player: PlayerId::new("bob").unwrap(), banned: true, identity: None };
+        let audited = audit::begin(Origin::BACKGROUND, tally.now()).unwrap();
+        let ban = Ban { board, player: PlayerId::new("bob").unwrap(), banned: true, audited, identity: None };
         assert!(!runtime.block_on(tally.lane.ask(ban, None)).unwrap().replayed);
         tally.drain();
         drop((tally, runtime));

@@ -8,6 +8,7 @@ use super::remove::Removed;
 use crate::boards::Board;
 use crate::failure::Failure;
 use std::sync::Arc;
+use tally_rules::audit::{AuditAction, Audited};
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::outcome::Outcome;
 use tally_rules::{PlayerId, Record, Rejection};
@@ -20,6 +21,7 @@ pub(crate) struct Ban {
     pub(crate) player: PlayerId,
     /// Whether the player is banned from now on.
     pub(crate) banned: bool,
+    pub(crate) audited: Audited,
     pub(crate) identity: Option<IdempotencyKey>,
 }
 
@@ -69,6 +71,9 @@ impl Kind for Ban {
             state.bans.insert(BanKey { board: self.board.no, player: self.player.clone() }, self.banned);
             state.mark_stale(&self.board, &self.player);
             state.remember(self.identity.as_ref(), Outcome::Removed);
+            let action = if self.banned { AuditAction::PlayerBanned } else { AuditAction::PlayerRestored };
+            let board = Some(self.board.id.as_str().into());
+            state.audit.push(self.audited.row(action, self.player.as_str(), board));
         }
         let mut records = Vec::new();
         for window in &rows[0].windows {

@@ -8,6 +8,7 @@ use crate::boards::Board;
 use crate::contests::play;
 use crate::failure::Failure;
 use std::sync::Arc;
+use tally_rules::audit::{AuditAction, Audited};
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::outcome::Outcome;
 use tally_rules::{PlayerId, Rejection};
@@ -20,6 +21,7 @@ pub(crate) struct Erase {
     pub(crate) boards: Vec<Arc<Board>>,
     /// Whether the player had applications, which are withdrawn by now.
     pub(crate) had_applied: bool,
+    pub(crate) audited: Audited,
     pub(crate) identity: Option<IdempotencyKey>,
 }
 
@@ -93,6 +95,7 @@ impl Kind for Erase {
         state.bans.extend(bans.into_iter().map(|ban| (ban, false)));
         state.profiles.set(&self.player, None);
         state.remember(self.identity.as_ref(), Outcome::Removed);
+        state.audit.push(self.audited.row(AuditAction::PlayerErased, self.player.as_str(), None));
         Ok(Removed { replayed: false })
     }
 

@@ -9,6 +9,7 @@ use crate::failure::Failure;
 use crate::periods::{LiveWindow, Periods, RuleState, TargetWindow, prizes};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use tally_rules::audit::{AuditAction, Audited};
 use tally_rules::definition::BoardSpec;
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::outcome::Outcome;
@@ -22,6 +23,7 @@ pub(crate) struct Redefine {
     pub(crate) board: Arc<Board>,
     /// The requested definition.
     pub(crate) spec: BoardSpec,
+    pub(crate) audited: Audited,
     pub(crate) identity: Option<IdempotencyKey>,
     /// Closed periods whose prizes are stored: a change of prizes may not touch them any more.
     pub(crate) written: HashSet<Window>,
@@ -103,6 +105,7 @@ impl Kind for Redefine {
             state.garbage.extend(deleted_windows.iter().map(|window| Garbage::Window(key(window))));
             state.definitions.insert(no, definition.clone());
             state.redefined.insert(no, definition.clone());
+            state.audit.push(self.audited.row(AuditAction::BoardChanged, self.board.id.as_str(), None));
         }
         Ok(RedefineDecision { change, replayed: None })
     }

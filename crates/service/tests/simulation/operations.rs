@@ -17,7 +17,7 @@ use tally_rules::ledger::pin::Attempts;
 use tally_rules::ledger::{Amount, HoldId, Member, MemberId, TransferKind, TransferRequest, WalletKey};
 use tally_rules::period::{PeriodPrizes, PeriodRule};
 use tally_rules::score::ScoreInput;
-use tally_rules::{Actor, Micros, Origin, PlayerId};
+use tally_rules::{Micros, Origin, PlayerId};
 use tally_service::ledger::holds::NewHold;
 use tally_service::ledger::transfers::NewTransfer;
 use tally_service::ledger::{holds, transfers};
@@ -224,20 +224,30 @@ impl Callers {
                 })
             }
             Operation::Ban { board, player, banned } => {
-                ban(tally, &board_id(board), player_id(player), banned, None).await.map(|_| DONE)
+                ban(tally, &board_id(board), player_id(player), banned, Origin::BACKGROUND, None)
+                    .await
+                    .map(|_| DONE)
             }
             Operation::Remove { board, player } => {
                 remove(tally, &board_id(board), player_id(player), None).await.map(|_| DONE)
             }
             Operation::Erase { player } => {
-                erase(tally, player_id(player), Actor::Background, None).await.map(|_| DONE)
+                erase(tally, player_id(player), Origin::BACKGROUND, None).await.map(|_| DONE)
             }
             Operation::Put { board, periods } => {
-                boards::put(tally, &board_id(board), &spec(board, periods), None).map(|_| DONE)
+                boards::put(tally, &board_id(board), &spec(board, periods), &Origin::BACKGROUND, None)
+                    .map(|_| DONE)
             }
-            Operation::Delete { board } => boards::delete(tally, &board_id(board), None).map(|_| DONE),
+            Operation::Delete { board } => {
+                boards::delete(tally, &board_id(board), &Origin::BACKGROUND, None).map(|_| DONE)
+            }
             Operation::Pay(payment) => {
-                let new = NewTransfer { order: self.order(payment), origin: Origin::default(), identity };
+                let new = NewTransfer {
+                    order: self.order(payment),
+                    origin: Origin::default(),
+                    identity,
+                    mint_cap: None,
+                };
                 let replayed = transfers::post(tally, new).await?.replayed;
                 Ok(Fate::Done { replayed, record: None, hold: None, late: false, reached: None })
             }
@@ -287,7 +297,12 @@ impl Callers {
         let tally = world.tally();
         let nobody = PlayerId::new("nobody").unwrap();
         let too_much = Payment::Transfer { from: 0, to: 1, units: 1 << 40 };
-        let new = NewTransfer { order: self.order(too_much), origin: Origin::default(), identity: None };
+        let new = NewTransfer {
+            order: self.order(too_much),
+            origin: Origin::default(),
+            identity: None,
+            mint_cap: None,
+        };
         let is_refused = |failure: Option<Failure>| matches!(failure, Some(Failure::Rejected(_)));
         let removed = board.map(|board| world.wait(remove(tally, &board_id(board), nobody, None)));
         removed.is_none_or(|removed| is_refused(removed.err()))

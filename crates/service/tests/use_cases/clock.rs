@@ -5,7 +5,6 @@ use crate::world::{DAY, World, board, identity, rule};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use tally_ranking::PageQuery;
-use tally_rules::Micros;
 use tally_rules::clock::ClockBounds;
 use tally_rules::contest::{Prize, PrizeTies};
 use tally_rules::definition::{BoardSpec, Update};
@@ -13,6 +12,7 @@ use tally_rules::instant::SECOND;
 use tally_rules::ledger::{Amount, Currency};
 use tally_rules::period::{PeriodPrizes, PeriodRule};
 use tally_rules::score::ScoreInput;
+use tally_rules::{Micros, Origin};
 use tally_service::periods::scheduler;
 use tally_service::periods::view::list;
 use tally_service::scores::submit::{NewScore, submit};
@@ -249,7 +249,7 @@ fn a_board_whose_prizes_wait_for_the_clock_is_neither_changed_nor_deleted() {
     };
     let delete = || {
         let tally = world.tally();
-        let delete = move || boards::delete(&tally, &board(), None);
+        let delete = move || boards::delete(&tally, &board(), &Origin::BACKGROUND, None);
         world.wait(async { tokio::task::spawn_blocking(delete).await.unwrap() })
     };
     world.put(&daily(9)).unwrap();

@@ -5,10 +5,10 @@
 //! After a failure that says so, nothing was done. Not here: power cuts (`simulation`).
 
 use crate::disk_world::{DAY, MIDNIGHT, World, player};
-use tally_rules::Rejection;
 use tally_rules::contest::{Prize, PrizeTies};
 use tally_rules::ledger::{Amount, Currency};
 use tally_rules::period::PeriodPrizes;
+use tally_rules::{Origin, Rejection};
 use tally_service::periods::{prizes, scheduler};
 use tally_service::{Failure, Fault, boards};
 use tally_store::plan::ALL_TIME;
@@ -227,7 +227,7 @@ fn a_score_of_a_leaderboard_that_is_deleted_meanwhile_begins_no_period() {
     world.put(MIDNIGHT, 9, PeriodPrizes::default()).unwrap();
     let no = world.board().no;
     let done = world.submit_beside("bob", 3, || {
-        boards::delete(&world.tally(), &world.board().id, None).unwrap();
+        boards::delete(&world.tally(), &world.board().id, &Origin::BACKGROUND, None).unwrap();
     });
     assert!(matches!(done, Err(Failure::Rejected(Rejection::LeaderboardNotFound(_)))), "{done:?}");
     assert_eq!(world.store().windows(no).unwrap(), []);

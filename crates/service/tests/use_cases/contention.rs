@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tally_rules::definition::BoardSpec;
 use tally_rules::period::{PeriodPrizes, PeriodRule};
-use tally_rules::{BoardId, Micros};
+use tally_rules::{BoardId, Micros, Origin};
 use tally_service::secret::Secret;
 use tally_service::{Clock, Keys, Progress, Settings, Tally, boards};
 use tally_store::Store;
@@ -30,8 +30,8 @@ fn a_change_of_a_leaderboard_that_waits_for_a_row_delays_no_other_leaderboard() 
     let database = url.rsplit('/').next().unwrap();
     let tally = &start(&url);
     let [held, old, new] = &["held", "old", "new"].map(|name| BoardId::new(name).unwrap());
-    boards::put(tally, old, &BoardSpec::default(), None).unwrap();
-    let no = boards::put(tally, held, &BoardSpec::default(), None).unwrap().board.no;
+    boards::put(tally, old, &BoardSpec::default(), &Origin::BACKGROUND, None).unwrap();
+    let no = boards::put(tally, held, &BoardSpec::default(), &Origin::BACKGROUND, None).unwrap().board.no;
     let daily = PeriodRule {
         no: 0,
         name: "daily".into(),
@@ -46,7 +46,7 @@ fn a_change_of_a_leaderboard_that_waits_for_a_row_delays_no_other_leaderboard() 
         format!("START TRANSACTION; SELECT revision FROM revisions WHERE board = {} FOR UPDATE", no.0);
     std::thread::scope(|scope| {
         let row = server.hold_locks(database, &locking);
-        let change = scope.spawn(|| boards::put(tally, held, &spec, None).map(drop));
+        let change = scope.spawn(|| boards::put(tally, held, &spec, &Origin::BACKGROUND, None).map(drop));
         let waiting = || server.waiting_transaction(database);
         wait_until("the change waits for the row", || !waiting().is_empty());
         let first = waiting();
@@ -57,7 +57,7 @@ fn a_change_of_a_leaderboard_that_waits_for_a_row_delays_no_other_leaderboard() 
         // As the first ZADD of a name makes it.
         boards::sorted_set(tally, new).unwrap();
         has_not_waited("making a leaderboard");
-        assert!(!boards::delete(tally, old, None).unwrap());
+        assert!(!boards::delete(tally, old, &Origin::BACKGROUND, None).unwrap());
         has_not_waited("deleting a leaderboard");
         drop(row);
         change.join().unwrap().unwrap();

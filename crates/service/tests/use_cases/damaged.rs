@@ -112,7 +112,7 @@ impl Served {
     fn put(&self, name: &str) -> Result<(), Failure> {
         let (tally, id) = (Arc::clone(&self.tally), BoardId::new(name).unwrap());
         let spec = BoardSpec { update: Some(Update::Best), ..BoardSpec::default() };
-        let put = move || boards::put(&tally, &id, &spec, None).map(drop);
+        let put = move || boards::put(&tally, &id, &spec, &Origin::BACKGROUND, None).map(drop);
         self.runtime.block_on(async { tokio::task::spawn_blocking(put).await.unwrap() })
     }
 
@@ -159,7 +159,7 @@ impl Served {
                 amount: Amount::new(5).unwrap(),
                 reference: None,
             };
-            (NewTransfer { order, origin: Origin::default(), identity: None }, false)
+            (NewTransfer { order, origin: Origin::default(), identity: None, mint_cap: None }, false)
         };
         let done =
             self.runtime.block_on(transfers::post_all(&self.tally, to.iter().map(new).collect())).unwrap();
@@ -291,8 +291,8 @@ fn a_damaged_board_is_unavailable_alone() {
 fn a_corrupt_key_authenticates_no_caller_and_counts_as_a_key() {
     for place in Place::all() {
         let served = Served::start(&place);
-        let [bad, good] =
-            ["bad", "good"].map(|name| served.keys.create(Role::Server, name, None).unwrap().token);
+        let [bad, good] = ["bad", "good"]
+            .map(|name| served.keys.create(Role::Server, name, &Origin::BACKGROUND, None).unwrap().token);
         served.stop();
         let table = if place.is_file() { "keys" } else { "api_keys" };
         place.sql(&format!("UPDATE {table} SET role = 'root' WHERE name = 'bad';"));

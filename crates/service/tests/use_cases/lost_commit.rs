@@ -8,7 +8,7 @@ use tally_rules::definition::{BoardSpec, Update};
 use tally_rules::idempotency::{Fingerprint, IdempotencyKey, RequestKey};
 use tally_rules::role::Role;
 use tally_rules::score::ScoreInput;
-use tally_rules::{BoardId, Micros, PlayerId};
+use tally_rules::{BoardId, Micros, Origin, PlayerId};
 use tally_service::failure::Fault;
 use tally_service::periods::view::View;
 use tally_service::scores::submit::Submitted;
@@ -61,7 +61,7 @@ fn the_lane_finds_out_what_became_of_a_lost_commit_and_publishes_it() {
     let tally = start(&url.replace(&server.address().to_string(), &proxy.address().to_string()));
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
     let spec = BoardSpec { update: Some(Update::Sum), ..BoardSpec::default() };
-    boards::put(&tally, &board(), &spec, None).unwrap();
+    boards::put(&tally, &board(), &spec, &Origin::BACKGROUND, None).unwrap();
     let order = || {
         let view = View::find(&tally.boards.get(&board()).unwrap(), None, NOW, |_| None).unwrap();
         let query = PageQuery { limit: 10, ..PageQuery::default() };
@@ -128,20 +128,24 @@ fn wait_until(is_so: impl Fn() -> bool) {
 fn a_key_whose_revocation_was_lost_works_only_where_it_is_known_to_be_there() {
     for cut in [Cut::Answer, Cut::Before] {
         let (proxy, tally) = behind_proxy();
-        let made = tally.keys.create(Role::Admin, "one", None).unwrap();
-        lose(&proxy, cut, || tally.keys.revoke(&made.row.id, true, None));
+        let made = tally.keys.create(Role::Admin, "one", &Origin::BACKGROUND, None).unwrap();
+        lose(&proxy, cut, || tally.keys.revoke(&made.row.id, true, &Origin::BACKGROUND, None));
         assert!(tally.keys.authenticate(&made.token).is_none(), "it may be revoked");
         proxy.pass();
         match cut {
             Cut::Before => wait_until(|| tally.keys.authenticate(&made.token).is_some()),
             // The next change settles it, and it stays removed.
-            _ => wait_until(|| boards::put(&tally, &board(), &BoardSpec::default(), None).is_ok()),
+            _ => wait_until(|| {
+                boards::put(&tally, &board(), &BoardSpec::default(), &Origin::BACKGROUND, None).is_ok()
+            }),
         }
         assert_eq!(tally.keys.authenticate(&made.token).is_some(), cut == Cut::Before);
         // A created one exists or not.
-        lose(&proxy, cut, || tally.keys.create(Role::Admin, "two", None));
+        lose(&proxy, cut, || tally.keys.create(Role::Admin, "two", &Origin::BACKGROUND, None));
         proxy.pass();
-        wait_until(|| boards::put(&tally, &board(), &BoardSpec::default(), None).is_ok());
+        wait_until(|| {
+            boards::put(&tally, &board(), &BoardSpec::default(), &Origin::BACKGROUND, None).is_ok()
+        });
         let made = tally.keys.list().iter().any(|row| row.name == "two");
         assert_eq!(made, cut == Cut::Answer);
         tally.drain();
@@ -154,10 +158,10 @@ fn a_leaderboard_whose_making_or_deleting_was_lost_is_what_is_stored() {
         let (proxy, tally) = behind_proxy();
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
         let id = board();
-        lose(&proxy, cut, || boards::put(&tally, &id, &BoardSpec::default(), None));
+        lose(&proxy, cut, || boards::put(&tally, &id, &BoardSpec::default(), &Origin::BACKGROUND, None));
         proxy.pass();
         let put = loop {
-            match boards::put(&tally, &id, &BoardSpec::default(), None) {
+            match boards::put(&tally, &id, &BoardSpec::default(), &Origin::BACKGROUND, None) {
                 Ok(put) => break put,
                 Err(Failure::Fault(Fault::StoreUnavailable(_))) => std::thread::yield_now(),
                 Err(failure) => panic!("{failure}"),
@@ -165,7 +169,7 @@ fn a_leaderboard_whose_making_or_deleting_was_lost_is_what_is_stored() {
         };
         assert_eq!(put.created, cut == Cut::Before);
         send(&runtime, &tally, "ann", "first").unwrap();
-        lose(&proxy, cut, || boards::delete(&tally, &id, None));
+        lose(&proxy, cut, || boards::delete(&tally, &id, &Origin::BACKGROUND, None));
         proxy.pass();
         // No caller retries.
         wait_until(|| tally.boards.get(&id).is_some() == (cut == Cut::Before));

@@ -8,7 +8,7 @@ use tally_rules::event::{Event, EventKind};
 use tally_rules::instant::SECOND;
 use tally_rules::period::PeriodRule;
 use tally_rules::score::ScoreInput;
-use tally_rules::{Micros, Rejection};
+use tally_rules::{Micros, Origin, Rejection};
 use tally_service::Failure;
 use tally_service::periods::scheduler;
 use tally_service::periods::view::list;
@@ -218,7 +218,9 @@ fn hiding_meets_closing() {
             result.unwrap();
         }
         let tally = world.tally();
-        let turn = |name: &str, hide| world.wait(ban(&tally, &board(), player(name), hide, None)).unwrap();
+        let turn = |name: &str, hide| {
+            world.wait(ban(&tally, &board(), player(name), hide, Origin::BACKGROUND, None)).unwrap()
+        };
         let banned = AtomicU64::new(0);
         std::thread::scope(|scope| {
             scope.spawn(|| {
@@ -283,10 +285,10 @@ fn a_replay_into_a_closed_period_has_its_ranks() {
         scheduler::close_due(&world.tally()).unwrap();
         assert!(world.view("daily:previous").unwrap().blocks());
         check("closed");
-        world.wait(ban(&world.tally(), &board(), player("ann"), true, None)).unwrap();
+        world.wait(ban(&world.tally(), &board(), player("ann"), true, Origin::BACKGROUND, None)).unwrap();
         let banned = send("ann", 20, "again");
         assert_eq!(ranks(&banned), (None, None), "a hidden player has no ranks");
-        world.wait(ban(&world.tally(), &board(), player("ann"), false, None)).unwrap();
+        world.wait(ban(&world.tally(), &board(), player("ann"), false, Origin::BACKGROUND, None)).unwrap();
         world.stop();
         world.start();
         check("started again");
@@ -445,7 +447,7 @@ fn each_period_with_players_has_one_event_whichever_server_closes_it() {
     assert_eq!(told(&world), wanted);
     // A ban and its restore write the archive anew, and close nothing.
     for banned in [true, false] {
-        world.wait(ban(&world.tally(), &board(), player("p0"), banned, None)).unwrap();
+        world.wait(ban(&world.tally(), &board(), player("p0"), banned, Origin::BACKGROUND, None)).unwrap();
     }
     assert_eq!(told(&world), wanted);
     // It is forgotten after seven days; numbers go on.

@@ -10,7 +10,7 @@ use tally_ranking::redis::{Options as RedisOptions, RedisBackend};
 use tally_ranking::{PageQuery, RankingBackend};
 use tally_rules::definition::BoardSpec;
 use tally_rules::score::ScoreInput;
-use tally_rules::{BoardId, Micros, PlayerId};
+use tally_rules::{BoardId, Micros, Origin, PlayerId};
 use tally_service::failure::Fault;
 use tally_service::periods::view::View;
 use tally_service::players::erase::ban;
@@ -50,7 +50,10 @@ impl Server {
     }
 
     fn put(&self, name: &str) -> BoardNo {
-        boards::put(&self.tally, &id(name), &BoardSpec::default(), None).unwrap().board.no
+        boards::put(&self.tally, &id(name), &BoardSpec::default(), &Origin::BACKGROUND, None)
+            .unwrap()
+            .board
+            .no
     }
 
     fn submit(&self, board: &str, name: &str, score: i64) -> Result<i64, Failure> {
@@ -66,7 +69,9 @@ impl Server {
     }
 
     fn ban(&self, board: &str, name: &str) {
-        self.runtime.block_on(ban(&self.tally, &id(board), player(name), true, None)).unwrap();
+        self.runtime
+            .block_on(ban(&self.tally, &id(board), player(name), true, Origin::BACKGROUND, None))
+            .unwrap();
     }
 
     /// The players of a leaderboard, best first.

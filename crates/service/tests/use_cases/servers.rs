@@ -12,7 +12,7 @@ use tally_rules::definition::{BoardSpec, Update};
 use tally_rules::instant::SECOND;
 use tally_rules::period::{PeriodPrizes, PeriodRule};
 use tally_rules::score::ScoreInput;
-use tally_rules::{BoardId, Micros, PlayerId, Rejection};
+use tally_rules::{BoardId, Micros, Origin, PlayerId, Rejection};
 use tally_service::boards::{self, Board};
 use tally_service::periods::view::View;
 use tally_service::players::erase::ban;
@@ -81,7 +81,7 @@ impl World {
 
     fn put(&self, at: usize, spec: &BoardSpec) -> Arc<Board> {
         let (tally, spec) = (Arc::clone(&self.tallies[at]), spec.clone());
-        let put = move || boards::put(&tally, &id(), &spec, None);
+        let put = move || boards::put(&tally, &id(), &spec, &Origin::BACKGROUND, None);
         self.runtime.block_on(async { tokio::task::spawn_blocking(put).await.unwrap() }).unwrap().board
     }
 
@@ -197,7 +197,7 @@ fn periods_end_while_all_write() {
     let (period, players) = wanted.iter().next_back().unwrap();
     let banned = players.keys().next().unwrap();
     let player = PlayerId::new(banned).unwrap();
-    world.runtime.block_on(ban(&world.tallies[1], &id(), player, true, None)).unwrap();
+    world.runtime.block_on(ban(&world.tallies[1], &id(), player, true, Origin::BACKGROUND, None)).unwrap();
     for at in [1, 0, 2] {
         wait_until("it is hidden", || !world.page(at, period).unwrap().contains_key(banned));
     }
@@ -242,7 +242,7 @@ fn a_board_whose_revision_went_back_is_written_again() {
         world.runtime.block_on(submit(tally, new))
     };
     score("a").unwrap();
-    world.runtime.block_on(ban(tally, &id(), player("b"), true, None)).unwrap();
+    world.runtime.block_on(ban(tally, &id(), player("b"), true, Origin::BACKGROUND, None)).unwrap();
     let back = |rows: &str| {
         let name = url.rsplit('/').next().unwrap();
         server.sql(&format!("UPDATE {name}.revisions SET revision = revision - 1 WHERE board {rows}"));
@@ -327,7 +327,10 @@ fn a_ban_beside_a_frozen_server_is_in_the_archive_that_it_writes() {
     world.clocks[0].fetch_add(DAY, Ordering::SeqCst);
     wait_until("the archive is written", || !proxy.is_armed());
     wait_until("the ban is done", || {
-        world.runtime.block_on(ban(&world.tallies[1], &id(), banned.clone(), true, None)).is_ok()
+        world
+            .runtime
+            .block_on(ban(&world.tallies[1], &id(), banned.clone(), true, Origin::BACKGROUND, None))
+            .is_ok()
     });
     assert!(world.tallies[1].boards.get(&id()).unwrap().periods().packed().is_empty());
     proxy.pass();
@@ -368,7 +371,10 @@ fn players_of_other_databases_go_on_where_a_leaderboard_changes_while_one_is_awa
     let board = world.tallies[0].boards.get(&id()).unwrap();
     proxy.refuse();
     proxy.cut();
-    world.runtime.block_on(ban(&world.tallies[1], &id(), banned.clone(), true, None)).unwrap();
+    world
+        .runtime
+        .block_on(ban(&world.tallies[1], &id(), banned.clone(), true, Origin::BACKGROUND, None))
+        .unwrap();
     assert_eq!(add(0, &here).unwrap(), 2);
     assert!(board.is_banned(&banned));
     world.advance(DAY);

@@ -10,7 +10,7 @@ use tally_rules::definition::{BoardSpec, Update};
 use tally_rules::instant::SECOND;
 use tally_rules::period::{PeriodPrizes, PeriodRule};
 use tally_rules::score::ScoreInput;
-use tally_rules::{Actor, BoardId, Micros, PlayerId};
+use tally_rules::{BoardId, Micros, Origin, PlayerId};
 use tally_service::failure::Fault;
 use tally_service::periods::view::View;
 use tally_service::players::erase::{ban, erase};
@@ -62,7 +62,7 @@ impl World {
             prizes: PeriodPrizes::default(),
         };
         let spec = BoardSpec { periods: Some(vec![rule]), update: Some(Update::Sum), ..BoardSpec::default() };
-        boards::put(&tally, &id(), &spec, None).unwrap();
+        boards::put(&tally, &id(), &spec, &Origin::BACKGROUND, None).unwrap();
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
         Self { tally, databases, proxies, clock, runtime }
     }
@@ -108,7 +108,7 @@ impl World {
     }
 
     fn ban(&self, player: &PlayerId, banned: bool) -> Result<bool, Failure> {
-        self.runtime.block_on(ban(&self.tally, &id(), player.clone(), banned, None))
+        self.runtime.block_on(ban(&self.tally, &id(), player.clone(), banned, Origin::BACKGROUND, None))
     }
 
     /// The next commit on the second database is lost. Its outcome is queried on a new connection, which is not possible until
@@ -160,7 +160,7 @@ fn a_ban_in_doubt_keeps_only_players_of_its_database_waiting() {
         world.ban(&here, false).unwrap();
         world.clock.fetch_add(DAY, Ordering::SeqCst);
         assert_eq!(world.add(&here).unwrap().rank, Some(1));
-        world.runtime.block_on(erase(&world.tally, world.player(0, 0), Actor::Background, None)).unwrap();
+        world.runtime.block_on(erase(&world.tally, world.player(0, 0), Origin::BACKGROUND, None)).unwrap();
         is_away(world.add(&world.player(1, 1)));
         is_away(world.ban(&there, false));
         world.proxies[1].pass();

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tally_ranking::PageQuery;
+use tally_rules::Origin;
 use tally_rules::definition::{BoardSpec, Update};
 use tally_rules::score::ScoreInput;
 use tally_service::periods::scheduler;
@@ -73,7 +74,9 @@ fn call(world: &World, seed: u64, rounds: usize, changes: &Changes) {
             1 | 2 => add_to_several(world, &names, changes),
             3 => {
                 let banned = rng.below(2) == 0;
-                world.wait(ban(&world.tally(), &board(), player(&names[0]), banned, None)).unwrap();
+                world
+                    .wait(ban(&world.tally(), &board(), player(&names[0]), banned, Origin::BACKGROUND, None))
+                    .unwrap();
             }
             4 => world.advance(HOURS),
             _ => add_one(world, &names[0], changes),

@@ -4,11 +4,12 @@
 
 use std::ops::Deref;
 use std::time::Duration;
+use tally_rules::audit::{AuditEntry, AuditId};
 use tally_rules::profile::Profile;
 use tally_rules::{Micros, PlayerId, Record};
 use tally_store::{
     BatchId, Block, BlockKey, BoardNo, BoardRef, BoardRow, BoardState, Committed, Coordination, CorruptRow,
-    FeedPage, FeedPosition, ImportKey, ImportRow, KeyRow, Ledger, Loaded, LostCommits, Maintenance,
+    FeedPage, FeedPosition, ImportKey, ImportRow, KeyRow, Ledger, Listing, Loaded, LostCommits, Maintenance,
     OutboxEntry, ReadSet, Reads, Revisions, ScoreKey, ScoreState, Slow, Store, StoreError, Task,
     Transactions, Window, WindowKey, WindowRow, WriteSet,
 };
@@ -90,6 +91,14 @@ impl<D: Difference> Reads for Wrapped<D> {
 
     fn keys(&self) -> Result<Vec<KeyRow>, StoreError> {
         self.0.inner().keys()
+    }
+
+    fn list_audit(
+        &self,
+        before: AuditId,
+        limit: usize,
+    ) -> Result<Listing<(AuditId, AuditEntry)>, StoreError> {
+        self.0.inner().list_audit(before, limit)
     }
 
     fn had_keys(&self) -> Result<bool, StoreError> {

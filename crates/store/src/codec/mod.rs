@@ -3,10 +3,12 @@
 //! `bytes` has numbers, texts and options. Each other file has one kind of row. The bytes of a released version are never changed, so
 //! that a later version reads them; a new form gets a new number. Not here: what a single backend encodes in its own way.
 
+pub(crate) mod audit;
 pub(crate) mod boards;
 mod bytes;
 pub(crate) mod contests;
 pub(crate) mod events;
+pub(crate) mod grants;
 pub(crate) mod holds;
 pub(crate) mod origins;
 pub(crate) mod payments;

@@ -46,7 +46,7 @@ pub(crate) fn of_column(bytes: Option<&[u8]>) -> Option<Actor> {
     (input.is_empty() && actor != Actor::Unknown).then_some(actor)
 }
 
-fn put_actor(actor: Actor, out: &mut Vec<u8>) {
+pub(crate) fn put_actor(actor: Actor, out: &mut Vec<u8>) {
     match actor {
         Actor::Unknown => out.push(UNKNOWN),
         Actor::Key(id) => {
@@ -63,7 +63,7 @@ fn put_actor(actor: Actor, out: &mut Vec<u8>) {
     }
 }
 
-fn take_actor(input: &mut Input<'_>) -> Option<Actor> {
+pub(crate) fn take_actor(input: &mut Input<'_>) -> Option<Actor> {
     Some(match input.byte()? {
         UNKNOWN => Actor::Unknown,
         KEY => Actor::Key(KeyId(input.fixed()?)),

@@ -5,8 +5,8 @@
 use super::row::{Fields, ResultSets};
 use super::table::Table;
 use super::{
-    boards, contests, events, holds, imports, keys, members, payments, prizes, profiles, requests, reversals,
-    score_snapshot, scores, series, transfers, wallets, windows,
+    audit, boards, contests, events, holds, imports, keys, members, minted, payments, prizes, profiles,
+    requests, reversals, score_snapshot, scores, series, transfers, wallets, windows,
 };
 use crate::StoreError;
 use crate::fuzzing::Column;
@@ -42,6 +42,8 @@ const DECODERS: &[Decoder] = &[
     table::<contests::Applications>,
     table::<contests::Members>,
     table::<reversals::Reversals>,
+    table::<audit::Audit>,
+    table::<minted::Minted>,
 ];
 
 fn table<T: Table>(row: &mut Fields<'_>) -> Result<(), StoreError> {

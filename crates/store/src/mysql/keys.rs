@@ -5,9 +5,9 @@
 use super::row::{Fields, ResultSets, key};
 use super::text::Script;
 use crate::StoreError;
+use crate::codec::grants::granted;
 use crate::plan::{KeyChange, KeyRow};
-use tally_rules::Micros;
-use tally_rules::role::Role;
+use tally_rules::{Grant, Micros};
 
 const LAST: &str = "SELECT COALESCE(MAX(`no`), 0) FROM api_keys";
 
@@ -15,7 +15,7 @@ const LAST: &str = "SELECT COALESCE(MAX(`no`), 0) FROM api_keys";
 pub(super) fn select_all() -> Script {
     let mut script = Script::default();
     script.statement(
-        "SELECT id, hash, role, name, created_at FROM api_keys WHERE revoked_at IS NULL ORDER BY `no`",
+        "SELECT id, hash, COALESCE(granted, role), name, created_at FROM api_keys WHERE revoked_at IS NULL ORDER BY `no`",
     );
     script
 }
@@ -38,7 +38,7 @@ pub(super) fn decode(row: &mut Fields<'_>) -> Result<KeyRow, StoreError> {
     Ok(KeyRow {
         id: row.text()?.into(),
         hash: row.fixed()?,
-        role: row.choice(Role::parse)?,
+        grant: row.choice(Grant::parse)?,
         name: row.text()?.to_owned(),
         created_at: Micros(row.signed()?),
     })
@@ -91,13 +91,12 @@ pub(super) fn write(
                     return Err(StoreError::Row(format!("keys: the id `{}` is taken", row.id)));
                 }
                 last += 1;
-                let head = "INSERT INTO api_keys (id, `no`, hash, role, name, created_at) VALUES ";
+                let head = "INSERT INTO api_keys (id, `no`, hash, role, granted, name, created_at) VALUES ";
                 script.rows(head, [row], "", |values, row| {
                     values.bytes(row.id.as_bytes()).number(last).bytes(&row.hash);
-                    values
-                        .bytes(row.role.as_str().as_bytes())
-                        .bytes(row.name.as_bytes())
-                        .signed(row.created_at.0);
+                    values.bytes(row.grant.rights.role().as_str().as_bytes());
+                    values.bytes_or_null(granted(&row.grant).as_deref().map(str::as_bytes));
+                    values.bytes(row.name.as_bytes()).signed(row.created_at.0);
                 });
             }
             KeyChange::Revoke(id, at) => {

@@ -6,6 +6,7 @@ use super::holds::{self, Holds};
 use super::lists::{all, listing};
 use super::load::absent_of;
 use super::members::{Handles, Members};
+use super::minted::Minted;
 use super::reversals::Reversals;
 use super::row::ResultSets;
 use super::snapshot::MySqlSnapshot;
@@ -23,7 +24,8 @@ use tally_rules::ledger::account::{AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{
-    Currency, Entry, Hold, HoldId, Member, MemberId, ReversalLink, Transfer, TransferId, Wallet, WalletKey,
+    Currency, Entry, Hold, HoldId, Member, MemberId, MintKey, ReversalLink, Transfer, TransferId, Wallet,
+    WalletKey,
 };
 
 /// The number of statements for each list of a plan.
@@ -34,6 +36,7 @@ pub(super) struct LedgerStatements {
     wallets: usize,
     holds: usize,
     reversals: usize,
+    minted: usize,
     contests: contests::ContestStatements,
 }
 
@@ -45,6 +48,7 @@ pub(super) struct Absent {
     wallets: Vec<WalletKey>,
     holds: Vec<HoldId>,
     reversals: Vec<TransferId>,
+    minted: Vec<MintKey>,
     contests: contests::Absent,
 }
 
@@ -55,6 +59,7 @@ impl Absent {
             && self.wallets.is_empty()
             && self.holds.is_empty()
             && self.reversals.is_empty()
+            && self.minted.is_empty()
             && self.contests.is_empty()
     }
 }
@@ -69,13 +74,14 @@ pub(super) fn select(script: &mut Script, plan: &LedgerReadSet) -> LedgerStateme
         wallets: table::select::<Wallets>(script, &plan.wallets, true),
         holds: table::select::<Holds>(script, &plan.holds, true),
         reversals: table::select::<Reversals>(script, &plan.reversals, true),
+        minted: table::select::<Minted>(script, &plan.minted, true),
     }
 }
 
 impl LedgerStatements {
     pub(super) fn statements(&self) -> usize {
         let of_members = self.handles + self.members + self.wallets;
-        self.contests.statements() + of_members + self.holds + self.reversals
+        self.contests.statements() + of_members + self.holds + self.reversals + self.minted
     }
 
     /// Reads the answer.
@@ -92,6 +98,7 @@ impl LedgerStatements {
             wallets: table::read::<Wallets>(results, self.wallets, &plan.wallets)?,
             holds: table::read::<Holds>(results, self.holds, &plan.holds)?,
             reversals: table::read::<Reversals>(results, self.reversals, &plan.reversals)?,
+            minted: table::read::<Minted>(results, self.minted, &plan.minted)?,
         };
         let absent = Absent {
             contests: absent_contests,
@@ -100,6 +107,7 @@ impl LedgerStatements {
             wallets: absent_of(&plan.wallets, &loaded.wallets),
             holds: absent_of(&plan.holds, &loaded.holds),
             reversals: absent_of(&plan.reversals, &loaded.reversals),
+            minted: absent_of(&plan.minted, &loaded.minted),
         };
         Ok((loaded, absent))
     }
@@ -113,6 +121,7 @@ pub(super) fn guard(script: &mut Script, changes: &LedgerWriteSet, absent: &Abse
     contests::guard(script, &changes.contests, &absent.contests);
     table::guard::<Holds>(script, &absent.holds, given(&changes.holds));
     table::guard::<Reversals>(script, &absent.reversals, given(&changes.reversals));
+    table::guard::<Minted>(script, &absent.minted, given(&changes.minted));
 }
 
 /// Writes changes. The rows that every transaction adds to come last, so that their locks are held only for the commit.
@@ -128,6 +137,7 @@ pub(super) fn write(
     // A new hold need not be read before: its id is new.
     table::write::<Holds>(script, given(&changes.holds), &absent.holds, flavour);
     table::write::<Reversals>(script, given(&changes.reversals), &absent.reversals, flavour);
+    table::write::<Minted>(script, given(&changes.minted), &absent.minted, flavour);
     contests::write(script, &changes.contests, &absent.contests, flavour);
     events::write(script, &changes.events);
     table::insert::<Transfers>(script, pairs(&changes.transfers));

@@ -29,6 +29,8 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/mysql/0011_cheaper_guard.sql"),
     include_str!("../../migrations/mysql/0012_reversals.sql"),
     include_str!("../../migrations/mysql/0013_origins.sql"),
+    include_str!("../../migrations/mysql/0014_audit.sql"),
+    include_str!("../../migrations/mysql/0015_scopes.sql"),
 ];
 
 /// The first schema with the table `leases`.

@@ -23,6 +23,7 @@
 //!
 //! Not here: TLS, more than one database, and any retry but that of a connection that was lost while idle.
 
+mod audit;
 mod bans;
 mod batches;
 mod boards;
@@ -46,6 +47,7 @@ mod maintenance;
 mod members;
 mod meta;
 mod migrate;
+mod minted;
 pub(crate) mod moving;
 mod notes;
 mod optimistic;

@@ -1,13 +1,14 @@
 //! Reads without a transaction.
 
 use super::imports::Imports;
-use super::{MySqlStore, bans, boards, keys, meta, profiles, scores, table, windows};
+use super::{MySqlStore, audit, bans, boards, keys, meta, profiles, scores, table, windows};
 use crate::plan::{
     Block, BlockKey, BoardNo, BoardRow, ImportKey, ImportRow, KeyRow, ScoreKey, Window, WindowRow,
 };
 use crate::servers::ScoreState;
-use crate::{Ledger, Reads, StoreError};
+use crate::{Ledger, Listing, Reads, StoreError};
 use std::collections::HashSet;
+use tally_rules::audit::{AuditEntry, AuditId};
 use tally_rules::profile::Profile;
 use tally_rules::{PlayerId, Record};
 
@@ -26,6 +27,14 @@ impl Reads for MySqlStore {
 
     fn had_keys(&self) -> Result<bool, StoreError> {
         keys::read_had(self.pool.query(&keys::select_had())?)
+    }
+
+    fn list_audit(
+        &self,
+        before: AuditId,
+        limit: usize,
+    ) -> Result<Listing<(AuditId, AuditEntry)>, StoreError> {
+        audit::list(self, before, limit)
     }
 
     fn scan_versions(

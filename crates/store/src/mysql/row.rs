@@ -161,8 +161,8 @@ pub(super) fn first_column(row: &Row) -> &[u8] {
 /// The key of a corrupt row, as far as the row begins with it.
 pub(super) fn key(table: &str, row: &Row) -> String {
     let most = match table {
-        "members" | "holds" | "transfers" | "reversals" | "contests" | "contest_series" | "api_keys"
-        | "profiles" => 1,
+        "members" | "holds" | "transfers" | "reversals" | "audit" | "contests" | "contest_series"
+        | "api_keys" | "profiles" => 1,
         "scores" | "entries" => 3,
         _ => 2,
     };

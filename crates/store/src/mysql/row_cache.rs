@@ -7,7 +7,7 @@
 //! that is written must still equal its cached row (`wallets`): one that an operator changed by hand is a conflict, and is
 //! read.
 //!
-//! Not here: holds, reversals and contests, which are always read, and when a transaction may skip reading (`run`).
+//! Not here: holds, reversals, contests and what keys have made, which are always read, and when a transaction may skip reading (`run`).
 
 use crate::ledger::{LedgerLoaded, LedgerReadSet, LedgerWriteSet};
 use lru::LruCache;
@@ -90,7 +90,7 @@ impl Default for Rows {
 /// The cached rows of a plan, and the rest of it to read.
 #[derive(Debug, Default)]
 pub(super) struct CachedRows {
-    /// As long as the plan's lists, with `None` for rows to read; without holds, reversals and contests.
+    /// As long as the plan's lists, with `None` for rows to read; without what is always read.
     rows: LedgerLoaded,
     pub(super) left: LedgerReadSet,
 }
@@ -109,6 +109,7 @@ impl Rows {
                 wallets: left_wallets,
                 holds: plan.holds.clone(),
                 reversals: plan.reversals.clone(),
+                minted: plan.minted.clone(),
                 contests: plan.contests.clone(),
             },
         }

@@ -44,14 +44,15 @@ impl Table for Wallets {
             held: row.signed()?,
             sequence: row.number()?,
             closed: row.boolean()?,
-            spent: Spent { day: day(row.signed()?)?, units: row.signed()? },
+            spent: Spent { day: day("wallets", row.signed()?)?, units: row.signed()? },
         };
         Ok((key, wallet))
     }
 }
 
-fn day(number: i64) -> Result<i32, StoreError> {
-    i32::try_from(number).map_err(|_| damaged("wallets", "a day that there is not"))
+/// Decodes a day since 1970.
+pub(super) fn day(table: &'static str, number: i64) -> Result<i32, StoreError> {
+    i32::try_from(number).map_err(|_| damaged(table, "a day that there is not"))
 }
 
 /// Reads the next two columns as the key of a wallet.

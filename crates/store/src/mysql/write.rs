@@ -5,6 +5,7 @@
 //! decision hold until the end, without a lock on missing ones. Not here: changes that refer to existing boards and keys,
 //! which `run` reads first, and bans, which take the revision.
 
+use super::audit::Audit;
 use super::connect::Flavour;
 use super::imports::Imports;
 use super::load::Absent;
@@ -38,6 +39,7 @@ pub(super) fn rows(
     table::write::<Windows>(script, changed(&changes.windows), &[], flavour);
     table::upsert::<Blocks>(script, pairs(&changes.blocks), flavour);
     windows::write_gone(script, &changes.garbage);
+    table::insert::<Audit>(script, pairs(&changes.audit));
     ledger::write(script, &changes.ledger, (&absent.ledger, cached), (flavour, slot));
 }
 

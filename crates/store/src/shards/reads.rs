@@ -12,9 +12,12 @@ use crate::plan::{
     WindowRow,
 };
 use crate::servers::ScoreState;
-use crate::{Coordination, Ledger, Maintenance, OutboxEntry, Reads, ScoreSnapshot, StoreError, Transactions};
+use crate::{
+    Coordination, Ledger, Listing, Maintenance, OutboxEntry, Reads, ScoreSnapshot, StoreError, Transactions,
+};
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::time::Duration;
+use tally_rules::audit::{AuditEntry, AuditId};
 use tally_rules::profile::Profile;
 
 use tally_rules::{PlayerId, Record};
@@ -45,6 +48,23 @@ impl Reads for Shards {
 
     fn had_keys(&self) -> Result<bool, StoreError> {
         self.inner.query(FIRST, |store| store.had_keys())
+    }
+
+    /// A row is on the shard of its act.
+    fn list_audit(
+        &self,
+        before: AuditId,
+        limit: usize,
+    ) -> Result<Listing<(AuditId, AuditEntry)>, StoreError> {
+        let mut all = Listing::default();
+        for shard in 0..self.inner.all.len() {
+            let list = self.inner.query(shard, |store| store.list_audit(before, limit))?;
+            all.rows.extend(list.rows);
+            all.damaged.extend(list.damaged);
+        }
+        all.rows.sort_unstable_by_key(|(id, _)| std::cmp::Reverse(*id));
+        all.rows.truncate(limit);
+        Ok(all)
     }
 
     fn scan_versions(

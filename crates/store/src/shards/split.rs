@@ -155,6 +155,10 @@ impl<'a> Split<'a> {
             let shard = place.and_then(|place| found.get(place).copied().flatten());
             slices.of(shard.unwrap_or(otherwise)).requests.push((key, stored));
         }
+        if !changes.audit.is_empty() {
+            // Beside the act: a transaction of its own may be lost.
+            slices.of(otherwise).audit = changes.audit;
+        }
         if !changes.imports.is_empty() {
             slices.of(self.of_imports()).imports = changes.imports;
         }

@@ -4,8 +4,8 @@ use super::batch::Batch;
 use super::memtable::Memtable;
 use super::migrate::MIGRATIONS;
 use super::{
-    boards, contests, events, holds, imports, keys, members, payments, requests, reversals, score_snapshot,
-    scores, series, transfers, wallets, windows,
+    audit, boards, contests, events, holds, imports, keys, members, minted, payments, requests, reversals,
+    score_snapshot, scores, series, transfers, wallets, windows,
 };
 use crate::StoreError;
 use crate::fuzzing::Column;
@@ -41,6 +41,8 @@ const DECODERS: &[Decoder] = &[
     |_, row| contests::decode_member(row).map(drop),
     |_, row| contests::decode_prize(row).map(drop),
     |_, row| reversals::decode(row).map(drop),
+    |_, row| audit::decode(row).map(drop),
+    |_, row| minted::decode(row).map(drop),
 ];
 
 thread_local! {

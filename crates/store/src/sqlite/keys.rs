@@ -2,18 +2,19 @@
 
 use super::fault::damaged;
 use super::table::{Rows, Table};
+use crate::codec::grants::granted;
 use crate::codec::{Input, put_bytes, put_number, put_option, put_signed};
 use crate::{CorruptRow, KeyRow, StoreError};
 use rusqlite::{Connection, Row, params};
 use std::sync::Arc;
-use tally_rules::Micros;
-use tally_rules::role::Role;
+use tally_rules::{Grant, Micros};
 
-pub(super) const ALL: &str = "SELECT id, hash, role, name, created_at, no, revoked_at FROM keys ORDER BY no";
+pub(super) const ALL: &str =
+    "SELECT id, hash, coalesce(granted, role), name, created_at, no, revoked_at FROM keys ORDER BY no";
 pub(super) const GET: &str =
-    "SELECT id, hash, role, name, created_at, no, revoked_at FROM keys WHERE id = ?1";
-pub(super) const PUT: &str = "INSERT INTO keys (no, id, hash, role, name, created_at, revoked_at) \
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (no) DO UPDATE SET revoked_at = excluded.revoked_at";
+    "SELECT id, hash, coalesce(granted, role), name, created_at, no, revoked_at FROM keys WHERE id = ?1";
+pub(super) const PUT: &str = "INSERT INTO keys (no, id, hash, role, granted, name, created_at, revoked_at) \
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (no) DO UPDATE SET revoked_at = excluded.revoked_at";
 pub(super) const LAST: &str = "SELECT coalesce(max(no), 0) FROM keys";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,7 +83,7 @@ impl Table for Keys {
         put_number(value.no.into(), out);
         put_bytes(value.row.id.as_bytes(), out);
         out.extend_from_slice(&value.row.hash);
-        put_bytes(value.row.role.as_str().as_bytes(), out);
+        put_bytes(value.row.grant.to_string().as_bytes(), out);
         put_bytes(value.row.name.as_bytes(), out);
         put_signed(value.row.created_at.0, out);
         put_option(value.revoked_at, out, |at, out| put_signed(at.0, out));
@@ -93,7 +94,7 @@ impl Table for Keys {
         let row = KeyRow {
             id: input.text()?.into(),
             hash: input.fixed()?,
-            role: Role::parse(input.text()?)?,
+            grant: Grant::parse(input.text()?)?,
             name: input.text()?.to_owned(),
             created_at: Micros(input.signed()?),
         };
@@ -111,7 +112,8 @@ impl Table for Keys {
                 no,
                 &*row.id,
                 row.hash,
-                row.role.as_str(),
+                row.grant.rights.role().as_str(),
+                granted(&row.grant),
                 row.name,
                 row.created_at.0,
                 revoked_at.map(|at| at.0)
@@ -122,11 +124,11 @@ impl Table for Keys {
 }
 
 pub(super) fn decode(row: &Row<'_>) -> Result<KeyState, StoreError> {
-    let role: String = row.get(2)?;
+    let grant: String = row.get(2)?;
     let key = KeyRow {
         id: row.get::<_, String>(0)?.into(),
         hash: row.get(1)?,
-        role: Role::parse(&role).ok_or_else(|| damaged("keys", &format!("no role is named `{role}`")))?,
+        grant: Grant::parse(&grant).ok_or_else(|| damaged("keys", &format!("no key may `{grant}`")))?,
         name: row.get(3)?,
         created_at: Micros(row.get(4)?),
     };

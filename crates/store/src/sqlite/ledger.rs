@@ -5,6 +5,7 @@ use super::contest_reads;
 use super::holds::{self, Holds};
 use super::members::{self, Handles, Members};
 use super::memtable::Memtables;
+use super::minted::{self, Minted};
 use super::reads::{MemtableStates, fill, one};
 use super::reversals::{self, Reversals};
 use super::run::states;
@@ -19,6 +20,7 @@ use std::ops::{Bound, Range};
 use tally_rules::Micros;
 use tally_rules::ledger::account::{AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
+use tally_rules::ledger::limits::Spent;
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{
     Currency, Entry, Hold, HoldId, Member, MemberId, ReversalLink, Transfer, TransferId, Wallet, WalletKey,
@@ -31,6 +33,7 @@ pub(super) struct MemtableRows {
     wallets: MemtableStates<Wallet>,
     holds: MemtableStates<Hold>,
     reversals: MemtableStates<ReversalLink>,
+    minted: MemtableStates<Spent>,
     contests: contest_reads::MemtableContests,
 }
 
@@ -42,6 +45,7 @@ pub(super) fn in_memory(memtables: &Memtables, plan: &LedgerReadSet) -> Memtable
         wallets: states::<Wallets>(memtables, plan.wallets.iter().copied()),
         holds: states::<Holds>(memtables, plan.holds.iter().copied()),
         reversals: states::<Reversals>(memtables, plan.reversals.iter().copied()),
+        minted: states::<Minted>(memtables, plan.minted.iter().copied()),
         contests: contest_reads::in_memory(memtables, &plan.contests),
     }
 }
@@ -58,12 +62,13 @@ pub(super) fn load(
         wallets: fill("wallets", newer.wallets, &plan.wallets, |key| wallets::get(tables, key))?,
         holds: fill("holds", newer.holds, &plan.holds, |id| holds::get(tables, id))?,
         reversals: fill("reversals", newer.reversals, &plan.reversals, |id| reversals::get(tables, id))?,
+        minted: fill("minted", newer.minted, &plan.minted, |key| minted::get(tables, key))?,
         contests: contest_reads::load(newer.contests, &plan.contests, tables)?,
     })
 }
 
 /// Stored rows with newer states merged over them, in order of keys.
-fn merged_over<K: Ord, V>(
+pub(super) fn merged_over<K: Ord, V>(
     stored: Listing<(K, V)>,
     newer: impl Iterator<Item = (K, Option<V>)>,
 ) -> Listing<(K, V)> {

@@ -25,6 +25,8 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0010_journals.sql"),
     include_str!("../../migrations/sqlite/0011_reversals.sql"),
     include_str!("../../migrations/sqlite/0012_origins.sql"),
+    include_str!("../../migrations/sqlite/0013_audit.sql"),
+    include_str!("../../migrations/sqlite/0014_scopes.sql"),
 ];
 
 /// The first version with a journal.

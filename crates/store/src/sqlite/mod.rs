@@ -18,6 +18,7 @@
 //!
 //! Not here: more than one process (see `lock`), and reading one's own uncommitted writes.
 
+mod audit;
 mod backup;
 mod bans;
 mod batch;
@@ -51,6 +52,7 @@ mod memtable;
 mod merge;
 mod meta;
 mod migrate;
+mod minted;
 mod options;
 mod payments;
 mod points;

@@ -8,16 +8,17 @@ use super::profiles::{self, Profiles};
 use super::scores::{self, NearKey, Scores};
 use super::state::Shared;
 use super::windows::{self, Blocks, Windows};
-use super::{SqliteStore, meta};
+use super::{SqliteStore, audit, meta};
 use crate::damage::KeyText;
 use crate::plan::{
     BanKey, Block, BlockKey, BoardNo, BoardRow, ImportKey, ImportRow, KeyRow, ScoreKey, Window, WindowKey,
     WindowRow,
 };
-use crate::{CorruptRow, Ledger, Reads, StoreError};
+use crate::{CorruptRow, Ledger, Listing, Reads, StoreError};
 use rusqlite::Connection;
 use std::collections::BTreeMap;
 use std::ops::Bound;
+use tally_rules::audit::{AuditEntry, AuditId};
 use tally_rules::profile::Profile;
 use tally_rules::{PlayerId, Record};
 
@@ -40,6 +41,14 @@ impl Reads for SqliteStore {
 
     fn had_keys(&self) -> Result<bool, StoreError> {
         had_keys(&self.shared)
+    }
+
+    fn list_audit(
+        &self,
+        before: AuditId,
+        limit: usize,
+    ) -> Result<Listing<(AuditId, AuditEntry)>, StoreError> {
+        audit::list(&self.shared, before, limit)
     }
 
     fn scan_versions(

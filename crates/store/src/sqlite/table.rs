@@ -10,8 +10,8 @@
 use super::batch::{Batch, take_list};
 use super::memtable::{AnyLayer, Layer};
 use super::{
-    bans, boards, contests, events, holds, imports, keys, members, payments, profiles, requests, reversals,
-    scores, series, transfers, wallets, windows,
+    audit, bans, boards, contests, events, holds, imports, keys, members, minted, payments, profiles,
+    requests, reversals, scores, series, transfers, wallets, windows,
 };
 use crate::StoreError;
 use crate::codec::Input;
@@ -122,6 +122,8 @@ pub(super) static TABLES: &[&dyn AnyTable] = &[
     &entry::<events::Topics>(),
     &entry::<events::Events>(),
     &entry::<reversals::Reversals>(),
+    &entry::<audit::Audit>(),
+    &entry::<minted::Minted>(),
 ];
 
 #[cfg(test)]

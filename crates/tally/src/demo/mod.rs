@@ -14,10 +14,10 @@ use crate::seed::wallets;
 use anyhow::{Context, Result};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use tally_rules::BoardId;
 use tally_rules::definition::{BoardSpec, Update};
 use tally_rules::period::{PeriodPrizes, PeriodRule};
 use tally_rules::score::ScoreInput;
+use tally_rules::{BoardId, Origin};
 use tally_service::scores::import::{NewChunk, NewLine, import, progress};
 use tally_service::{Progress, Tally, boards};
 
@@ -143,7 +143,7 @@ struct Filling<'a> {
 impl<'a> Filling<'a> {
     fn new(tally: &'a Arc<Tally>, name: &str, spec: &BoardSpec, source: &[u8]) -> Result<Self> {
         let board = BoardId::new(name).map_err(|bad| anyhow::anyhow!("a board's name {}", bad.0))?;
-        boards::put(tally, &board, spec, None)?;
+        boards::put(tally, &board, spec, &Origin::BACKGROUND, None)?;
         Self::of(tally, board, source)
     }
 

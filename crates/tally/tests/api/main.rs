@@ -4,6 +4,7 @@
 //! this folder are few, because each links the whole program again and waits for its own slowest test. Each module has one
 //! subject. Not here: one server beside its API (`server`), faults and several servers (`faults`), other programs (`clients`).
 
+mod audit;
 mod bad_input;
 mod events;
 mod http_boards;

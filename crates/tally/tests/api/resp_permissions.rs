@@ -193,6 +193,41 @@ fn a_reader_reads_and_others_do_all() {
     }
 }
 
+/// The writing commands that need the scope `boards:admin`. The others need `scores:write`.
+const BOARDS: [&str; 3] = ["LB.CREATE c", "UNLINK c", "DEL b"];
+
+#[test]
+fn a_scope_allows_its_commands_and_no_others() {
+    let (server, [_, (_, writer), _]) = stage();
+    let scopes = [
+        "scores:write",
+        "boards:admin",
+        "members:read",
+        "members:write",
+        "money:read",
+        "money:move",
+        "money:mint",
+        "contests:manage",
+        "audit:read",
+    ];
+    assert!(BOARDS.iter().all(|line| WRITES.contains(line)));
+    for scope in scopes {
+        with_key(&server, &writer).call(&words("ZADD b 1 ann"));
+        let made = server.local().post("/v1/keys", &json!({"scopes": [scope]})).expect(201);
+        let mut client = with_key(&server, made["key"].as_str().expect("it is shown"));
+        for line in READS {
+            let reply = client.call(&words(line));
+            assert!(!["NOAUTH", "NOPERM"].contains(&code(&reply).as_str()), "{scope}: {line}: {reply:?}");
+            client.call(&words("DISCARD"));
+        }
+        for line in WRITES {
+            let needed = if BOARDS.contains(&line) { "boards:admin" } else { "scores:write" };
+            let reply = client.call(&words(line));
+            assert_eq!(code(&reply) == "NOPERM", scope != needed, "{scope}: {line}: {reply:?}");
+        }
+    }
+}
+
 #[test]
 fn ways_to_present_a_key() {
     let (server, [(_, key), _, _]) = stage();

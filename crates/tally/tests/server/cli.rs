@@ -39,6 +39,7 @@ fn every_subcommand_has_help_with_an_example() {
         "serve",
         "import scores",
         "export",
+        "audit",
         "keys create",
         "keys list",
         "keys revoke",
@@ -73,6 +74,7 @@ fn wrong_usage_exits_with_2() {
         &["import", "scores", "b", "f.csv", "--player", "p", "--score-value", "1", "--where", "nothing"],
         &["import", "scores", "b", "f.csv", "--player", "p", "--score-value", "1", "--create", "order"],
         &["export"],
+        &["audit", "--format", "xml"],
         &["export", "b", "--format", "xml"],
         &["keys"],
         &["keys", "create"],
@@ -187,6 +189,33 @@ fn an_export_is_the_board_in_both_formats() {
         assert_eq!(missing.stdout, "");
     }
     server.restart();
+}
+
+#[test]
+fn an_export_of_the_audit_log_has_its_filters() {
+    let server = TestTally::start(TALLY);
+    let mut client = server.client();
+    for board in ["goals", "=cups"] {
+        let path = format!("/v1/leaderboards/{}", board.replace('=', "%3D"));
+        client.put(&path, &json!({"reason": "a \"b\", c"})).expect(201);
+    }
+    client.delete("/v1/leaderboards/goals").expect(204);
+    let items = client.get("/v1/audit").expect(200)["items"].clone();
+    let (text, id) = (|row: usize, name: &str| items[row][name].as_str().expect("a text"), "id");
+    let created = |row, subject| {
+        let (at, id) = (text(row, "at"), text(row, id));
+        format!("{at},local,leaderboard.created,{subject},,\"a \"\"b\"\", c\",{id}\n")
+    };
+    let (at, last) = (text(0, "at"), text(0, id));
+    let deleted = format!("{at},local,leaderboard.deleted,goals,,,{last}\n");
+    let head = "at,actor,action,subject,detail,reason,id\n";
+    let all = [head, &deleted, &created(1, "'=cups"), &created(2, "goals")].concat();
+    assert_eq!(server.run(&["audit"]).expect(0), all);
+    let of = ["audit", "--subject", "goals", "--actor", "local", "--action", "leaderboard.created"];
+    assert_eq!(server.run(&of).expect(0), [head, &created(2, "goals")].concat());
+    let lines = server.run(&["audit", "--from", at, "--format", "json"]).expect(0).to_owned();
+    assert_eq!(serde_json::from_str::<Value>(lines.trim_end()).expect("one line of JSON"), items[0]);
+    server.run(&["audit", "--until", "yesterday"]).expect(1);
 }
 
 #[test]

@@ -74,7 +74,12 @@ pub(super) fn currency(value: &Value) -> Result<Currency, &'static str> {
     read_currency(&text(value)?)
 }
 
-/// Reads a reference, or a reason, which is as long at most.
+/// Reads a reason, which is as long as a reference at most.
+pub(super) fn read_reason(value: &Value) -> Result<Arc<str>, &'static str> {
+    reference(value)
+}
+
+/// Reads a reference.
 fn reference(value: &Value) -> Result<Arc<str>, &'static str> {
     let text = text(value)?;
     if text.len() > REFERENCE_BYTES_MAX {
@@ -169,7 +174,7 @@ fn order(fields: &mut Fields, posting: Posting) -> Option<Read> {
 
 /// Takes the reason of a request.
 pub(super) fn reason(fields: &mut Fields) -> Option<Arc<str>> {
-    fields.optional("reason", reference)
+    fields.optional("reason", read_reason)
 }
 
 /// The fields of a reversal.

@@ -1,6 +1,6 @@
 //! `POST …/open`, `/start`, `/finish`, `/settle`, `/cancel`: actions of the state machine.
 
-use super::{actor, blocking, identity, shown};
+use super::{actor, blocking, identity_of, shown};
 use crate::http::call::Call;
 use crate::http::response::{self, Response};
 use serde_json::json;
@@ -39,10 +39,12 @@ pub(in crate::http) async fn cancel(call: Call) -> Result<Response, Problem> {
 }
 
 async fn change_state(mut call: Call, change: StateChange) -> Result<Response, Problem> {
+    let origin = call.origin_of_query();
     call.finish_query()?;
     call.no_body().await?;
     let (tally, id) = (call.tally()?, call.contest()?);
-    let (identity, actor) = (identity(&call, &tally, None)?, actor(&call, &tally).await?);
+    let identity = identity_of(&call, &tally, &origin)?;
+    let actor = actor(&call, &tally).await?.with(origin);
     let done = blocking(move || {
         let done = change(&tally, &id, &actor, identity.as_ref())?;
         Ok((shown(&tally, &id, &done.record), done.replayed))
@@ -53,10 +55,12 @@ async fn change_state(mut call: Call, change: StateChange) -> Result<Response, P
 
 /// `POST …/start`
 pub(in crate::http) async fn start(mut call: Call) -> Result<Response, Problem> {
+    let origin = call.origin_of_query();
     call.finish_query()?;
     call.no_body().await?;
     let (tally, id) = (call.tally()?, call.contest()?);
-    let (identity, actor) = (identity(&call, &tally, None)?, actor(&call, &tally).await?);
+    let identity = identity_of(&call, &tally, &origin)?;
+    let actor = actor(&call, &tally).await?.with(origin);
     let (name, began) = (id.clone(), Instant::now());
     let started = blocking(move || starting::start(&tally, &name, &actor, identity.as_ref())).await?;
     let took_ms = began.elapsed().as_micros() as f64 / 1_000.0;

@@ -71,8 +71,9 @@ pub(in crate::http) async fn reject(call: Call) -> Result<Response, Problem> {
 async fn decide(mut call: Call, accept: bool) -> Result<Response, Problem> {
     call.finish_query()?;
     let (tally, id) = (call.tally()?, call.contest()?);
-    let body = call.json().await?;
-    let (identity, actor) = (identity(&call, &tally, Some(&body))?, actor(&call, &tally).await?);
+    let mut body = call.json().await?;
+    let identity = identity(&call, &tally, Some(&body))?;
+    let actor = actor(&call, &tally).await?.with(call.origin_of(&mut body)?);
     let players = read_players(body).map_err(Problem::fields)?;
     let asked = players.clone();
     let decided = move || applying::decide(&tally, &id, &actor, &asked, accept, identity.as_ref());

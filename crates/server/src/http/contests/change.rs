@@ -2,6 +2,7 @@
 
 use super::{actor, after, blocking, identity, page, shown};
 use crate::http::call::Call;
+use crate::http::guard::check_uncounted;
 use crate::http::response::{self, Response};
 use hyper::StatusCode;
 use std::sync::Arc;
@@ -16,9 +17,11 @@ use tally_wire::cursor::{self, Names};
 pub(in crate::http) async fn create(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let tally = call.tally()?;
-    let body = call.json().await?;
-    let (identity, actor) = (identity(&call, &tally, Some(&body))?, actor(&call, &tally).await?);
+    let mut body = call.json().await?;
+    let identity = identity(&call, &tally, Some(&body))?;
+    let actor = actor(&call, &tally).await?.with(call.origin_of(&mut body)?);
     let (id, spec) = contests::read_new(body).map_err(Problem::fields)?;
+    check_uncounted(&call.caller, spec.has_prizes())?;
     let made = blocking(move || {
         let id = id.map_or_else(|| change::new_id(&tally, identity.as_ref()), Ok)?;
         let done = change::create(&tally, &id, &actor, &spec, identity.as_ref())?;
@@ -32,9 +35,11 @@ pub(in crate::http) async fn create(mut call: Call) -> Result<Response, Problem>
 pub(in crate::http) async fn patch(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let (tally, id) = (call.tally()?, call.contest()?);
-    let body = call.json().await?;
-    let (identity, actor) = (identity(&call, &tally, Some(&body))?, actor(&call, &tally).await?);
+    let mut body = call.json().await?;
+    let identity = identity(&call, &tally, Some(&body))?;
+    let actor = actor(&call, &tally).await?.with(call.origin_of(&mut body)?);
     let spec = contests::read_patch(body).map_err(Problem::fields)?;
+    check_uncounted(&call.caller, spec.has_prizes())?;
     let done = blocking(move || {
         let done = change::patch(&tally, &id, &actor, &spec, identity.as_ref())?;
         Ok((shown(&tally, &id, &done.record), done.replayed))

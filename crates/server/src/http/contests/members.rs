@@ -1,6 +1,6 @@
 //! `…/members`, `…/prizes` and `…/refunds`: contest members, bans, payouts and refunds.
 
-use super::{actor, after, blocking, identity, page, sees_money};
+use super::{actor, after, blocking, identity_of, page, sees_money};
 use crate::http::call::Call;
 use crate::http::problem;
 use crate::http::response::{self, Response};
@@ -65,10 +65,12 @@ pub(in crate::http) async fn restore(call: Call) -> Result<Response, Problem> {
 }
 
 async fn set_ban(mut call: Call, banned: bool) -> Result<Response, Problem> {
+    let origin = call.origin_of_query();
     call.finish_query()?;
     call.no_body().await?;
     let (tally, id, player) = (call.tally()?, call.contest()?, call.player()?);
-    let (identity, actor) = (identity(&call, &tally, None)?, actor(&call, &tally).await?);
+    let identity = identity_of(&call, &tally, &origin)?;
+    let actor = actor(&call, &tally).await?.with(origin);
     let done = bans::ban(&tally, &id, &actor, &player, banned, identity).await;
     let replayed = done.map_err(|failure| problem::of_failure(&failure))?;
     let body = json!({"contest": id.as_str(), "player": player.as_str(), "banned": banned});

@@ -10,16 +10,16 @@ pub(super) mod change;
 pub(super) mod members;
 pub(super) mod series;
 
-use super::call::Call;
+use super::call::{Call, reason_body};
 use super::keys::{blocking, invalid_cursor};
 use super::problem;
 use super::response;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use tally_rules::PlayerId;
 use tally_rules::contest::{ContestId, Record};
 use tally_rules::idempotency::IdempotencyKey;
-use tally_rules::role::Role;
+use tally_rules::scope::Scope;
+use tally_rules::{Origin, PlayerId};
 use tally_service::contests::execute::{ActingAs, ContestActor};
 use tally_service::contests::read;
 use tally_service::damaged::Listing;
@@ -30,24 +30,24 @@ use tally_wire::cursor::{self, Names};
 
 /// The caller as a contest sees it. A key of any role that names a player acts for that player.
 pub(in crate::http) async fn actor(call: &Call, tally: &Arc<Tally>) -> Result<ContestActor, Problem> {
-    let role = match call.caller.kind {
+    let rights = match call.caller.kind {
         CallerKind::Member(id) => {
             let member = tally.members.known(tally, id).await;
             let member = member.map_err(|failure| problem::of_failure(&failure))?;
             return Ok(ActingAs::Member(member.player.clone()).by(call.caller.actor));
         }
-        CallerKind::Key(role) => role,
+        CallerKind::Key(rights) => rights,
         CallerKind::Anonymous => unreachable!("no route of contests is open"),
     };
     let acting = match call.acting_player()? {
         Some(player) => ActingAs::For(player),
-        None if role == Role::Admin => ActingAs::Admin,
+        None if rights.is_admin() => ActingAs::Admin,
         None => ActingAs::Server,
     };
     Ok(acting.by(call.caller.actor))
 }
 
-/// Whether the caller sees wallets and transfers of members in the lists of a contest or a period. Server keys and the
+/// Whether the caller sees wallets and transfers of members in the lists of a contest or a period. Keys with the scope `money:read` and the
 /// staff of the contest do.
 pub(in crate::http) async fn sees_money(
     call: &Call,
@@ -55,7 +55,7 @@ pub(in crate::http) async fn sees_money(
     id: Option<&ContestId>,
 ) -> Result<bool, Problem> {
     let acting = match call.caller.kind {
-        CallerKind::Key(role) => return Ok(role != Role::Reader),
+        CallerKind::Key(rights) => return Ok(rights.scopes().contains(Scope::MoneyRead)),
         CallerKind::Anonymous => return Ok(false),
         CallerKind::Member(_) => actor(call, tally).await?.acting,
     };
@@ -74,6 +74,11 @@ fn identity(call: &Call, tally: &Tally, body: Option<&Value>) -> Result<Option<I
     let acting = call.acting_player()?;
     let acting = acting.as_ref().map(PlayerId::as_str);
     call.identity(tally, Some(&json!({"for": acting, "body": body})))
+}
+
+/// The same of an act without a body.
+fn identity_of(call: &Call, tally: &Tally, origin: &Origin) -> Result<Option<IdempotencyKey>, Problem> {
+    identity(call, tally, reason_body(origin).as_ref())
 }
 
 /// Renders a list that was read with one row more than its limit: the page, and a cursor if there is a next page.

@@ -1,7 +1,8 @@
 //! Creates, reads, lists, changes and deletes series of contests.
 
-use super::{actor, after, blocking, identity, page};
+use super::{actor, after, blocking, identity, identity_of, page};
 use crate::http::call::Call;
+use crate::http::guard::check_uncounted;
 use crate::http::response::{self, Response};
 use hyper::StatusCode;
 use std::sync::Arc;
@@ -15,9 +16,11 @@ use tally_wire::cursor::{self, Names};
 pub(in crate::http) async fn create(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let tally = call.tally()?;
-    let body = call.json().await?;
-    let (identity, actor) = (identity(&call, &tally, Some(&body))?, actor(&call, &tally).await?);
+    let mut body = call.json().await?;
+    let identity = identity(&call, &tally, Some(&body))?;
+    let actor = actor(&call, &tally).await?.with(call.origin_of(&mut body)?);
     let (id, spec) = read_new_series(body).map_err(Problem::fields)?;
+    check_uncounted(&call.caller, spec.template.has_prizes())?;
     let made = blocking(move || {
         let id = id.map_or_else(|| change::new_id(&tally, identity.as_ref()), Ok)?;
         let done = series::create(&tally, &id, &actor, &spec, identity.as_ref())?;
@@ -52,9 +55,11 @@ pub(in crate::http) async fn get(mut call: Call) -> Result<Response, Problem> {
 pub(in crate::http) async fn patch(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let (tally, id) = (call.tally()?, call.series()?);
-    let body = call.json().await?;
-    let (identity, actor) = (identity(&call, &tally, Some(&body))?, actor(&call, &tally).await?);
+    let mut body = call.json().await?;
+    let identity = identity(&call, &tally, Some(&body))?;
+    let actor = actor(&call, &tally).await?.with(call.origin_of(&mut body)?);
     let spec = read_series_patch(body).map_err(Problem::fields)?;
+    check_uncounted(&call.caller, spec.template.has_prizes())?;
     let name = id.clone();
     let done = blocking(move || series::patch(&tally, &name, &actor, &spec, identity.as_ref()));
     let (record, replayed) = done.await?;
@@ -63,10 +68,12 @@ pub(in crate::http) async fn patch(mut call: Call) -> Result<Response, Problem> 
 
 /// `DELETE /v1/contest-series/{series}`
 pub(in crate::http) async fn delete(mut call: Call) -> Result<Response, Problem> {
+    let origin = call.origin_of_query();
     call.finish_query()?;
     call.no_body().await?;
     let (tally, id) = (call.tally()?, call.series()?);
-    let (identity, actor) = (identity(&call, &tally, None)?, actor(&call, &tally).await?);
+    let identity = identity_of(&call, &tally, &origin)?;
+    let actor = actor(&call, &tally).await?.with(origin);
     let replayed = blocking(move || series::delete(&tally, &id, &actor, identity.as_ref())).await?;
     Ok(response::replayed(response::none(), replayed))
 }

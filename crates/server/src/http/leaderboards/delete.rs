@@ -7,11 +7,12 @@ use tally_service::boards;
 use tally_wire::Problem;
 
 pub(in crate::http) async fn delete(mut call: Call) -> Result<Response, Problem> {
+    let origin = call.origin_of_query();
     call.finish_query()?;
     call.no_body().await?;
     let tally = call.tally()?;
     let id = call.board()?;
-    let identity = call.identity(&tally, None)?;
-    let replayed = blocking(move || boards::delete(&tally, &id, identity.as_ref())).await?;
+    let identity = call.identity_of(&tally, &origin)?;
+    let replayed = blocking(move || boards::delete(&tally, &id, &origin, identity.as_ref())).await?;
     Ok(response::replayed(response::none(), replayed))
 }

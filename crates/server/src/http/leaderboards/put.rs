@@ -2,6 +2,7 @@
 
 use super::write_board;
 use crate::http::call::Call;
+use crate::http::guard::check_uncounted;
 use crate::http::keys::blocking;
 use crate::http::response::{self, Response};
 use hyper::StatusCode;
@@ -15,12 +16,14 @@ pub(in crate::http) async fn put(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let tally = call.tally()?;
     let id = call.board()?;
-    let body: Value = call.json_or_none().await?.unwrap_or_else(|| json!({}));
+    let mut body: Value = call.json_or_none().await?.unwrap_or_else(|| json!({}));
     let identity = call.identity(&tally, Some(&body))?;
+    let origin = call.origin_of(&mut body)?;
     let spec = read_definition(body).map_err(Problem::fields)?;
+    check_uncounted(&call.caller, spec.has_prizes())?;
     let put = {
         let tally = Arc::clone(&tally);
-        blocking(move || boards::put(&tally, &id, &spec, identity.as_ref())).await?
+        blocking(move || boards::put(&tally, &id, &spec, &origin, identity.as_ref())).await?
     };
     tally.counted(vec![Arc::clone(&put.board)]).await;
     let status = if put.created { StatusCode::CREATED } else { StatusCode::OK };

@@ -71,7 +71,7 @@ fn new_move(
     let id = id.or_else(|| key.map(|key| row_key(key, index)));
     let fingerprint = tally.fingerprints.of_order(&order, reason.as_deref());
     let identity = id.map(|id| IdempotencyKey { key: call.key_of(&id), fingerprint });
-    NewTransfer { order, origin: call.origin(reason), identity }
+    NewTransfer { order, origin: call.origin(reason), identity, mint_cap: None }
 }
 
 /// Fails all rows of a linked group if one of them is invalid.

@@ -33,7 +33,8 @@ async fn run(mut call: Call, posting: Posting) -> Result<Response, Problem> {
     let OrderRead { order, reason } = read;
     let fingerprint = tally.fingerprints.of_order(&order, reason.as_deref());
     let identity = key.map(|key| IdempotencyKey { key, fingerprint });
-    let new = NewTransfer { order, origin: call.origin(reason), identity };
+    let mint_cap = call.caller.mint_cap(order.currency).filter(|_| posting == Posting::Deposit);
+    let new = NewTransfer { order, origin: call.origin(reason), identity, mint_cap };
     let receipt = transfers::post(&tally, new).await.map_err(|failure| problem::of_failure(&failure))?;
     let body = TransactionJson::from(&receipt.posted.entry);
     Ok(response::replayed(response::json(StatusCode::CREATED, &body), receipt.replayed))

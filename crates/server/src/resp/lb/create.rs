@@ -19,7 +19,8 @@ pub(in crate::resp) async fn create(
     let id = board_id(args.get(1))?;
     let spec = read(args)?;
     let owner = Arc::clone(tally);
-    let put = blocking(move || boards::put(&owner, &id, &spec, None)).await;
+    let actor = session.require_caller()?.actor;
+    let put = blocking(move || boards::put(&owner, &id, &spec, &actor.into(), None)).await;
     put.map_err(|failure| error::of_failure(&failure))?;
     to.simple("OK");
     Ok(())

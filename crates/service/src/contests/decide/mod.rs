@@ -46,7 +46,7 @@ impl LedgerRequest for ContestRequest {
     type Answer = ContestDone;
 
     fn origin(&self) -> Origin {
-        self.actor.into()
+        self.audited.origin.clone()
     }
 
     fn needs(&self) -> Needs {
@@ -64,12 +64,19 @@ impl LedgerRequest for ContestRequest {
     }
 
     fn decide(&self, state: &mut BatchState<'_>, ids: &[Uuid]) -> ContestDecision {
-        let before = state.contests.get(&self.id).map(|record| record.state);
+        let stored = state.contests.get(&self.id);
+        let (before, had_prizes) =
+            (stored.map(|record| record.state), stored.and_then(|record| record.prizes));
         let mut done = state.decide_action(self, ids)?;
         done.state_changed = before != Some(done.record.state);
         let patched = matches!((&self.action, &done.result), (Action::Patch(..), ActionResult::Nothing));
         if done.state_changed || patched && !done.replayed {
             state.added.add_event(&done.record, before, state.time.now);
+        }
+        if !done.replayed && done.result != ActionResult::Outdated {
+            let act = self.audit_action(&done.result, done.state_changed || had_prizes != done.record.prizes);
+            let row = act.map(|(action, detail)| self.audited.row(action, self.id.as_str(), detail));
+            state.added.audit.extend(row);
         }
         Ok(done)
     }

@@ -12,6 +12,7 @@ use crate::scores::submit::ScoreWrite;
 use std::collections::BTreeMap;
 use tally_lanes::WorkingSet;
 use tally_ranking::RankingError;
+use tally_rules::audit::{AuditEntry, AuditId};
 use tally_rules::definition::Definition;
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::outcome::Outcome;
@@ -80,6 +81,8 @@ pub(crate) struct ScoreBatchState {
     pub(crate) windows: BTreeMap<WindowKey, Option<WindowRow>>,
     pub(crate) garbage: Vec<Garbage>,
     pub(crate) deleted_unused: Vec<BoardNo>,
+    /// New rows of the audit log.
+    pub(crate) audit: Vec<(AuditId, AuditEntry)>,
     /// Why a ranking could not be read: nothing of the batch is done then.
     pub(crate) fault: Option<RankingError>,
     /// Records that turned out to matter and were not read.
@@ -104,6 +107,7 @@ impl ScoreBatchState {
             windows: BTreeMap::new(),
             garbage: Vec::new(),
             deleted_unused: Vec::new(),
+            audit: Vec::new(),
             fault: None,
             missing: Vec::new(),
             lagging: Vec::new(),
@@ -209,7 +213,8 @@ impl ScoreBatchState {
         self.outcomes.remember(identity, outcome);
     }
 
-    fn into_changes(self) -> WriteSet {
+    fn into_changes(mut self) -> WriteSet {
+        self.audit.sort_unstable_by_key(|(id, _)| *id);
         let done = |row: Option<ImportRow>| row.expect("imports are never forgotten here");
         WriteSet {
             scores: self.scores.into_writes(),
@@ -224,6 +229,7 @@ impl ScoreBatchState {
             },
             windows: self.windows.into_iter().collect(),
             garbage: self.garbage,
+            audit: self.audit,
             ..WriteSet::default()
         }
     }

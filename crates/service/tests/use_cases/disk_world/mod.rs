@@ -12,7 +12,7 @@ use tally_rules::definition::BoardSpec;
 use tally_rules::instant::SECOND;
 use tally_rules::period::{PeriodPrizes, PeriodRule};
 use tally_rules::score::ScoreInput;
-use tally_rules::{Actor, BoardId, Micros, PlayerId};
+use tally_rules::{BoardId, Micros, Origin, PlayerId};
 use tally_service::boards::Board;
 use tally_service::periods::view::View;
 use tally_service::players::erase::{ban, erase};
@@ -100,7 +100,7 @@ impl World {
         let (name, schedule, time_zone) = ("daily".into(), schedule.into(), "UTC".into());
         let rule = PeriodRule { no: 0, name, schedule, time_zone, keep, grace_s: 0, prizes };
         let spec = BoardSpec { periods: Some(vec![rule]), ..BoardSpec::default() };
-        boards::put(&self.tally(), &id(), &spec, None).map(drop)
+        boards::put(&self.tally(), &id(), &spec, &Origin::BACKGROUND, None).map(drop)
     }
 
     pub(crate) fn submit(&self, name: &str, score: i64) {
@@ -118,11 +118,11 @@ impl World {
     }
 
     pub(crate) fn ban(&self, name: &str, banned: bool) -> Result<(), Failure> {
-        self.wait(ban(&self.tally(), &id(), player(name), banned, None)).map(drop)
+        self.wait(ban(&self.tally(), &id(), player(name), banned, Origin::BACKGROUND, None)).map(drop)
     }
 
     pub(crate) fn erase(&self, name: &str) -> Result<(), Failure> {
-        self.wait(erase(&self.tally(), player(name), Actor::Background, None)).map(drop)
+        self.wait(erase(&self.tally(), player(name), Origin::BACKGROUND, None)).map(drop)
     }
 
     /// Lines of the day before, as a chunk of a file.

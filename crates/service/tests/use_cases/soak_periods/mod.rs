@@ -16,7 +16,7 @@ use tally_rules::idempotency::KEEP_DEFAULT_MICROS;
 use tally_rules::instant::SECOND;
 use tally_rules::period::PeriodRule;
 use tally_rules::score::{self, ScoreInput};
-use tally_rules::{Actor, Micros, Record, Rejection};
+use tally_rules::{Micros, Origin, Record, Rejection};
 use tally_service::Failure;
 use tally_service::periods::scheduler;
 use tally_service::players::erase;
@@ -166,7 +166,9 @@ impl History {
             20 | 21 => {
                 let hide = random.below(2) == 0;
                 let tally = self.world.tally();
-                self.world.wait(erase::ban(&tally, &board(), player(name), hide, None)).unwrap();
+                self.world
+                    .wait(erase::ban(&tally, &board(), player(name), hide, Origin::BACKGROUND, None))
+                    .unwrap();
                 if hide {
                     self.model.banned.insert(player(name));
                 } else {
@@ -174,8 +176,12 @@ impl History {
                 }
             }
             22 => {
-                let asked =
-                    self.world.wait(erase::erase(&self.world.tally(), player(name), Actor::Background, None));
+                let asked = self.world.wait(erase::erase(
+                    &self.world.tally(),
+                    player(name),
+                    Origin::BACKGROUND,
+                    None,
+                ));
                 assert_eq!(asked.is_ok(), self.model.erase(&player(name)));
             }
             23 => {

@@ -10,7 +10,7 @@ use tally_rules::contest::definition::ContestSpec;
 use tally_rules::contest::{ContestId, State};
 use tally_rules::ledger::{MemberId, TransferKind};
 use tally_rules::score::ScoreInput;
-use tally_rules::{BoardId, PlayerId, Rejection};
+use tally_rules::{BoardId, Origin, PlayerId, Rejection};
 use tally_service::contests::execute::{ActingAs, ContestActor};
 use tally_service::contests::{apply, change, finish, start};
 use tally_service::failure::Fault;
@@ -31,17 +31,12 @@ fn play(world: &World) -> (ContestId, MemberId) {
     change::create(tally, &id, &ContestActor::SERVER, &spec, None).unwrap();
     change::open(tally, &id, &ContestActor::ADMIN, None).unwrap();
     let player = player_of(member);
-    apply::apply(
-        tally,
-        &id,
-        &ActingAs::Member(player.clone()).by(tally_rules::Actor::Background),
-        &player,
-        None,
-    )
-    .unwrap();
+    apply::apply(tally, &id, &ActingAs::Member(player.clone()).by(Origin::BACKGROUND), &player, None)
+        .unwrap();
     apply::decide(tally, &id, &ContestActor::ADMIN, std::slice::from_ref(&player), true, None).unwrap();
     start::start(tally, &id, &ContestActor::ADMIN, None).unwrap();
-    boards::put(tally, &other(), &tally_rules::definition::BoardSpec::default(), None).unwrap();
+    boards::put(tally, &other(), &tally_rules::definition::BoardSpec::default(), &Origin::BACKGROUND, None)
+        .unwrap();
     (id, member)
 }
 

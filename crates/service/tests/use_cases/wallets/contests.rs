@@ -10,6 +10,7 @@ use crate::wallets::world::{
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use tally_rules::audit::AuditAction;
 use tally_rules::clock::Reading;
 use tally_rules::contest::definition::OnInvalid;
 use tally_rules::contest::definition::{ContestSpec, Fee};
@@ -21,7 +22,8 @@ use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::hold::Ending;
 use tally_rules::ledger::money::{AMOUNT_MAX, BALANCE_MAX};
 use tally_rules::ledger::{Amount, MemberId, TransferKind, WalletKey};
-use tally_rules::{BoardId, Micros, Origin, PlayerId, Rejection};
+use tally_rules::{Actor, BoardId, Micros, Origin, PlayerId, Rejection};
+use tally_service::audit;
 use tally_service::clock::TimeSource;
 use tally_service::contests::actions::ActionResult;
 use tally_service::contests::execute::{ActingAs, ContestActor};
@@ -64,14 +66,8 @@ fn what_the_clock_missed_happens_in_order_before_any_request() {
     world.advance(12_000_000);
     scheduler::do_due(&world.tally).unwrap();
     let player = player_of(member);
-    apply::apply(
-        &world.tally,
-        &cup,
-        &ActingAs::Member(player.clone()).by(tally_rules::Actor::Background),
-        &player,
-        None,
-    )
-    .unwrap();
+    apply::apply(&world.tally, &cup, &ActingAs::Member(player.clone()).by(Origin::BACKGROUND), &player, None)
+        .unwrap();
     apply::decide(&world.tally, &cup, &ContestActor::ADMIN, std::slice::from_ref(&player), true, None)
         .unwrap();
     let tally = &world.tally;
@@ -86,6 +82,14 @@ fn what_the_clock_missed_happens_in_order_before_any_request() {
     let next = start(Arc::clone(&tally.store), &late, settings()).unwrap();
     let record = read::get(&next, &cup).unwrap();
     assert_eq!((record.state, record.members, record.since), (State::Finished, 1, now.plus(30_000_000)));
+    let of_cup = audit::Filter { subject: Some("cup".into()), ..audit::Filter::default() };
+    let acts = audit::list(&next, &of_cup, None, 9).unwrap().rows;
+    let mut acts: Vec<_> = acts.iter().map(|(_, row)| (row.action, row.origin.actor)).collect();
+    // The clock of the test stands still: acts of one instant are in no order.
+    acts.sort_unstable_by_key(|(action, _)| action.number());
+    use AuditAction::{ContestAccepted, ContestCreated, ContestFinished, ContestOpened, ContestStarted};
+    let wanted = [ContestCreated, ContestOpened, ContestAccepted, ContestStarted, ContestFinished];
+    assert_eq!(acts, wanted.map(|action| (action, Actor::Background)));
     assert_eq!(read::get(&next, &idle).unwrap().state, State::Draft);
     assert_eq!(next.store.ledger().wallets_of(member).unwrap()[0].1.balance, 40);
     // Opened by hand after its start has passed, it waits for a start by hand.
@@ -114,7 +118,7 @@ fn a_banned_player_gets_no_prize_and_final_ranks_hold() {
     let set_ban = |actor: ContestActor, player: PlayerId, banned| {
         world.wait(ban::ban(&world.tally, &id, &actor, &player, banned, None))
     };
-    let boss = || ActingAs::Member(PlayerId::new("boss").unwrap()).by(tally_rules::Actor::Background);
+    let boss = || ActingAs::Member(PlayerId::new("boss").unwrap()).by(Origin::BACKGROUND);
     let first = player_of(members[0]);
     assert_eq!(refused(set_ban(ContestActor::SERVER, first.clone(), true)), Rejection::Forbidden);
     assert_eq!(refused(set_ban(boss(), PlayerId::new("x").unwrap(), true)), Rejection::PlayerNotFound);
@@ -126,7 +130,8 @@ fn a_banned_player_gets_no_prize_and_final_ranks_hold() {
     assert_eq!(refused(set_ban(boss(), first.clone(), false)), ended);
     // Nor by a request to the board itself.
     let board = id.board(None);
-    let shown = tally_service::players::erase::ban(&world.tally, &board, first, false, None);
+    let shown =
+        tally_service::players::erase::ban(&world.tally, &board, first, false, Origin::BACKGROUND, None);
     assert_eq!(refused(world.wait(shown)), ended);
     act(&world, &world.tally, &id, Op::Settle, &members).unwrap();
     assert_eq!([world.balance(members[0]), world.balance(members[1])], [50, 151]);
@@ -144,9 +149,9 @@ fn two_starts_at_once_are_one() {
     for player in &players {
         apply::apply(&world.tally, &id, &ContestActor::SERVER, player, None).unwrap();
     }
-    let boss = ActingAs::For(PlayerId::new("boss").unwrap()).by(tally_rules::Actor::Background);
+    let boss = ActingAs::For(PlayerId::new("boss").unwrap()).by(Origin::BACKGROUND);
     apply::decide(&world.tally, &id, &boss, &players, true, None).unwrap();
-    let nobody = ActingAs::Member(PlayerId::new("nobody").unwrap()).by(tally_rules::Actor::Background);
+    let nobody = ActingAs::Member(PlayerId::new("nobody").unwrap()).by(Origin::BACKGROUND);
     assert_eq!(refused(begin::start(&world.tally, &id, &nobody, None).map(drop)), Rejection::Forbidden);
     let done: Vec<_> = std::thread::scope(|scope| {
         let start = || begin::start(&world.tally, &id, &boss, None).map(drop);
@@ -219,7 +224,7 @@ fn a_player_with_an_entry_is_not_renamed() {
         let name = |name: &str| PlayerId::new(name).unwrap();
         let rename = |member: MemberId, player: PlayerId| {
             let change = MemberChange { player: Some(player), ..MemberChange::default() };
-            world.wait(members::change(tally, member, change, None)).map(drop)
+            world.wait(members::change(tally, member, change, Some(Origin::BACKGROUND), None)).map(drop)
         };
         let refuses = || {
             for (member, player) in [(members[0], name("other")), (members[1], name("first"))] {
@@ -278,7 +283,8 @@ fn divisions_are_bounded_by_the_leaderboards_there_may_be() {
         }
         // Another leaderboard was made meanwhile.
         let other = BoardId::new("other").unwrap();
-        boards::put(tally, &other, &tally_rules::definition::BoardSpec::default(), None).unwrap();
+        boards::put(tally, &other, &tally_rules::definition::BoardSpec::default(), &Origin::BACKGROUND, None)
+            .unwrap();
         let all: Vec<_> = (0..6).map(one).collect();
         let done = apply::decide(tally, &id, &ContestActor::ADMIN, &all, true, None).unwrap();
         let ActionResult::Decided(rows) = done.result else { panic!("it is a decision") };
@@ -380,7 +386,7 @@ fn a_closed_member_does_not_start() {
             apply::apply(&world.tally, &id, &ContestActor::SERVER, player, None).unwrap();
         }
         apply::decide(&world.tally, &id, &ContestActor::ADMIN, &players, true, None).unwrap();
-        world.wait(members::close(&world.tally, members[1], true, None)).unwrap();
+        world.wait(members::close(&world.tally, members[1], true, Origin::BACKGROUND, None)).unwrap();
         let started = begin::start(&world.tally, &id, &ContestActor::ADMIN, None).map(drop);
         let Rejection::InvalidApplications(failed) = refused(started) else {
             panic!("it is refused for its rows")

@@ -30,8 +30,11 @@ fn crowd(kind: Kind) {
                     let units = i64::try_from(1 + (caller * 7 + round) % 40).unwrap();
                     let identity = identity(&format!("{caller} {round}"), 1);
                     let order = order(TransferKind::Transfer { from, to }, units);
-                    match transfers::post(&tally, NewTransfer { order, origin: Origin::default(), identity })
-                        .await
+                    match transfers::post(
+                        &tally,
+                        NewTransfer { order, origin: Origin::default(), identity, mint_cap: None },
+                    )
+                    .await
                     {
                         Ok(_) => done += 1,
                         Err(Failure::Rejected(Rejection::InsufficientFunds)) => refused += 1,

@@ -20,7 +20,7 @@ use tally_rules::contest::{ContestId, State};
 use tally_rules::ledger::lines::MemberLine;
 use tally_rules::ledger::member::Login;
 use tally_rules::ledger::{Member, MemberId};
-use tally_rules::{Actor, BoardId, Definition, Micros, PlayerId, Rejection};
+use tally_rules::{Actor, BoardId, Definition, Micros, Origin, PlayerId, Rejection};
 use tally_service::contests::actions::ActionResult;
 use tally_service::contests::execute::{ActingAs, ContestActor};
 use tally_service::contests::{
@@ -59,7 +59,7 @@ fn a_name_with_the_entry_of_a_closed_member_is_not_given_to_another() {
             apply::apply(tally, &id, &ContestActor::SERVER, &names[usize::from(!fee)], None).unwrap();
         }
         for one in made {
-            world.wait(members::close(tally, one, true, None)).unwrap();
+            world.wait(members::close(tally, one, true, Origin::BACKGROUND, None)).unwrap();
         }
         let in_cup = || Rejection::PlayerInContest("cup".into());
         let refuses = |key: &str| {
@@ -137,7 +137,7 @@ fn interleaved<T>(
                 return done;
             }
             if !is_closed && own.ledger_stats().queued_requests == 1 {
-                members::close(&world.tally, member, true, None).await.unwrap();
+                members::close(&world.tally, member, true, Origin::BACKGROUND, None).await.unwrap();
                 is_closed = true;
             }
             tokio::task::block_in_place(|| while is_closed && own.step(LaneByHand::Ledger) {});
@@ -152,7 +152,7 @@ fn a_name_in_a_contest_that_runs_stays_that_of_its_closed_member() {
         let world = World::new(kind);
         let ann = world.member("ann", 50);
         running(&world, &cup(), &spec(true), &[ann]);
-        world.wait(members::close(&world.tally, ann, true, None)).unwrap();
+        world.wait(members::close(&world.tally, ann, true, Origin::BACKGROUND, None)).unwrap();
         let name = player_of(ann);
         assert_eq!(refused(world.create(heir(name.as_str(), "a"))), Rejection::PlayerInContest("cup".into()));
         finish::finish(&world.tally, &cup(), &ContestActor::ADMIN, None).unwrap();
@@ -175,20 +175,20 @@ fn a_closed_member_is_no_longer_staff_and_its_name_is_none_either() {
         // A renaming neither gives nor leaves it.
         for (member, name) in [(bob, "boss"), (boss, "other")] {
             let change = MemberChange { player: PlayerId::new(name).ok(), ..MemberChange::default() };
-            let renamed = world.wait(members::change(tally, member, change, None));
+            let renamed = world.wait(members::change(tally, member, change, Some(Origin::BACKGROUND), None));
             assert!(matches!(refused(renamed), Rejection::PlayerInContest(_)), "{name}");
         }
-        world.wait(members::close(tally, boss, true, None)).unwrap();
+        world.wait(members::close(tally, boss, true, Origin::BACKGROUND, None)).unwrap();
         let heir = world.create(heir("boss", "b")).unwrap().id;
         let next = series::get(tally, &weekly).unwrap().series.template.staff;
         assert_eq!((read::get(tally, &cup()).unwrap().contest.staff, next), (Vec::new(), Vec::new()));
-        let actor = ActingAs::Member(PlayerId::new("boss").unwrap()).by(tally_rules::Actor::Background);
+        let actor = ActingAs::Member(PlayerId::new("boss").unwrap()).by(Origin::BACKGROUND);
         assert_eq!(refused(finish::cancel(tally, &cup(), &actor, None)), Rejection::Forbidden);
         // The other closings remove nothing from the staff that was set since.
         let staff =
             ContestSpec { staff: Some(vec![PlayerId::new("boss").unwrap()]), ..ContestSpec::default() };
         change::patch(tally, &cup(), &ContestActor::ADMIN, &staff, None).unwrap();
-        world.wait(members::close(tally, boss, true, None)).unwrap();
+        world.wait(members::close(tally, boss, true, Origin::BACKGROUND, None)).unwrap();
         finish::cancel(tally, &cup(), &actor, None).unwrap();
         world.end(&[ann, bob, boss, heir]);
     }
@@ -208,7 +208,7 @@ fn staff_of_a_series_is_not_renamed() {
         }
         let rename = |member, name| {
             let change = MemberChange { player: PlayerId::new(name).ok(), ..MemberChange::default() };
-            world.wait(members::change(tally, member, change, None)).map(drop)
+            world.wait(members::change(tally, member, change, Some(Origin::BACKGROUND), None)).map(drop)
         };
         for (member, name) in [(bob, "boss"), (boss, "other")] {
             assert_eq!(refused(rename(member, name)), Rejection::PlayerInContest("weekly".into()), "{name}");
@@ -306,7 +306,7 @@ fn a_leaderboard_whose_outcome_was_lost_is_as_it_is_stored() {
         let tally = &start(Arc::clone(&dying) as Arc<_>, &now, settings()).unwrap();
         let board = BoardId::new("daily").unwrap();
         let make = || put(&world, tally, &daily(table(7), 9));
-        let delete = || boards::delete(tally, &board, None);
+        let delete = || boards::delete(tally, &board, &Origin::BACKGROUND, None);
         for end in [End::LostDone, End::Unknown] {
             dying.arm(0, end);
             if end == End::Unknown {

@@ -6,7 +6,7 @@ use tally_rules::contest::definition::{ContestSpec, Fee};
 use tally_rules::contest::{ContestId, Payout, Prize, State, Status};
 use tally_rules::ledger::{Amount, MemberId};
 use tally_rules::score::ScoreInput;
-use tally_rules::{Actor, PlayerId, Rejection};
+use tally_rules::{Origin, PlayerId, Rejection};
 use tally_service::contests::execute::{ActingAs, ContestActor};
 use tally_service::contests::{apply, ban, change, finish, read, settle, start};
 use tally_service::players::erase;
@@ -83,7 +83,7 @@ fn held(world: &World, member: MemberId) -> i64 {
 }
 
 fn erased(world: &World, member: MemberId) {
-    assert!(!world.wait(erase::erase(&world.tally, player(member), Actor::Background, None)).unwrap());
+    assert!(!world.wait(erase::erase(&world.tally, player(member), Origin::BACKGROUND, None)).unwrap());
 }
 
 fn counts(world: &World, id: &ContestId) -> [u32; 3] {
@@ -102,14 +102,14 @@ fn of_an_open_one_applications_are_taken_back(kind: Kind) {
     assert_eq!((counts(&world, &cups[0]), counts(&world, &cups[1])), ([1, 2, 0], [1, 1, 1]));
     assert_eq!(members.map(|member| held(&world, member)), [FEE, 2 * FEE, 2 * FEE]);
     let key = identity("erase cid", 1);
-    assert!(!world.wait(erase::erase(tally, player(cid), Actor::Background, key.clone())).unwrap());
-    assert!(!world.wait(erase::erase(tally, player(ann), Actor::Background, None)).unwrap());
+    assert!(!world.wait(erase::erase(tally, player(cid), Origin::BACKGROUND, key.clone())).unwrap());
+    assert!(!world.wait(erase::erase(tally, player(ann), Origin::BACKGROUND, None)).unwrap());
     assert_eq!((counts(&world, &cups[0]), counts(&world, &cups[1])), ([0, 1, 0], [0, 1, 1]));
     assert_eq!(members.map(|member| held(&world, member)), [0, 2 * FEE, 0]);
     assert_eq!(balances(&world, &members), [100; 3]);
     // A second time there is nothing left to erase; a rejection is none of its traces.
     for member in [ann, cid] {
-        let again = world.wait(erase::erase(tally, player(member), Actor::Background, None));
+        let again = world.wait(erase::erase(tally, player(member), Origin::BACKGROUND, None));
         assert_eq!(refused(again), Rejection::PlayerNotFound);
     }
     assert_eq!(
@@ -118,7 +118,7 @@ fn of_an_open_one_applications_are_taken_back(kind: Kind) {
     );
     // A retry does not remove a player that came back.
     apply::apply(tally, &cups[0], &ContestActor::SERVER, &player(cid), None).unwrap();
-    assert!(world.wait(erase::erase(tally, player(cid), Actor::Background, key)).unwrap());
+    assert!(world.wait(erase::erase(tally, player(cid), Origin::BACKGROUND, key)).unwrap());
     assert_eq!((counts(&world, &cups[0]), held(&world, cid)), ([1, 1, 0], FEE));
     let started = start::start(tally, &cups[0], &ContestActor::ADMIN, None).unwrap();
     assert_eq!((started.done.record.members, started.failed.len()), (1, 0));
@@ -167,7 +167,7 @@ fn of_a_running_one_a_ban_stays(kind: Kind) {
     };
     assert_eq!(refused(on_board(ContestActor::SERVER, true)), Rejection::Forbidden);
     assert_eq!(
-        refused(on_board(ActingAs::For(player(bob)).by(tally_rules::Actor::Background), true)),
+        refused(on_board(ActingAs::For(player(bob)).by(Origin::BACKGROUND), true)),
         Rejection::Forbidden
     );
     on_board(ContestActor::ADMIN, true).unwrap();

@@ -2,6 +2,7 @@
 
 mod applications;
 mod barrier;
+mod caps;
 mod contests;
 mod crowd;
 mod ends;

@@ -40,6 +40,7 @@ fn a_retry_has_one_effect_and_the_first_answer() {
         order: order(TransferKind::Deposit { to: ann }, 1),
         origin: Origin::default(),
         identity: identity("k", 2),
+        mint_cap: None,
     };
     assert_eq!(refused(world.wait(transfers::post(&world.tally, new))), Rejection::IdempotencyKeyReused);
     world.end(&[ann, bob]);
@@ -94,7 +95,7 @@ fn members_are_one_for_each_name_and_close_when_they_are_empty() {
     let again = world.create(keyed()).unwrap();
     assert_eq!((again.id, eve.replayed, again.replayed), (eve.id, false, true));
     world.post(order(TransferKind::Deposit { to: ann }, 5), None).unwrap();
-    let close = |force| world.wait(members::close(&world.tally, ann, force, None));
+    let close = |force| world.wait(members::close(&world.tally, ann, force, Origin::BACKGROUND, None));
     assert_eq!(refused(close(false)), Rejection::WalletNotEmpty);
     close(true).unwrap();
     close(false).unwrap();

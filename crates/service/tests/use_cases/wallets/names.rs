@@ -5,9 +5,9 @@ use crate::wallets::verify::verify;
 use crate::wallets::world::*;
 use std::path::Path;
 use std::sync::Arc;
-use tally_rules::PlayerId;
 use tally_rules::ledger::member::{Handle, Phone};
 use tally_rules::ledger::{Member, MemberId, TransferKind};
+use tally_rules::{Origin, PlayerId};
 use tally_service::members::{self, NewMember};
 use tally_store::mysql::Options;
 use tally_store::shards::Shards;
@@ -166,7 +166,9 @@ fn closing_releases_what_finds_a_member_and_keeps_its_history() {
         let store = Arc::clone(&world.tally.store);
         let first = named(&world, "ann", "010-1111");
         world.post(order(TransferKind::Deposit { to: first }, 5), None).unwrap();
-        let close = |member| world.wait(members::close(&world.tally, member, true, None)).unwrap();
+        let close = |member| {
+            world.wait(members::close(&world.tally, member, true, Origin::BACKGROUND, None)).unwrap()
+        };
         close(first);
         let kept = store.ledger().member(first).unwrap().unwrap();
         assert_eq!((kept.closed_at, kept.player.as_str()), (Some(world.now()), "ann"));
@@ -190,7 +192,7 @@ fn names_of_members_that_an_earlier_version_closed_are_released() {
         let before = World::new(kind);
         let (world, store) = (&before, Arc::clone(&before.tally.store));
         let (old, other) = (named(world, "old", "010-1111"), named(world, "other", "010-2222"));
-        world.wait(members::close(&world.tally, old, false, None)).unwrap();
+        world.wait(members::close(&world.tally, old, false, Origin::BACKGROUND, None)).unwrap();
         // As it was left then.
         let names = store.ledger().member(old).unwrap().unwrap().names();
         let handles = names.iter().map(|name| (name.clone(), Some(old))).collect();

@@ -15,7 +15,7 @@ use tally_rules::contest::series::SeriesSpec;
 use tally_rules::contest::{Contest, ContestId, Payout, Prize, Record, State};
 use tally_rules::ledger::{Currencies, MemberId, TransferKind, TransferRequest, Uuid};
 use tally_rules::period::Payment;
-use tally_rules::{BoardId, Definition, Micros};
+use tally_rules::{BoardId, Definition, Micros, Origin};
 use tally_service::contests::execute::ContestActor;
 use tally_service::contests::{apply, change, finish, read, scheduler, series, start as begin};
 use tally_service::ledger::LedgerSettings;
@@ -207,7 +207,7 @@ fn left_by_an_earlier_release(world: &World) -> [MemberId; 2] {
     let [lost, won] = ["lost", "won"].map(|id| ContestId::new(id).unwrap());
     let cancelled = running(world, &lost, &costs, &members);
     let settled = running(world, &won, &spec(false), &members);
-    world.wait(members::close(&world.tally, bob, true, None)).unwrap();
+    world.wait(members::close(&world.tally, bob, true, Origin::BACKGROUND, None)).unwrap();
     let closed = Some(UnpaidReason::MemberClosed);
     let payment_no = Uuid([7; 16]);
     let (board, period) = (BoardId::new("gone").unwrap(), "daily:1".to_owned());
@@ -328,7 +328,7 @@ fn a_cancelled_contest_pays_no_prizes_of_periods_that_end_later() {
         assert_eq!(world.balance(ann), 50 + 100);
         // The deletion of its board does not pay them either.
         let (of, board) = (Arc::clone(tally), id.board(None));
-        let delete = move || boards::delete(&of, &board, None).map(drop);
+        let delete = move || boards::delete(&of, &board, &Origin::BACKGROUND, None).map(drop);
         world.wait(async { tokio::task::spawn_blocking(delete).await.unwrap() }).unwrap();
         look();
         assert_eq!(world.balance(ann), 50 + 100);

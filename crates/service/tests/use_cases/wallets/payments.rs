@@ -1,12 +1,12 @@
 //! Transfers with a PIN: checked first, counted also under concurrent guesses, and never paid to the former owner of the number.
 
 use crate::wallets::world::*;
-use tally_rules::Rejection;
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::instant::SECOND;
 use tally_rules::ledger::member::{Login, Phone};
 use tally_rules::ledger::pin::Given;
 use tally_rules::ledger::{Amount, MemberId, TransferKind};
+use tally_rules::{Origin, Rejection};
 use tally_service::Failure;
 use tally_service::members::change::{MemberChange, Set};
 use tally_service::members::pay::{self, NewPayment, Payment};
@@ -166,7 +166,7 @@ fn an_unknown_number_is_looked_up_like_any_other() {
     assert_eq!(bobs, nobodys);
     // The later owner of the number is paid all the same.
     let change = MemberChange { phone: Set::To(Some(phone("010-9999"))), ..MemberChange::default() };
-    world.wait(members::change(&world.tally, eve, change, None)).unwrap();
+    world.wait(members::change(&world.tally, eve, change, Some(Origin::BACKGROUND), None)).unwrap();
     assert_eq!(paid(pay(&world, ann, "0042", "010-9999", None)), (false, Some(eve)));
     world.end(&[ann, bob, eve]);
 }
@@ -193,7 +193,7 @@ fn guesses_at_the_same_time_all_count() {
     let locked = answers.iter().filter(|one| matches!(one, Rejection::PinLocked { .. })).count();
     assert_eq!((wrong, locked), (5, 35));
     let unlock = MemberChange { unlock_pin: true, ..MemberChange::default() };
-    world.wait(members::change(&world.tally, ann, unlock, None)).unwrap();
+    world.wait(members::change(&world.tally, ann, unlock, Some(Origin::BACKGROUND), None)).unwrap();
     assert_eq!(paid(pay(&world, ann, "0042", "010-1111", None)), (false, Some(bob)));
     world.end(&[ann, bob, eve]);
 }
@@ -205,7 +205,7 @@ fn money_goes_to_the_present_owner_of_the_number() {
     assert_eq!(paid(pay(&world, ann, "0042", "010-1111", None)), (false, Some(bob)));
     let change = |id, phone: Option<Phone>| {
         let change = MemberChange { phone: Set::To(phone), ..MemberChange::default() };
-        world.wait(members::change(&world.tally, id, change, None))
+        world.wait(members::change(&world.tally, id, change, Some(Origin::BACKGROUND), None))
     };
     assert_eq!(refused(change(eve, Some(phone("010-1111")))), Rejection::PhoneTaken);
     change(bob, Some(phone("010-2222"))).unwrap();
@@ -218,7 +218,7 @@ fn money_goes_to_the_present_owner_of_the_number() {
     // A changed password ends everything begun with an older token.
     let before = payment(&world, ann, "0042", "010-2222", None);
     let password = MemberChange { password: Set::To(Some("x".into())), ..MemberChange::default() };
-    world.wait(members::change(&world.tally, ann, password, None)).unwrap();
+    world.wait(members::change(&world.tally, ann, password, Some(Origin::BACKGROUND), None)).unwrap();
     assert_eq!(world.wait(pay::pay(&world.tally, before)).unwrap(), Payment::SignedOut);
     assert_eq!(world.balance(ann), 970);
     world.end(&[ann, bob, eve]);

@@ -10,7 +10,7 @@ use tally_rules::definition::{BoardSpec, Ranking};
 use tally_rules::ledger::{Amount, MemberId, Uuid};
 use tally_rules::period::{Payment, PeriodPrizes, PeriodRule};
 use tally_rules::score::ScoreInput;
-use tally_rules::{BoardId, Micros, PlayerId, Rejection};
+use tally_rules::{BoardId, Micros, Origin, PlayerId, Rejection};
 use tally_service::periods::view::View;
 use tally_service::periods::{prizes, scheduler};
 use tally_service::players::erase;
@@ -41,7 +41,7 @@ pub(crate) fn daily(prizes: PeriodPrizes, keep: u32) -> BoardSpec {
 
 pub(crate) fn put(world: &World, tally: &Arc<Tally>, spec: &BoardSpec) -> Result<(), Failure> {
     let (tally, spec) = (Arc::clone(tally), spec.clone());
-    let put = move || boards::put(&tally, &board(), &spec, None).map(drop);
+    let put = move || boards::put(&tally, &board(), &spec, &Origin::BACKGROUND, None).map(drop);
     world.wait(async { tokio::task::spawn_blocking(put).await.unwrap() })
 }
 
@@ -109,7 +109,9 @@ fn a_player_that_is_restored_later_gets_no_prize_of_a_closed_period() {
         put(&world, tally, &daily(table(100), 12)).unwrap();
         score(&world, tally, player_of(ann), 9);
         let ban = |banned| {
-            world.wait(erase::ban(tally, &board(), player_of(ann), banned, None)).unwrap();
+            world
+                .wait(erase::ban(tally, &board(), player_of(ann), banned, Origin::BACKGROUND, None))
+                .unwrap();
         };
         let look = || {
             scheduler::close_due(tally).unwrap();
@@ -203,7 +205,8 @@ fn what_was_promised_when_a_period_ended_is_paid_whatever_follows() {
                 Some(spec) => put(&world, tally, spec).unwrap(),
                 None => {
                     let tally = Arc::clone(tally);
-                    let delete = move || boards::delete(&tally, &board(), None).map(drop);
+                    let delete =
+                        move || boards::delete(&tally, &board(), &Origin::BACKGROUND, None).map(drop);
                     world.wait(async { tokio::task::spawn_blocking(delete).await.unwrap() }).unwrap();
                 }
             }

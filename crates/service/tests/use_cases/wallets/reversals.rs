@@ -96,6 +96,7 @@ fn a_retry_takes_back_once() {
         order: order(TransferKind::Deposit { to: ann }, 1),
         origin: Origin::default(),
         identity: identity("k", 2),
+        mint_cap: None,
     };
     let done = world.wait(tally_service::ledger::transfers::post(&world.tally, post));
     assert_eq!(refused(done), Rejection::IdempotencyKeyReused);
@@ -188,7 +189,9 @@ fn a_reversal_outlives_its_members_and_its_key() {
     let made = id(&world.transfer(ann, bob, 60, None).unwrap()).0;
     reverse(&world, made, None, Some("k")).unwrap();
     for member in [ann, bob] {
-        world.wait(tally_service::members::close(&world.tally, member, true, None)).unwrap();
+        world
+            .wait(tally_service::members::close(&world.tally, member, true, Origin::BACKGROUND, None))
+            .unwrap();
     }
     // Two days later the key is forgotten, and the link still says that all is back.
     world.advance(2 * 86_400_000_000);

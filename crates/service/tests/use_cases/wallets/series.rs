@@ -8,7 +8,7 @@ use tally_rules::contest::series::{MISSED_MAX, SeriesSpec};
 use tally_rules::contest::{ContestId, Prize, State};
 use tally_rules::ledger::Amount;
 use tally_rules::score::ScoreInput;
-use tally_rules::{Micros, PlayerId, Rejection};
+use tally_rules::{Micros, Origin, PlayerId, Rejection};
 use tally_service::contests::execute::{ActingAs, ContestActor};
 use tally_service::contests::{apply, change, read, scheduler, series};
 use tally_service::scores::submit::{self, NewScore};
@@ -167,7 +167,7 @@ fn a_change_counts_for_what_is_made_later_and_an_end_leaves_what_there_is() {
     let key = identity("one", 1);
     let first = series::create(tally, &id, &boss, &daily(), key.as_ref()).unwrap();
     assert_eq!(series::create(tally, &id, &boss, &daily(), key.as_ref()).unwrap(), (first.0, true));
-    let nobody = ActingAs::Member(PlayerId::new("p").unwrap()).by(tally_rules::Actor::Background);
+    let nobody = ActingAs::Member(PlayerId::new("p").unwrap()).by(Origin::BACKGROUND);
     assert_eq!(
         refused(series::patch(tally, &id, &nobody, &SeriesSpec::default(), None)),
         Rejection::Forbidden

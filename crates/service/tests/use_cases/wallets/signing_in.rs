@@ -3,6 +3,7 @@
 use crate::wallets::world::*;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
+use tally_rules::Origin;
 use tally_rules::ledger::Member;
 use tally_rules::ledger::member::Login;
 use tally_service::members::change::{MemberChange, Set};
@@ -60,7 +61,9 @@ fn a_new_digest_of_an_old_password_does_not_come_back() {
     let new = new_member("ann");
     let member = Member { password: Some("old".into()), ..new.member };
     let ann = world.create(NewMember { member, ..new }).unwrap().id;
-    let change = |change| world.wait(members::change(&world.tally, ann, change, None)).unwrap();
+    let change = |change| {
+        world.wait(members::change(&world.tally, ann, change, Some(Origin::BACKGROUND), None)).unwrap()
+    };
     let rehashed = |from: &str, to: &str| MemberChange {
         rehashed: Some(tally_service::members::change::Rehashed { from: from.into(), to: to.into() }),
         ..MemberChange::default()

@@ -9,7 +9,7 @@ use crate::wallets::world::World;
 use tally_rules::contest::ContestId;
 use tally_rules::ledger::MemberId;
 use tally_rules::period::PeriodPrizes;
-use tally_rules::{Micros, PlayerId};
+use tally_rules::{Micros, Origin, PlayerId};
 use tally_service::contests::execute::ContestActor;
 use tally_service::contests::{change, read};
 use tally_service::periods::scheduler;
@@ -29,7 +29,7 @@ fn make(world: &World) -> (String, u64) {
         score(world, &world.tally, player(name), points);
     }
     let board = world.tally.boards.from_no(tally_service::BoardNo(0), 1).remove(0);
-    world.wait(ban(&world.tally, &board.id, player("p3"), true, None)).unwrap();
+    world.wait(ban(&world.tally, &board.id, player("p3"), true, Origin::BACKGROUND, None)).unwrap();
     world.advance(DAY);
     scheduler::close_due(&world.tally).unwrap();
     score(world, &world.tally, player("p1"), 40);

@@ -142,7 +142,10 @@ impl World {
 
     pub(crate) fn post(&self, order: TransferRequest, key: Option<&str>) -> TransferResult {
         let identity = key.and_then(|key| identity(key, 1));
-        self.wait(transfers::post(&self.tally, NewTransfer { order, origin: Origin::default(), identity }))
+        self.wait(transfers::post(
+            &self.tally,
+            NewTransfer { order, origin: Origin::default(), identity, mint_cap: None },
+        ))
     }
 
     pub(crate) fn transfer(
@@ -157,8 +160,9 @@ impl World {
 
     /// Many at once, each linked to the next or not.
     pub(crate) fn post_all(&self, moves: Vec<(TransferRequest, bool)>) -> Vec<TransferResult> {
-        let new =
-            |(order, linked)| (NewTransfer { order, origin: Origin::default(), identity: None }, linked);
+        let new = |(order, linked)| {
+            (NewTransfer { order, origin: Origin::default(), identity: None, mint_cap: None }, linked)
+        };
         self.wait(transfers::post_all(&self.tally, moves.into_iter().map(new).collect())).unwrap()
     }
 

@@ -9,7 +9,7 @@ use tally_rules::idempotency::{Fingerprint, IdempotencyKey, RequestKey};
 use tally_rules::instant::SECOND;
 use tally_rules::period::{PeriodPrizes, PeriodRule};
 use tally_rules::score::ScoreInput;
-use tally_rules::{BoardId, Micros, PlayerId, Rejection};
+use tally_rules::{BoardId, Micros, Origin, PlayerId, Rejection};
 use tally_service::clock::{Boot, TimeSource};
 use tally_service::periods::view::View;
 use tally_service::scores::submit::NewScore;
@@ -123,7 +123,7 @@ impl World {
     /// Puts the board.
     pub(crate) fn put(&self, spec: &BoardSpec) -> Result<(), Failure> {
         let (tally, spec) = (self.tally(), spec.clone());
-        let put = move || boards::put(&tally, &board(), &spec, None).map(drop);
+        let put = move || boards::put(&tally, &board(), &spec, &Origin::BACKGROUND, None).map(drop);
         self.wait(async { tokio::task::spawn_blocking(put).await.unwrap() })
     }
 

@@ -138,8 +138,14 @@ fn requests_keys_imports_and_numbers_that_cannot_be_are_damage() {
     damaged("INSERT INTO parts VALUES (1, 1, 0, 0, 1, 2, 0, 0, 0);", windows);
     damaged("INSERT INTO parts VALUES (1, 1, 0, 0, 1, 1, -1, 0, 0);", windows);
     let keys = |store: &SqliteStore| Ok(store.keys()?.len());
-    left_out("INSERT INTO keys VALUES (1, 'k', zeroblob(32), 'root', '', 0, NULL);", "k", keys);
-    left_out("INSERT INTO keys VALUES (1, 'k', zeroblob(31), 'admin', '', 0, NULL);", "k", keys);
+    for values in ["zeroblob(32), 'root', '', 0, NULL, NULL", "zeroblob(31), 'admin', '', 0, NULL, NULL"] {
+        left_out(&format!("INSERT INTO keys VALUES (1, 'k', {values});"), "k", keys);
+    }
+    for granted in ["", "money:make", "admin server", "money:mint KRW=0"] {
+        let words =
+            format!("INSERT INTO keys VALUES (1, 'k', zeroblob(32), 'reader', '', 0, NULL, '{granted}');");
+        left_out(&words, "k", keys);
+    }
     let import = ImportKey { board: BoardNo(1), digest: [0; 32] };
     let progress = |store: &SqliteStore| store.import_progress(&import).map(drop);
     damaged("INSERT INTO imports VALUES (1, zeroblob(32), -1, 0, 0, 0);", progress);
@@ -290,6 +296,8 @@ fn no_statement_of_a_transaction_scans_a_table() {
         holds::DUE,
         reversals::GET,
         reversals::REMOVE,
+        minted::GET,
+        minted::REMOVE,
     ];
     let place = Place::new();
     let store = place.open().unwrap();

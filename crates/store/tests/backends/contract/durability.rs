@@ -29,6 +29,7 @@ fn everything(round: i64) -> WriteSet {
         garbage: vec![Garbage::Blocks(window(9, number), 1)],
         boards: vec![BoardChange::Redefine(BoardNo(1), definition(number))],
         keys: vec![KeyChange::Create(key_row(&name, round))],
+        audit: vec![audit::row(round)],
         ledger: money(number),
     }
 }
@@ -135,6 +136,8 @@ fn verify(store: &dyn Store, round: i64) {
     assert_eq!(store.block(&BlockKey { version: 2, ..key }).unwrap(), None);
     let keys: Vec<_> = (1..=round).map(|round| key_row(&format!("{round}"), round)).collect();
     assert_eq!(store.keys().unwrap(), keys);
+    let acts: Vec<_> = (1..=round).rev().map(audit::row).collect();
+    assert_eq!(store.list_audit(audit::LAST, 99).unwrap().rows, acts);
     verify_money(store, number);
 }
 

@@ -395,9 +395,9 @@ pub(crate) fn money_that_cannot_be_is_refused_at_once(backend: &dyn Backend) {
 
 /// The write set of a book.
 pub(crate) fn changes_of(written: LedgerWrites) -> LedgerWriteSet {
-    let LedgerWrites { wallets, transfers, entries, holds, reversals, totals } = written;
+    let LedgerWrites { wallets, transfers, entries, holds, reversals, minted, totals } = written;
     let totals = totals.into_rows();
-    LedgerWriteSet { wallets, transfers, entries, holds, reversals, totals, ..Default::default() }
+    LedgerWriteSet { wallets, transfers, entries, holds, reversals, minted, totals, ..Default::default() }
 }
 
 /// Everything agrees: balances with entries, entries with transfers, totals with both.

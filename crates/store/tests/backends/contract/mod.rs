@@ -4,6 +4,7 @@
 //! that the backend answers that the test is named after. A conflict is a legal answer of a store, and is tried again
 //! here as the lanes would. Not here: kills and full disks, which each backend suffers in its own way.
 
+pub(crate) mod audit;
 pub(crate) mod batches;
 pub(crate) mod boards;
 pub(crate) mod contests;
@@ -73,6 +74,7 @@ macro_rules! store_contract {
             ],
             keys: [
                 keys_read_back_in_order_of_creation, a_revoked_key_is_gone_and_its_id_taken,
+                what_keys_have_made_reads_back_and_is_replaced, concurrent_counts_of_a_key_add_up,
                 revoking_what_is_not_there_changes_nothing, remembered_values_read_back,
                 gauges_have_different_names,
             ],
@@ -96,6 +98,10 @@ macro_rules! store_contract {
                 holds_read_back_and_are_found_when_they_are_due, totals_add_up,
                 money_that_cannot_be_is_refused_at_once,
                 transfers_from_all_sides_lose_nothing_and_never_conflict, random_money_agrees_with_its_entries,
+            ],
+            audit: [
+                acts_read_back_newest_first,
+                an_act_that_is_refused_leaves_no_row,
             ],
             reversals: [
                 links_of_reversals_read_back_and_are_changed,
@@ -242,7 +248,7 @@ pub(crate) fn key_row(id: &str, at: i64) -> KeyRow {
     KeyRow {
         id: Arc::from(id),
         hash: [id.len() as u8; 32],
-        role: Role::Server,
+        grant: Role::Server.into(),
         name: format!("the key \"{id}\" of Zoë"),
         created_at: Micros(at),
     }

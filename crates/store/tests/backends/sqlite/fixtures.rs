@@ -6,8 +6,8 @@
 
 use super::fresh;
 use crate::contract::{
-    boards, contests, create, events, key, key_row, ledger, load, open, players, record, request, reversals,
-    scores, stored, walk, write,
+    audit, boards, contests, create, events, key, key_row, keys, ledger, load, open, players, record,
+    request, reversals, scores, stored, walk, write,
 };
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
@@ -16,17 +16,18 @@ use tally_rules::contest::record::ApplicationLocation;
 use tally_rules::definition::ScoreType;
 use tally_rules::ledger::account::{Account, AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
+use tally_rules::ledger::limits::Spent;
 use tally_rules::ledger::{Hold, HoldId, Kind, Transfer, TransferId, Uuid};
 use tally_rules::outcome::Outcome;
 use tally_rules::period::Span;
-use tally_rules::{BoardId, Definition, Micros, Origin};
+use tally_rules::{BoardId, Definition, Grant, Micros, Origin};
 use tally_store::sqlite::{Options, SqliteStore};
 use tally_store::{
-    Block, BlockKey, BoardChange, BoardNo, ContestWriteSet, ImportKey, ImportRow, KeyChange, LedgerWriteSet,
-    ReadSet, Store, Window, WindowKey, WindowRow, WriteSet,
+    Block, BlockKey, BoardChange, BoardNo, ContestWriteSet, ImportKey, ImportRow, KeyChange, KeyRow,
+    LedgerReadSet, LedgerWriteSet, ReadSet, Store, Window, WindowKey, WindowRow, WriteSet,
 };
 
-const SCHEMA: u32 = 12;
+const SCHEMA: u32 = 14;
 /// A schema that no version was left with.
 const NEVER: u32 = 7;
 /// The parts of a file: its log, and its journal.
@@ -45,6 +46,10 @@ const WITH_EVENTS: u32 = 9;
 const WITH_REVERSALS: u32 = 11;
 /// The first schema with the origins of transfers and holds.
 const WITH_ORIGINS: u32 = 12;
+/// The first schema with the audit log.
+const WITH_AUDIT: u32 = 13;
+/// The first schema with scopes of keys.
+const WITH_SCOPES: u32 = 14;
 
 fn schemas() -> impl Iterator<Item = u32> {
     (1..=SCHEMA).filter(|schema| *schema != NEVER)
@@ -161,6 +166,7 @@ fn money() -> LedgerWriteSet {
         wallets: vec![(wallet, ledger::wallet(50, 1))],
         holds: vec![(HoldId(Uuid([2; 16])), hold)],
         reversals: reversals::links(),
+        minted: vec![(keys::minted(7, "KRW"), Spent { day: 9, units: 8 })],
         transfers: vec![(TransferId(Uuid([3; 16])), transfer)],
         entries: vec![(EntryKey { wallet, sequence: 1 }, ledger::entry(3, 50, 50, true))],
         totals: vec![(account, Total { debits: 50, credits: 0 })],
@@ -194,6 +200,9 @@ fn verify_money(store: &dyn Store, schema: u32) {
     for (id, link) in money.reversals {
         assert_eq!(read.reversal(id).unwrap(), Some(link).filter(|_| schema >= WITH_REVERSALS));
     }
+    let minted = vec![money.minted[0].0];
+    let minted = ledger::read(store, LedgerReadSet { minted, ..LedgerReadSet::default() }).minted;
+    assert_eq!(minted, [Some(money.minted[0].1).filter(|_| schema >= WITH_SCOPES)]);
     assert_eq!(read.totals().unwrap(), if there { money.totals } else { Vec::new() });
     let (id, contest) = &money.contests.contests[0];
     let kept = if schema < WITH_SERIES { ApplicationLocation::Store } else { contest.kept };
@@ -204,6 +213,11 @@ fn verify_money(store: &dyn Store, schema: u32) {
     let (topic, event) = &money.events[0];
     let found = read.events(*topic, 0, 9).unwrap();
     assert_eq!(found, if schema >= WITH_EVENTS { vec![(1, event.clone())] } else { Vec::new() });
+}
+
+/// A key with scopes and a cap.
+fn scoped_key() -> KeyRow {
+    KeyRow { grant: Grant::parse("money:mint audit:read KRW=5").unwrap(), ..key_row("scoped", 3) }
 }
 
 /// Something in every table.
@@ -234,7 +248,11 @@ fn fill(store: &dyn Store) {
         ],
         imports: vec![import()],
         boards: vec![BoardChange::Delete(BoardNo(2))],
-        keys: vec![KeyChange::Create(key_row("live", 1)), KeyChange::Create(key_row("revoked", 2))],
+        keys: vec![
+            KeyChange::Create(key_row("live", 1)),
+            KeyChange::Create(key_row("revoked", 2)),
+            KeyChange::Create(scoped_key()),
+        ],
         profiles: vec![(players::player("zoë"), Some(players::profile("Zoë")))],
         bans: vec![players::ban(1, "ann", true)],
         windows: vec![(window().0, Some(window().1))],
@@ -242,6 +260,7 @@ fn fill(store: &dyn Store) {
             BlockKey { window: window().0, version: 1, block: 0 },
             Block { distinct_better: 3, entries: vec![1, 2, 3] },
         )],
+        audit: audit::rows(),
         ledger: money(),
         ..WriteSet::default()
     };
@@ -290,7 +309,13 @@ fn verify(store: &dyn Store, schema: u32) {
     assert_eq!(profile, (schema >= WITH_PLAYERS).then(|| players::profile("Zoë")));
     let bans = if schema >= WITH_PLAYERS { vec![players::player("ann")] } else { Vec::new() };
     assert_eq!(store.bans(BoardNo(1)).unwrap(), bans);
-    assert_eq!(store.keys().unwrap(), [key_row("live", 1)]);
+    let mut of_keys = vec![key_row("live", 1), scoped_key()];
+    of_keys.truncate(if schema >= WITH_SCOPES { 2 } else { 1 });
+    assert_eq!(store.keys().unwrap(), of_keys);
     assert_eq!(store.meta("secret").unwrap(), Some(vec![0, 1, 255]));
+    let mut acts = audit::rows();
+    acts.reverse();
+    let found = store.list_audit(audit::LAST, 99).unwrap().rows;
+    assert_eq!(found, if schema >= WITH_AUDIT { acts } else { Vec::new() });
     verify_money(store, schema);
 }

@@ -4,9 +4,10 @@ use super::world::World;
 use tally_testkit::Request;
 use tally_testkit::routes::all;
 
-const LISTS: [&str; 5] = [
+const LISTS: [&str; 6] = [
     "/v1/leaderboards",
     "/v1/keys",
+    "/v1/audit",
     "/v1/leaderboards/b/scores",
     "/v1/leaderboards/b/periods",
     "/v1/ledger/owed",
@@ -34,6 +35,7 @@ const PARAMETERS: &[(&str, &[&str])] = &[
     ("/v1/imports/{board}/{digest}", &[]),
     ("/v1/players/{player}", &[]),
     ("/v1/keys", &["limit", "cursor"]),
+    ("/v1/audit", &["actor", "action", "subject", "from", "until", "limit", "cursor"]),
     ("/v1/members", &["login_id", "phone_number", "player"]),
     ("/v1/members/{member}", &[]),
     ("/v1/me", &[]),
@@ -202,6 +204,7 @@ fn cursors_belong_to_their_list() {
     for (list, foreign) in [
         ("/v1/leaderboards", vec![&scores, &periods]),
         ("/v1/keys", vec![&scores, &boards, &periods]),
+        ("/v1/audit", vec![&scores, &boards, &periods]),
         (PAGE, vec![&boards, &worst, &other, &periods, &weekly]),
         ("/v1/leaderboards/w/scores", vec![&scores, &weekly]),
         ("/v1/leaderboards/w/periods", vec![&scores, &boards, &weekly]),
@@ -225,6 +228,71 @@ fn cursors_belong_to_their_list() {
     }
     let both = format!("{PAGE}?cursor={scores}&offset=1");
     world.refuse(&get(&both), 400, "invalid_parameter", Some("offset"));
+}
+
+#[test]
+fn filters_of_the_audit_log() {
+    let mut world = World::start();
+    let bad_instants = ["", "x", "2026-01-01", "1"];
+    let cases: [(&str, &[&str]); 4] = [
+        ("actor", &["", "x", "key:", "key:0123456789AB", "key:0123456789abc", "member:x", "Local"]),
+        ("action", &["", "x", "key", "key.made", "KEY.CREATED"]),
+        ("from", &bad_instants),
+        ("until", &bad_instants),
+    ];
+    for (name, values) in cases {
+        for value in values {
+            let request = get(&format!("/v1/audit?{name}={value}"));
+            world.refuse(&request, 400, "invalid_parameter", Some(name));
+        }
+    }
+}
+
+/// Acts without a body take their reason from the query, those with one from it.
+#[test]
+fn reasons_of_acts() {
+    let mut world = World::start();
+    let (long, mut seen) = ("x".repeat(256), 0);
+    for route in all() {
+        let acts = [
+            ("POST", "/ban"),
+            ("POST", "/restore"),
+            ("POST", "/unlock-pin"),
+            ("POST", "/sign-out"),
+            ("POST", "/open"),
+            ("POST", "/start"),
+            ("POST", "/finish"),
+            ("POST", "/settle"),
+            ("POST", "/cancel"),
+            ("DELETE", "/v1/leaderboards/{board}"),
+            ("DELETE", "/v1/players/{player}"),
+            ("DELETE", "/v1/contest-series/{series}"),
+            ("DELETE", "/v1/keys/{id}"),
+        ];
+        let is_act = |(method, end): &(&str, &str)| {
+            route.method == *method && (route.path == *end || method == &"POST" && route.path.ends_with(end))
+        };
+        if acts.iter().any(is_act) {
+            seen += 1;
+            for query in [format!("reason={long}"), "reason=a&reason=b".into()] {
+                let target = format!("{}?{query}", super::world::path(&route, &[]));
+                let request = Request { target: target.into_bytes(), ..super::world::bare(&route) };
+                world.refuse(&request, 400, "invalid_parameter", Some("reason"));
+            }
+        }
+    }
+    assert_eq!(seen, 15);
+    for (method, path) in [
+        ("PUT", "/v1/leaderboards/new"),
+        ("POST", "/v1/keys"),
+        ("POST", "/v1/contests"),
+        ("PATCH", "/v1/contest-series/yearly"),
+    ] {
+        for bad in [serde_json::json!(1), serde_json::json!(null), serde_json::json!(long)] {
+            let request = Request::new(method, path).json(&serde_json::json!({"reason": bad}));
+            world.refuse(&request, 400, "invalid_field", Some("/reason"));
+        }
+    }
 }
 
 /// A cursor of the list of keys can be had only while keys exist.

@@ -241,6 +241,7 @@ fn state(client: &mut Client) -> Vec<Value> {
         client.get(&format!("/v1/ledger/transactions/{transaction}")).expect(200),
         client.get("/v1/ledger/accounts").expect(200),
         client.get("/v1/keys?limit=1000").expect(200),
+        client.get("/v1/audit?limit=1000").expect(200),
         client.get("/v1/leaderboards?limit=1000").expect(200),
         client.get(&format!("/v1/imports/b/{DIGEST}")).expect(200),
         client.get("/v1/contests?limit=1000").expect(200),

@@ -4,6 +4,7 @@
 //! leave no trace. Not here: the reply to an allowed request, and the life of a member's token (`tokens`).
 
 mod headers;
+mod scopes;
 mod tokens;
 
 use crate::TALLY;
@@ -139,6 +140,7 @@ fn check(answer: &Response, expected: Expected, what: &str) {
 fn state(local: &mut Client) -> Vec<Value> {
     let mut state =
         vec![local.get("/v1/keys?limit=1000").expect(200), local.get("/v1/ledger/accounts").expect(200)];
+    state.push(local.get("/v1/audit?limit=1000").expect(200));
     state.push(local.get("/v1/contests?limit=1000").expect(200));
     state.push(local.get("/v1/contest-series?limit=1000").expect(200));
     for board in tally_testkit::audit::boards(local) {

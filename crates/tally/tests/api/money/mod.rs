@@ -5,6 +5,7 @@
 //! credits. Not here: permissions (`http_permissions`) and the forms of requests (`bad_input`).
 
 mod batches;
+mod caps;
 mod crowd;
 mod holds;
 mod kills;

@@ -67,6 +67,11 @@ fn reversals(tour: &mut Tour<'_>, ann: &str, bob: &str) {
         let path = reverse(movement).replace("/reverse", "");
         tour.good("getMovement", 200, Request::new("GET", path));
     }
+    let capped = json!({"scopes": ["money:mint"], "mint_caps": {"KRW": 1}});
+    let made = tour.local.post("/v1/keys", &capped).expect(201);
+    let beyond =
+        post("/v1/deposits", &json!({"to": bob, "amount": 2})).key(made["key"].as_str().expect("a key"));
+    tour.refused("deposit", 422, "mint_cap_reached", &beyond);
     // Its receiver has spent it.
     let deposit = tour.good("deposit", 201, post("/v1/deposits", &json!({"to": bob, "amount": 900_000})));
     tour.good("withdraw", 201, post("/v1/withdrawals", &json!({"from": bob, "amount": 900_000})));

@@ -412,6 +412,12 @@ fn endings(tour: &mut Tour<'_>) {
     let id = created["id"].as_str().expect("an id").to_owned();
     tour.good("listKeys", 200, Request::new("GET", "/v1/keys?limit=1"));
     tour.good("revokeKey", 204, Request::new("DELETE", format!("/v1/keys/{id}?force=false")));
+    tour.good("listAudit", 200, Request::new("GET", format!("/v1/audit?limit=1&subject={id}")));
+    tour.good(
+        "listAudit",
+        200,
+        Request::new("GET", "/v1/audit?action=key.revoked&from=2020-01-01T00:00:00Z"),
+    );
     let admin = Request::new("POST", "/v1/keys").json(&json!({"role": "admin"}));
     let admin = tour.local.send(&admin).expect(201)["id"].as_str().expect("an id").to_owned();
     tour.refused("revokeKey", 409, "last_admin_key", &Request::new("DELETE", format!("/v1/keys/{admin}")));

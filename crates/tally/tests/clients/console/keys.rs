@@ -27,6 +27,24 @@ fn settings(console: &mut Console) {
     console.check("settings-filtered");
 }
 
+fn acts(console: &mut Console, admin: &str) {
+    let mut client = console.server.client().with_key(admin);
+    client.put("/v1/leaderboards/finals", &json!({"reason": "season 2"})).expect(201);
+    console.show("#/settings");
+    console.click("Audit log");
+    console.sees_row(&["key.created", "admin, desk", "local"]);
+    console.sees_row(&["leaderboard.created", "“season 2”", "finals", "key:"]);
+    console.check("audit");
+    console.picture("audit");
+    console.fill("Act", "key.revoked");
+    console.click("Show");
+    console.page.wait("help.row('key.revoked') !== null && help.row('key.created') === null");
+    console.fill("Act", "nothing");
+    console.click("Show");
+    console.sees("must be one of");
+    console.page.allow("status of 400");
+}
+
 /// The key is shown once, and used by this tab from then on.
 fn first_key(console: &mut Console) -> String {
     console.click("New key");
@@ -79,6 +97,9 @@ fn roles(console: &mut Console, admin: &str) {
     console.page.wait("(() => { const row = help.all('tr').find((one) => one.innerText.includes('watcher')); row?.querySelector('button').click(); return Boolean(row); })()");
     console.confirm("watcher", "Revoke");
     console.sees("Key watcher is revoked");
+    acts(console, admin);
+    console.show("#/settings");
+    console.sees_row(&["desk", "admin"]);
     console.click("Revoke");
     console.sees("the console asks for another one");
     // Another dialog follows at once.

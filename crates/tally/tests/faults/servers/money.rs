@@ -122,6 +122,35 @@ fn a_storm_of_equal_transfers_at_several_servers_has_one_effect() {
     }
 }
 
+/// Deposits by one key at all servers at once stay within its cap.
+#[test]
+fn a_cap_of_a_key_holds_at_all_servers_together() {
+    let servers = Servers::start(3);
+    let all = members(&mut servers.clients()[0], 1, 2);
+    let capped = json!({"scopes": ["money:mint"], "mint_caps": {"KRW": 100}});
+    let made = servers.all[0].local().post("/v1/keys", &capped).expect(201);
+    let key = made["key"].as_str().expect("a key");
+    for server in &servers.all {
+        let mut client = server.client().with_key(key);
+        wait_until("the key is known", || client.get("/v1/leaderboards").status == 200);
+    }
+    let deposit = Request::new("POST", "/v1/deposits").json(&json!({"to": all[0], "amount": 7}));
+    let done: usize = std::thread::scope(|scope| {
+        let one = |caller: usize| {
+            let (mut client, deposit) = (servers.all[caller % 3].client().with_key(key), &deposit);
+            scope.spawn(move || (0..5).filter(|_| send(&mut client, deposit).status == 201).count())
+        };
+        let callers: Vec<_> = (0..9).map(one).collect();
+        callers.into_iter().map(|caller| caller.join().expect("it ends")).sum()
+    });
+    assert_eq!(done, 14, "14 times 7 is 98");
+    for server in &servers.all {
+        let shown = server.local().get(&format!("/v1/wallets/{}", all[0])).expect(200);
+        assert_eq!(shown["wallets"][0]["balance"], json!("100"));
+        server.client().with_key(key).send(&deposit).refused(422, "mint_cap_reached");
+    }
+}
+
 /// Moves money round between three until it is stopped. Each transfer has a key, and is tried again at the others when a server
 /// has ended. Returns the entries of the replies.
 fn move_until(stop: &AtomicBool, all: &[String], (nth, mut clients): (usize, Vec<Client>)) -> Vec<Value> {

@@ -10,7 +10,7 @@ use tally_rules::contest::definition::ContestSpec;
 use tally_rules::contest::record::ApplicationLocation;
 use tally_rules::contest::{ContestId, Record, State, Status};
 use tally_rules::profile::Profile;
-use tally_rules::{Actor, Rejection};
+use tally_rules::{Origin, Rejection};
 use tally_service::contests::execute::ContestActor;
 use tally_service::contests::{apply, change, finish, read, scheduler, start};
 use tally_service::failure::Fault;
@@ -250,7 +250,7 @@ fn erasing_says_that_redis_is_away_and_passes_over_what_is_lost() {
     let id = site.open(&tally, "cup");
     applied(&tally, &id, 1).unwrap();
     profile::put(&tally, &player(1), &Profile::default(), None).unwrap();
-    let erased = || runtime.block_on(erase::erase(&tally, player(1), Actor::Background, None));
+    let erased = || runtime.block_on(erase::erase(&tally, player(1), Origin::BACKGROUND, None));
     proxy.refuse();
     proxy.cut();
     let away = erased();

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tally_rules::contest::{ContestId, State, Status};
-use tally_rules::{Actor, PlayerId, Rejection};
+use tally_rules::{Origin, PlayerId, Rejection};
 use tally_service::contests::actions::{ActionResult, ContestDone};
 use tally_service::contests::execute::{ActingAs, ContestActor};
 use tally_service::contests::{apply, change, finish, read, scheduler, start};
@@ -24,7 +24,7 @@ const CAPACITY: usize = 3;
 const PLAYERS: usize = 9;
 
 fn boss() -> ContestActor {
-    ActingAs::Member(player(0)).by(tally_rules::Actor::Background)
+    ActingAs::Member(player(0)).by(Origin::BACKGROUND)
 }
 
 /// The one row of a decision.
@@ -329,7 +329,7 @@ fn an_erased_player_has_not_applied(kind: Kind) {
     }
     row(apply::decide(&tally, &ids[0], &boss(), &[player(1)], true, None)).unwrap();
     row(apply::decide(&tally, &ids[1], &boss(), &[player(2)], false, None)).unwrap();
-    let erased = |no| runtime.block_on(erase::erase(&tally, player(no), Actor::Background, None));
+    let erased = |no| runtime.block_on(erase::erase(&tally, player(no), Origin::BACKGROUND, None));
     for no in [1, 2] {
         assert!(!erased(no).unwrap());
         assert_eq!(refused(erased(no)), Rejection::PlayerNotFound);

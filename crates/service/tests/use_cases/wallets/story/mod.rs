@@ -13,7 +13,7 @@ use crate::wallets::histories::paper::FEE;
 use crate::wallets::prizes::DAY;
 use crate::wallets::verify::{owed, verify};
 use crate::wallets::world::{Kind, World, code, identity, new_member, order, prove};
-use paper::{Account, Cup, KEEP, Named, OF_DAY, PRIZES, begin_on, usd};
+use paper::{Account, CUPS, Cup, KEEP, Named, OF_DAY, PRIZES, SLOTS, begin_on, usd};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -23,7 +23,7 @@ use tally_rules::contest::{Payout, State};
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::{Currency, Member, MemberId, TransferKind, TransferRequest};
 use tally_rules::score::ScoreInput;
-use tally_rules::{Actor, Origin, PlayerId, Rejection};
+use tally_rules::{Origin, PlayerId, Rejection};
 use tally_service::contests::execute::ContestActor;
 use tally_service::contests::{apply, ban, change, expire, finish, read, scheduler, settle, start as begin};
 use tally_service::ledger::transfers::{self, NewTransfer};
@@ -37,10 +37,6 @@ use tally_testkit::Rng;
 use tally_testkit::rng::soak;
 use tokio::runtime::Runtime;
 
-/// Members at a time.
-const SLOTS: usize = 5;
-/// Contests that are not over, at a time.
-const CUPS: usize = 4;
 /// Stories that found something.
 const KEPT: [u64; 0] = [];
 
@@ -204,7 +200,8 @@ impl Story {
     }
 
     fn post(&mut self, order: &TransferRequest) -> bool {
-        let new = |identity| NewTransfer { order: order.clone(), origin: Origin::default(), identity };
+        let (origin, mint_cap) = (Origin::default(), None);
+        let new = |identity| NewTransfer { order: order.clone(), origin: origin.clone(), identity, mint_cap };
         self.ask(|tally, runtime, key| runtime.block_on(transfers::post(tally, new(key))).map(drop)).is_ok()
     }
 
@@ -398,8 +395,9 @@ impl Story {
 
     fn close(&mut self) {
         let Some(at) = self.any_member() else { return };
-        let member = self.accounts[at].member;
-        self.ask(|tally, runtime, key| runtime.block_on(members::close(tally, member, true, key))).unwrap();
+        let (member, by) = (self.accounts[at].member, || Origin::BACKGROUND);
+        self.ask(|tally, runtime, key| runtime.block_on(members::close(tally, member, true, by(), key)))
+            .unwrap();
         self.accounts[at].is_closed = true;
     }
 
@@ -407,8 +405,9 @@ impl Story {
         let (Some(at), name) = (self.any_member(), self.any_name()) else { return };
         let (member, old) = (self.accounts[at].member, self.accounts[at].name.clone());
         let change = MemberChange { player: Some(name.clone()), ..MemberChange::default() };
-        let done = self
-            .ask(|tally, runtime, key| runtime.block_on(members::change(tally, member, change.clone(), key)));
+        let done = self.ask(|tally, runtime, key| {
+            runtime.block_on(members::change(tally, member, change.clone(), Some(Origin::BACKGROUND), key))
+        });
         match done {
             Ok(_) => {
                 let others = [&old, &name].into_iter().filter(|_| old != name);
@@ -422,8 +421,8 @@ impl Story {
     }
 
     fn erase(&mut self) {
-        let (name, by) = (self.any_name(), Actor::Background);
-        drop(self.ask(|tally, runtime, key| runtime.block_on(erase::erase(tally, name.clone(), by, key))));
+        let (name, by) = (self.any_name(), || Origin::BACKGROUND);
+        drop(self.ask(|tally, runtime, key| runtime.block_on(erase::erase(tally, name.clone(), by(), key))));
         for cup in &mut self.cups {
             cup.scores.remove(&name);
             cup.of_day.remove(&name);

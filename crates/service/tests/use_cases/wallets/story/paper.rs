@@ -21,6 +21,10 @@ use tally_service::{Clock, Failure, Settings, Tally};
 use tally_store::Store;
 use tally_testkit::Rng;
 
+/// Members at a time.
+pub(super) const SLOTS: usize = 5;
+/// Contests that are not over, at a time.
+pub(super) const CUPS: usize = 4;
 /// The prizes of the first ranks of a contest.
 pub(crate) const PRIZES: [i64; 2] = [31, 13];
 /// The prize of the first player of a day.

@@ -1,0 +1,128 @@
+//! The audit log: one row for each administrative act, stored with the act.
+//!
+//! Transfers and holds have their actor in their own rows, so the log has none of these. Not here: who may act.
+
+use crate::actor::Origin;
+use crate::instant::Micros;
+use crate::ledger::Uuid;
+use crate::named;
+use std::sync::Arc;
+
+named! {
+    /// An administrative act.
+    pub enum AuditAction { /// An API key was made.
+        KeyCreated = "key.created", /// An API key was revoked.
+        KeyRevoked = "key.revoked", /// A leaderboard was made.
+        BoardCreated = "leaderboard.created", /// Its definition was changed.
+        BoardChanged = "leaderboard.changed", /// It was deleted.
+        BoardDeleted = "leaderboard.deleted", /// A player was banned on a leaderboard.
+        PlayerBanned = "player.banned", /// A ban was lifted.
+        PlayerRestored = "player.restored", /// A player was erased everywhere.
+        PlayerErased = "player.erased", /// A member was changed.
+        MemberChanged = "member.changed", /// It was closed.
+        MemberClosed = "member.closed", /// A contest was made.
+        ContestCreated = "contest.created", /// Its definition was changed.
+        ContestChanged = "contest.changed", /// It was opened.
+        ContestOpened = "contest.opened", /// Players were accepted.
+        ContestAccepted = "contest.accepted", /// Players were rejected.
+        ContestRejected = "contest.rejected", /// It was started.
+        ContestStarted = "contest.started", /// It was finished.
+        ContestFinished = "contest.finished", /// Its prizes were determined.
+        ContestSettled = "contest.settled", /// It was cancelled.
+        ContestCancelled = "contest.cancelled", /// A series of contests was made.
+        SeriesCreated = "series.created", /// It was changed.
+        SeriesChanged = "series.changed", /// It was deleted.
+        SeriesDeleted = "series.deleted" }
+}
+
+impl AuditAction {
+    /// The number that is stored.
+    pub fn number(self) -> u8 {
+        match self {
+            Self::KeyCreated => 1,
+            Self::KeyRevoked => 2,
+            Self::BoardCreated => 10,
+            Self::BoardChanged => 11,
+            Self::BoardDeleted => 12,
+            Self::PlayerBanned => 20,
+            Self::PlayerRestored => 21,
+            Self::PlayerErased => 22,
+            Self::MemberChanged => 30,
+            Self::MemberClosed => 31,
+            Self::ContestCreated => 40,
+            Self::ContestChanged => 41,
+            Self::ContestOpened => 42,
+            Self::ContestAccepted => 43,
+            Self::ContestRejected => 44,
+            Self::ContestStarted => 45,
+            Self::ContestFinished => 46,
+            Self::ContestSettled => 47,
+            Self::ContestCancelled => 48,
+            Self::SeriesCreated => 50,
+            Self::SeriesChanged => 51,
+            Self::SeriesDeleted => 52,
+        }
+    }
+
+    /// The action of a stored number.
+    pub fn of_number(number: u8) -> Option<Self> {
+        Self::ALL.iter().copied().find(|one| one.number() == number)
+    }
+}
+
+/// The id of a row: the instant at which the server took the request, and random bits. Rows are listed in its order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AuditId(pub Uuid);
+
+/// A row of the audit log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuditEntry {
+    /// The actor, and the reason that the caller gave.
+    pub origin: Origin,
+    /// The act.
+    pub action: AuditAction,
+    /// The name of what it acted on: a key, a leaderboard, a player, a member, a contest or a series.
+    pub subject: Arc<str>,
+    /// More about it, for people.
+    pub detail: Option<Arc<str>>,
+}
+
+/// The origin and the id of an act that is about to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Audited {
+    /// The actor, and the reason that the caller gave.
+    pub origin: Origin,
+    /// The id of its row.
+    pub id: AuditId,
+}
+
+impl Audited {
+    /// An act of now; `node` is random.
+    pub fn new(origin: Origin, now: Micros, node: u64) -> Self {
+        Self { origin, id: AuditId(Uuid::new(now, node)) }
+    }
+
+    /// The row of the act.
+    pub fn row(
+        &self,
+        action: AuditAction,
+        subject: impl Into<Arc<str>>,
+        detail: Option<Arc<str>>,
+    ) -> (AuditId, AuditEntry) {
+        (self.id, AuditEntry { origin: self.origin.clone(), action, subject: subject.into(), detail })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stored_numbers_are_pinned() {
+        let numbers: Vec<u8> = AuditAction::ALL.iter().map(|one| one.number()).collect();
+        let wanted = [1, 2, 10, 11, 12, 20, 21, 22, 30, 31, 40, 41, 42, 43, 44, 45, 46, 47, 48, 50, 51, 52];
+        assert_eq!(numbers, wanted);
+        assert!(AuditAction::ALL.iter().all(|one| AuditAction::of_number(one.number()) == Some(*one)));
+        assert_eq!(AuditAction::of_number(3), None);
+    }
+}

@@ -1,0 +1,265 @@
+//! The audit log over HTTP: each act with its actor, once, by filters and pages, and after a kill.
+
+use crate::TALLY;
+use serde_json::{Value, json};
+use tally_testkit::audit::read_pages;
+use tally_testkit::backends::applications_are_in_redis;
+use tally_testkit::{Client, Request, RespClient, TestTally};
+use tally_wire::resp::Reply;
+
+/// Action, subject, actor and detail of a row.
+type Row = (String, String, String, Option<String>);
+
+/// A new key of this role: its id, and a client that has it.
+fn key(server: &TestTally, role: &str) -> (String, Client) {
+    let made = server.local().post("/v1/keys", &json!({"role": role, "name": "shop"})).expect(201);
+    let (id, token) = (made["id"].as_str().expect("an id"), made["key"].as_str().expect("a key"));
+    (id.to_owned(), server.client().with_key(token))
+}
+
+/// Action, subject, actor and detail of each row, oldest first.
+fn rows(client: &mut Client, query: &str) -> Vec<Row> {
+    let text = |row: &Value, name: &str| row[name].as_str().map(str::to_owned);
+    let (mut items, _) = read_pages(client, &format!("/v1/audit?limit=3{query}"), "items");
+    items.reverse();
+    let one = |row: &Value| {
+        let of = |name| text(row, name).expect("a text");
+        (of("action"), of("subject"), of("actor"), text(row, "detail"))
+    };
+    items.iter().map(one).collect()
+}
+
+fn row(action: &str, subject: &str, actor: &str, detail: Option<&str>) -> Row {
+    (action.into(), subject.into(), actor.into(), detail.map(str::to_owned))
+}
+
+#[test]
+fn each_act_is_there_once_with_its_actor() {
+    let mut server = TestTally::start(TALLY);
+    server.client().put("/v1/leaderboards/goals", &json!({})).expect(201);
+    let (shop_id, mut shop) = key(&server, "server");
+    let (desk_id, mut desk) = key(&server, "admin");
+    let (by_shop, by_desk) = (format!("key:{shop_id}"), format!("key:{desk_id}"));
+    // Repeated and refused requests leave no row of their own.
+    let put = Request::new("PUT", "/v1/leaderboards/cups").json(&json!({})).idempotent("put");
+    shop.send(&put).expect(201);
+    assert!(shop.send(&put).is_replay());
+    shop.put("/v1/leaderboards/cups", &json!({})).expect(200);
+    shop.delete("/v1/leaderboards/none").refused(404, "leaderboard_not_found");
+    let daily = json!({"periods": [{"name": "daily", "schedule": "0 0 * * *"}]});
+    desk.put("/v1/leaderboards/cups", &daily).expect(200);
+    shop.post("/v1/leaderboards/goals/scores", &json!({"player": "ann", "score": 1})).expect(200);
+    desk.post("/v1/leaderboards/goals/players/ann/ban", &json!({})).expect(200);
+    desk.post("/v1/leaderboards/goals/players/ann/restore", &json!({})).expect(200);
+    shop.delete("/v1/players/ann").expect(204);
+    let member = shop.post("/v1/members", &json!({"login_id": "bob", "name": "Bob"})).expect(201);
+    let member = member["id"].as_str().expect("an id").to_owned();
+    shop.send(&Request::new("PATCH", format!("/v1/members/{member}")).json(&json!({"name": "Bo"})))
+        .expect(200);
+    desk.post(&format!("/v1/members/{member}/close"), &json!({"force": true})).expect(200);
+    desk.delete("/v1/leaderboards/cups").expect(204);
+    desk.delete(&format!("/v1/keys/{shop_id}")).expect(204);
+    let all = [
+        row("leaderboard.created", "goals", "local", None),
+        row("key.created", &shop_id, "command_line", Some("server, shop")),
+        row("key.created", &desk_id, "command_line", Some("admin, shop")),
+        row("leaderboard.created", "cups", &by_shop, None),
+        row("leaderboard.changed", "cups", &by_desk, None),
+        row("player.banned", "ann", &by_desk, Some("goals")),
+        row("player.restored", "ann", &by_desk, Some("goals")),
+        row("player.erased", "ann", &by_shop, None),
+        row("member.changed", &member, &by_shop, Some("name")),
+        row("member.closed", &member, &by_desk, Some("force")),
+        row("leaderboard.deleted", "cups", &by_desk, None),
+        row("key.revoked", &shop_id, &by_desk, None),
+    ];
+    for killed in [false, true] {
+        if killed {
+            server.kill9();
+            server.restart();
+        }
+        let mut local = server.local();
+        assert_eq!(rows(&mut local, ""), all, "killed: {killed}");
+        let of =
+            |is: &dyn Fn(&Row) -> bool| -> Vec<_> { all.iter().filter(|row| is(row)).cloned().collect() };
+        assert_eq!(rows(&mut local, &format!("&actor={by_shop}")), of(&|row| row.2 == by_shop));
+        assert_eq!(rows(&mut local, "&action=key.created"), of(&|row| row.0 == "key.created"));
+        assert_eq!(rows(&mut local, "&subject=cups"), of(&|row| row.1 == "cups"));
+        let both = format!("&subject=cups&actor={by_desk}&action=leaderboard.deleted");
+        assert_eq!(rows(&mut local, &both), all[10..11]);
+        // By time: from an instant on, and before it.
+        let items = local.get("/v1/audit").expect(200)["items"].clone();
+        let at = items[4]["at"].as_str().expect("an instant");
+        assert_eq!(rows(&mut local, &format!("&from={at}")), all[7..]);
+        assert_eq!(rows(&mut local, &format!("&until={at}")), all[..7]);
+    }
+}
+
+#[test]
+fn acts_on_contests_are_there_with_those_of_the_server_itself() {
+    let server = TestTally::start(TALLY);
+    let (desk_id, mut desk) = key(&server, "admin");
+    let by = format!("key:{desk_id}");
+    desk.post("/v1/contests", &json!({"id": "cup", "title": "Cup", "staff": ["boss"]})).expect(201);
+    desk.send(&Request::new("PATCH", "/v1/contests/cup").json(&json!({"title": "The cup"}))).expect(200);
+    desk.post("/v1/contests/cup/open", &json!({})).expect(200);
+    desk.post("/v1/contests/cup/applications", &json!({"player": "ann"})).expect(201);
+    desk.post("/v1/contests/cup/applications/accept", &json!({"players": ["ann"]})).expect(200);
+    desk.post("/v1/contests/cup/start", &json!({})).expect(200);
+    desk.post("/v1/contests/cup/finish", &json!({})).expect(200);
+    desk.post("/v1/contests/cup/settle", &json!({})).expect(200);
+    desk.post("/v1/contests/cup/settle", &json!({})).expect(200);
+    let yearly = json!({"id": "s", "template": {"title": "S"}, "open": "0 0 1 1 *", "start": "0 1 1 1 *", "end": "0 2 1 1 *"});
+    desk.post("/v1/contest-series", &yearly).expect(201);
+    let change = Request::new("PATCH", "/v1/contest-series/s").json(&json!({"ahead": 1}));
+    desk.send(&change).expect(200);
+    desk.delete("/v1/contest-series/s").expect(204);
+    let found = rows(&mut desk, "&subject=cup");
+    let acts: Vec<&str> = found.iter().map(|row| row.0.as_str()).collect();
+    let mut wanted = vec!["created", "changed", "opened", "accepted", "started", "finished", "settled"];
+    // With applications in a Redis a decision leaves no row: it is no transaction of the store.
+    wanted.retain(|act| *act != "accepted" || !applications_are_in_redis());
+    assert_eq!(acts, wanted.iter().map(|act| format!("contest.{act}")).collect::<Vec<_>>());
+    assert!(found.iter().all(|row| row.2 == by), "{found:?}");
+    let series: Vec<_> = rows(&mut desk, "&subject=s").into_iter().map(|row| (row.0, row.2)).collect();
+    let of = |act: &str| (format!("series.{act}"), by.clone());
+    assert_eq!(series, ["created", "changed", "deleted"].map(of));
+    // The series makes its contests by itself.
+    for made in rows(&mut desk, "&action=contest.created&actor=background") {
+        assert_eq!(made.3.as_deref(), Some("s"));
+    }
+}
+
+/// The reason in the newest row of an action on a subject.
+fn reason_of(client: &mut Client, action: &str, subject: &str) -> Value {
+    let page = client.get(&format!("/v1/audit?action={action}&subject={subject}")).expect(200);
+    page["items"][0]["reason"].clone()
+}
+
+/// Commands of the Redis protocol that are the same acts; they give no reason.
+#[test]
+fn acts_over_the_redis_protocol_are_there() {
+    let server = TestTally::start(TALLY);
+    let mut resp = RespClient::connect(server.resp());
+    let mut call = |line: &str| resp.call(&line.split(' ').collect::<Vec<_>>());
+    assert_eq!(call("LB.CREATE made"), Reply::Simple(b"OK".to_vec()));
+    // A leaderboard that its first score makes and its last one ends is no act.
+    for line in ["ZADD unmade 1 ann", "ZREM unmade ann", "ZADD made 1 ann", "ZREM made ann", "DEL made"] {
+        assert_eq!(call(line), Reply::Integer(1), "{line}");
+    }
+    assert_eq!(call("DEL made unmade"), Reply::Integer(0));
+    let wanted = ["created", "deleted"].map(|act| row(&format!("leaderboard.{act}"), "made", "local", None));
+    assert_eq!(rows(&mut server.local(), ""), wanted);
+}
+
+fn request(method: &str, path: impl AsRef<str>) -> Request {
+    Request::new(method, path.as_ref())
+}
+
+fn body(method: &str, path: impl AsRef<str>, body: &Value) -> Request {
+    request(method, path).json(body)
+}
+
+/// A request, and the action and subject of its row.
+type Act<'a> = (&'static str, &'a str, Request);
+
+fn acts_on_boards() -> Vec<Act<'static>> {
+    let daily = json!({"periods": [{"name": "d", "schedule": "0 0 * * *"}], "reason": "r2"});
+    let on_player = |act: &str| request("POST", format!("/v1/leaderboards/b/players/p/{act}"));
+    vec![
+        ("leaderboard.created", "b", body("PUT", "/v1/leaderboards/b", &json!({"reason": "r1"}))),
+        ("leaderboard.changed", "b", body("PUT", "/v1/leaderboards/b", &daily)),
+        ("", "", body("POST", "/v1/leaderboards/b/scores", &json!({"player": "p", "score": 1}))),
+        ("player.banned", "p", on_player("ban?reason=r3")),
+        ("player.restored", "p", on_player("restore?reason=r4")),
+        ("player.erased", "p", request("DELETE", "/v1/players/p?reason=r5")),
+        ("leaderboard.deleted", "b", request("DELETE", "/v1/leaderboards/b?reason=r6")),
+    ]
+}
+
+fn acts_on_a_member(member: &str) -> Vec<Act<'_>> {
+    let path = format!("/v1/members/{member}");
+    vec![
+        ("member.changed", member, body("PATCH", &path, &json!({"name": "An", "reason": "m1"}))),
+        ("member.changed", member, request("POST", format!("{path}/sign-out?reason=m2"))),
+        ("member.changed", member, request("POST", format!("{path}/unlock-pin?reason=m3"))),
+        ("member.closed", member, body("POST", format!("{path}/close"), &json!({"reason": "m4"}))),
+    ]
+}
+
+fn acts_on_contests() -> Vec<Act<'static>> {
+    let series = json!({"id": "s", "template": {"title": "S"}, "open": "0 0 1 1 *", "start": "0 1 1 1 *",
+        "end": "0 2 1 1 *", "reason": "s1"});
+    let post = |path: &str, json: Value| body("POST", format!("/v1/contests/c/{path}"), &json);
+    let act = |path: &str| request("POST", format!("/v1/contests/{path}"));
+    let new = |json: Value| body("POST", "/v1/contests", &json);
+    vec![
+        ("contest.created", "c", new(json!({"id": "c", "title": "C", "reason": "c1"}))),
+        ("contest.changed", "c", body("PATCH", "/v1/contests/c", &json!({"title": "D", "reason": "c2"}))),
+        ("contest.opened", "c", act("c/open?reason=c3")),
+        ("", "", post("applications", json!({"player": "p"}))),
+        ("", "", post("applications", json!({"player": "q"}))),
+        ("contest.accepted", "c", post("applications/accept", json!({"players": ["p"], "reason": "c4"}))),
+        ("contest.rejected", "c", post("applications/reject", json!({"players": ["q"], "reason": "c5"}))),
+        ("contest.started", "c", act("c/start?reason=c6")),
+        ("player.banned", "p", act("c/members/p/ban?reason=c7")),
+        ("contest.finished", "c", act("c/finish?reason=c8")),
+        ("contest.settled", "c", act("c/settle?reason=c9")),
+        ("", "", new(json!({"id": "e", "title": "E"}))),
+        ("contest.cancelled", "e", act("e/cancel?reason=e1")),
+        ("series.created", "s", body("POST", "/v1/contest-series", &series)),
+        ("series.changed", "s", body("PATCH", "/v1/contest-series/s", &json!({"ahead": 1, "reason": "s2"}))),
+        ("series.deleted", "s", request("DELETE", "/v1/contest-series/s?reason=s3")),
+    ]
+}
+
+/// The reason that a request gives in its query or in its body.
+fn given(act: &Request) -> String {
+    let target = std::str::from_utf8(&act.target).expect("a text");
+    if let Some((_, reason)) = target.split_once("reason=") {
+        return reason.to_owned();
+    }
+    let body: Value = serde_json::from_slice(act.body.as_ref().expect("a body")).expect("JSON");
+    body["reason"].as_str().expect("a reason").to_owned()
+}
+
+#[test]
+fn each_act_takes_a_reason() {
+    let server = TestTally::start(TALLY);
+    let mut local = server.local();
+    let id_of = |made: Value| made["id"].as_str().expect("an id").to_owned();
+    let key = local.post("/v1/keys", &json!({"role": "admin", "reason": "k1"})).expect(201);
+    assert_eq!(reason_of(&mut local, "key.created", &id_of(key)), "k1");
+    let spare = id_of(local.post("/v1/keys", &json!({"role": "reader"})).expect(201));
+    let member = id_of(local.post("/v1/members", &json!({"login_id": "ann", "name": "Ann"})).expect(201));
+    let on_key = ("key.revoked", &*spare, request("DELETE", format!("/v1/keys/{spare}?reason=k2")));
+    let acts = acts_on_boards().into_iter().chain(acts_on_a_member(&member)).chain(acts_on_contests());
+    for (action, subject, act) in acts.chain([on_key]) {
+        let done = local.send(&act);
+        assert!(done.status < 300, "{done:?}");
+        if action.is_empty() {
+            continue;
+        }
+        let decides = action == "contest.accepted" || action == "contest.rejected";
+        let is_stored = !decides || !applications_are_in_redis();
+        let wanted = if is_stored { json!(given(&act)) } else { Value::Null };
+        assert_eq!(reason_of(&mut local, action, subject), wanted, "{action}");
+    }
+}
+
+/// A retry is the same request with the same reason.
+#[test]
+fn another_reason_is_another_request() {
+    let server = TestTally::start(TALLY);
+    let mut client = server.client();
+    client.put("/v1/leaderboards/b", &json!({})).expect(201);
+    let delete =
+        |query: &str| Request::new("DELETE", format!("/v1/leaderboards/b{query}")).idempotent("once");
+    client.send(&delete("?reason=a+b")).expect(204);
+    assert!(client.send(&delete("?reason=a%20b")).is_replay());
+    client.send(&delete("?reason=c")).refused(422, "idempotency_key_reused");
+    client.send(&delete("")).refused(422, "idempotency_key_reused");
+    let found = server.local().get("/v1/audit?action=leaderboard.deleted").expect(200);
+    assert_eq!(found["items"].as_array().expect("a list").len(), 1);
+    assert_eq!(found["items"][0]["reason"], "a b");
+}
