@@ -48,17 +48,17 @@ pub(super) fn file(doing: &str, path: &std::path::Path, error: &std::io::Error) 
 fn of_code(code: ErrorCode, text: String) -> StoreError {
     use ErrorCode::{
         ConstraintViolation, DatabaseBusy, DatabaseCorrupt, DatabaseLocked, NotADatabase, TooBig,
-        TypeMismatch,
+        TypeMismatch, Unknown,
     };
     if matches!(code, DatabaseBusy | DatabaseLocked) {
         StoreError::Conflict(text)
     } else if matches!(code, ConstraintViolation | TooBig | TypeMismatch) {
         StoreError::Row(text)
-    } else if matches!(code, DatabaseCorrupt | NotADatabase) {
+    } else if matches!(code, DatabaseCorrupt | NotADatabase | Unknown) {
+        // `Unknown` is SQLITE_ERROR: a statement does not compile, so the schema is not the one that tally made.
         StoreError::Corrupt(text)
     } else {
-        // Full disk, I/O, permissions, memory, an interrupt; and bugs (misuse, a statement that does not compile). Nothing
-        // was done, and a later attempt may succeed.
+        // Full disk, I/O, permissions, memory, an interrupt. Nothing was done, and a later attempt may succeed.
         StoreError::Unavailable(text)
     }
 }
@@ -102,6 +102,7 @@ mod tests {
             (7, "away"),
             (11, "corrupt"),
             (26, "corrupt"),
+            (1, "corrupt"),
             // Extended codes: a unique constraint, a failed sync, a snapshot that is too old.
             (2067, "row"),
             (1034, "away"),

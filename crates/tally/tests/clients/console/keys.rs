@@ -88,7 +88,9 @@ fn roles(console: &mut Console, admin: &str) {
     console.click("Use this key");
     console.sees("Settings are for admins");
     console.show("#/wallets");
-    console.page.wait("document.querySelector('main [role=alert]')?.innerText.includes('reader') ?? false");
+    console.page.wait(
+        "document.querySelector('main [role=alert]')?.innerText.includes('this needs the scope') ?? false",
+    );
     console.picture("key-reader");
 
     staff(console, admin);
