@@ -14,6 +14,7 @@ pub mod metrics;
 mod progress;
 pub mod readiness;
 pub mod resp;
+mod responses;
 mod security;
 mod streams;
 pub mod tls;

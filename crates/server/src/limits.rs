@@ -11,6 +11,8 @@ pub struct Limits {
     pub body_bytes_max: usize,
     /// Bytes of all bodies that are being received; above it, 503.
     pub bodies_bytes_max: usize,
+    /// Bytes of all large responses that clients have not read; above it, reads get 503.
+    pub responses_bytes_max: usize,
     /// Connections at once.
     pub connections: ConnectionLimits,
     /// Time for a request's head to arrive, and for an idle connection to stay; then the connection closes.
@@ -55,6 +57,9 @@ pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 /// Bytes of each body that do not count towards [`Limits::bodies_bytes_max`].
 pub const BODY_BYTES_FREE: usize = 64 * 1024;
 
+/// Bytes of each response that do not count towards [`Limits::responses_bytes_max`]. A larger one is sent in such pieces.
+pub const RESPONSE_BYTES_FREE: usize = 64 * 1024;
+
 /// Time for a head on a reserved connection for health checks and this machine.
 pub const RESERVED_HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 /// Bytes of a sign-in body, which needs no credential; above it, 413.
@@ -93,6 +98,7 @@ impl Default for Limits {
         Self {
             body_bytes_max: 2 << 20,
             bodies_bytes_max: 256 << 20,
+            responses_bytes_max: 256 << 20,
             connections: ConnectionLimits { all: 10_000, address: 2_500, loopback: None },
             head_timeout: Duration::from_secs(60),
             body_timeout: Duration::from_secs(30),

@@ -6,6 +6,7 @@
 
 use crate::limits::Limits;
 use crate::metrics::Metrics;
+use crate::responses::Responses;
 use crate::security::{Event, Security};
 use crate::streams::Streams;
 use serde_json::{Value, json};
@@ -32,6 +33,8 @@ pub struct Readiness {
     pub traces: Option<Arc<Traces>>,
     /// KiB of bodies that are being received.
     pub(crate) bodies: Arc<Semaphore>,
+    /// Large responses that clients have not read.
+    pub(crate) responses: Arc<Responses>,
     /// Open event streams.
     pub(crate) streams: Arc<Streams>,
     /// Where security events go.
@@ -95,6 +98,7 @@ impl Readiness {
         Arc::new(Self {
             progress,
             bodies: Arc::new(Semaphore::new(limits.bodies_bytes_max >> 10)),
+            responses: Responses::new(limits.responses_bytes_max),
             streams: Streams::new(&limits),
             limits,
             metrics: Metrics::new(),

@@ -66,6 +66,9 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
             loss = server.store.loss() => return Ok(Some(End::StoreLost(loss))),
             never = show_progress(&server.gate) => match never {},
         }
+        if !demo {
+            server.warn_without_key();
+        }
         announce_ready(&server, started)?;
         if let Some(address) = address.filter(|_| demo) {
             eprintln!("{}", demo::what_to_try(address, resp));
@@ -133,21 +136,21 @@ impl Server {
         let audit = Some(config.text("log.audit_file")).filter(|path| signals && !path.is_empty());
         let security = Security::start(audit.map(Into::into)).context("open `log.audit_file`")?;
         let gate = Readiness::new(progress, limits, traces, security, token.clone(), config.to_json());
-        // The store may have to be waited for; health checks work meanwhile.
+        // The store may have to be waited for; health checks and renewals of files work meanwhile.
+        if signals {
+            hangup::listen(&runtime, listen.tls.clone(), Arc::clone(&gate))?;
+        }
         gate.progress.wait(Some("store"));
         let http = runtime.block_on(tally_server::start(Arc::clone(&gate), &listen.http, listen.tls.clone()));
         // An error of the store names its holder, so it comes before that of the address.
         let store = place.open(config, data.path(), Opening::AsItIs)?;
         gate.progress.wait(None);
-        // While it waits for the store the default action of a signal applies: there is nothing to drain.
+        // While it waits for the store the default action of these signals applies: there is nothing to drain.
         let hear = || {
             let _within = runtime.enter();
             Ok::<_, std::io::Error>((signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?))
         };
         let signals = signals.then(hear).transpose().context("hear signals")?;
-        if signals.is_some() {
-            hangup::listen(&runtime, listen.tls.clone(), Arc::clone(&gate))?;
-        }
         let http = http.context("HTTP")?;
         let (found, local) = runtime.block_on(listen::for_commands(&gate, &http, listen.tls.is_some()))?;
         let resp = match &listen.resp {
@@ -173,6 +176,19 @@ impl Server {
     /// The TCP address of the Redis protocol, if it has one.
     pub(crate) fn resp_address(&self) -> Option<std::net::SocketAddr> {
         self.resp.as_ref().and_then(|resp| resp.address)
+    }
+
+    /// Warns if the loopback interface needs no credential. A proxy on this machine may leave no sign in a request, and then each
+    /// of its clients is an admin.
+    fn warn_without_key(&self) {
+        let mut addresses = [self.address(), self.resp_address()].into_iter().flatten();
+        let is_protected = self.gate.keys().is_some_and(|keys| keys.protected_mode());
+        if is_protected && !self.gate.limits.keys_required && addresses.any(|at| at.ip().is_loopback()) {
+            tracing::warn!(
+                "no API key exists: each account of this machine is an admin, and so is each client of a proxy on it; \
+                 `tally keys create --role admin` makes the first key"
+            );
+        }
     }
 
     /// Removes the announced addresses, for a process that ends without draining.

@@ -53,6 +53,7 @@ settings! {
     "http.cors_origins" = "" "Web origins, comma-separated, whose pages may read in a browser (CORS).";
     "http.body_bytes_max" = "2097152" "Bytes of a request's body; above it, 413.";
     "http.bodies_bytes_max" = "268435456" "Bytes of all bodies that are being received, beyond 64 KiB of each; above it, 503.";
+    "http.responses_bytes_max" = "268435456" "Bytes of all responses that clients have not read, beyond 64 KiB of each; above it, reads get 503.";
     "http.connections_max" = "10000" "Open connections; further ones wait. The last tenths, up to 16 each, are for health checks and for commands of this machine.";
     "http.head_timeout" = "60s" "Time for a request's head, and for an idle connection to stay.";
     "http.body_timeout" = "30s" "Time for a request's body; after it, 408.";

@@ -1,4 +1,5 @@
-//! Container images: each is named by tag and digest, because a tag can be moved to another image.
+//! Container images: each is named by tag and digest, because a tag can be moved to another image. In a document a tag is
+//! enough, because its commands are for trying out.
 //!
 //! Not here: which images, and whether the registry has a digest.
 
@@ -13,7 +14,39 @@ pub(super) fn check(repository: &Repository) -> Vec<Violation> {
         name == "Dockerfile" || ports::is_compose(&file.path)
     };
     let files = repository.files.iter().filter(named);
-    files.flat_map(|file| movable(file).map(|(line, image)| report(file, line, image))).collect()
+    let built = files.flat_map(|file| movable(file).map(move |(line, image)| report(file, line, image)));
+    let documents = repository.files.iter().filter(|file| file.path.ends_with(".md"));
+    let run = documents.flat_map(|file| {
+        let images = file.lines().filter_map(|(line, text)| Some((line, run_by(text)?)));
+        images.filter(|(_, image)| !has_tag(image)).map(move |(line, image)| {
+            let message = format!("`{image}` needs its release: `NAME:TAG`");
+            Violation::new(RULE, &file.path, line, message)
+        })
+    });
+    built.chain(run).collect()
+}
+
+/// The image that a command of a document runs or pulls.
+fn run_by(line: &str) -> Option<&str> {
+    const WITH_VALUE: [&str; 10] =
+        ["-p", "--publish", "-e", "--env", "-v", "--volume", "--name", "--network", "-u", "--user"];
+    let mut words = line.split_whitespace();
+    words.find(|word| ["docker", "podman"].contains(word))?;
+    words.next().filter(|word| ["run", "pull"].contains(word))?;
+    loop {
+        match words.next()? {
+            option if WITH_VALUE.contains(&option) => {
+                let _value = words.next();
+            }
+            option if option.starts_with('-') => {}
+            image => return Some(image),
+        }
+    }
+}
+
+fn has_tag(image: &str) -> bool {
+    let name = image.rsplit('/').next().unwrap_or_default();
+    name.split_once(':').is_some_and(|(_, tag)| !tag.is_empty() && tag != "latest")
 }
 
 fn report(file: &File, line: usize, image: &str) -> Violation {
@@ -57,6 +90,22 @@ mod tests {
                 [("Dockerfile".into(), 2), ("deploy/compose.yaml".into(), 2)],
                 "{image}"
             );
+        }
+    }
+
+    #[test]
+    fn an_image_of_a_document_needs_a_tag() {
+        let found = |text: &str| check(&files(&[("docs/a.md", text)])).len();
+        for (command, violations) in [
+            ("docker run --rm -p 127.0.0.1:80:80 --env A=1 jaegertracing/jaeger:2.17.0 --version", 0),
+            ("docker pull registry:5000/a:1", 0),
+            ("docker compose up -d", 0),
+            ("docker run", 0),
+            ("docker run --rm -p 127.0.0.1:80:80 jaegertracing/jaeger", 1),
+            ("sudo podman pull a:latest", 1),
+            ("docker run --name=x registry:5000/a b:1", 1),
+        ] {
+            assert_eq!(found(&format!("Text.\n\n    {command}\n")), violations, "{command}");
         }
     }
 }

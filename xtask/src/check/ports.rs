@@ -1,4 +1,5 @@
-//! Ports of containers: a compose file publishes on the loopback interface only, because Docker passes by the firewall.
+//! Ports of containers: compose files and the `docker run` of documents publish on the loopback interface only, because Docker
+//! passes by the firewall.
 //!
 //! It reads lines, not YAML: a port in a form that it does not know is a violation. Not here: ports of the image, which
 //! `EXPOSE` names and opens to no other machine.
@@ -9,8 +10,28 @@ use super::repository::{File, Repository};
 pub(super) const RULE: &str = "ports";
 
 pub(super) fn check(repository: &Repository) -> Vec<Violation> {
-    let files = repository.files.iter().filter(|file| is_compose(&file.path));
-    files.flat_map(|file| published(file).into_iter().filter_map(|port| port.violation(file))).collect()
+    let files = |wanted: fn(&str) -> bool| repository.files.iter().filter(move |file| wanted(&file.path));
+    let composed =
+        files(is_compose).flat_map(|file| published(file).into_iter().map(move |port| (file, port)));
+    let run = files(|path| path.ends_with(".md"))
+        .flat_map(|file| published_by_commands(file).into_iter().map(move |port| (file, port)));
+    composed.chain(run).filter_map(|(file, port)| port.violation(file)).collect()
+}
+
+/// The ports of each `docker run` in a document. A command has one line.
+fn published_by_commands(file: &File) -> Vec<Published> {
+    let of_command = |(line, text): (usize, &str)| {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let is_run = words.windows(2).any(|pair| ["docker", "podman"].contains(&pair[0]) && pair[1] == "run");
+        let values =
+            words.windows(2).filter(|pair| ["-p", "--publish"].contains(&pair[0])).map(|pair| pair[1]);
+        let joined = words.iter().filter_map(|word| word.strip_prefix("--publish="));
+        let all = ["-P", "--publish-all", "--network=host", "--net=host"];
+        let all = words.iter().copied().filter(|word| all.contains(word));
+        let lines = values.chain(joined).chain(all).filter(|_| is_run);
+        lines.map(|port| Published { line, lines: vec![port.to_owned()] }).collect::<Vec<_>>()
+    };
+    file.lines().flat_map(of_command).collect()
 }
 
 pub(super) fn is_compose(path: &str) -> bool {
@@ -140,5 +161,21 @@ mod tests {
             assert_eq!(check(&files(&[(name, "  a:\n    ports:\n      - 80:80\n")])).len(), 1, "{name}");
         }
         assert_eq!(check(&files(&[("deploy/prometheus.yml", "ports:\n  - 80\n")])).len(), 0);
+    }
+
+    #[test]
+    fn a_command_of_a_document_publishes_on_the_loopback_interface() {
+        let found = |text: &str| check(&files(&[("docs/a.md", text)])).len();
+        for (command, violations) in [
+            ("docker run -p 127.0.0.1:80:80 --publish [::1]:81:81 a:1", 0),
+            ("docker run a:1", 0),
+            ("ssh -p 22 a", 0),
+            ("docker run --rm -p 80:80 -p 127.0.0.1:81:81 a:1", 1),
+            ("sudo docker run --publish 80:80 --publish=0.0.0.0:81:81 a:1", 2),
+            ("podman run -P a:1", 1),
+            ("docker run --network=host a:1", 1),
+        ] {
+            assert_eq!(found(&format!("Text.\n\n    {command}\n")), violations, "{command}");
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::body::Unread;
 use super::call::{Call, Peer};
-use super::response::Response;
+use super::response::{self, Response};
 use super::routes::{OPEN_PATHS, ROUTES, Route};
 use super::{audit, console, guard, problem, service};
 use crate::metrics::RouteMetrics;
@@ -117,7 +117,7 @@ impl Dispatch {
         let Some((route, metrics)) = chosen else {
             let allow = found.value.iter().map(|(route, _)| route.method).collect::<Vec<_>>().join(", ");
             if request.method() == Method::OPTIONS && self.is_known_origin(request.headers().get(ORIGIN)) {
-                return (super::response::none(), &self.unmatched);
+                return (response::none(), &self.unmatched);
             }
             let wrong = Problem::new(405, "method_not_allowed", format!("this path has: {allow}"));
             return (problem::render(&wrong.header("allow", allow), path, id), &self.unmatched);
@@ -127,7 +127,13 @@ impl Dispatch {
             sampled.route(route.path);
         }
         let operated = self.operate((peer, request), (route, path, id), params, sampled).await;
-        let mut response = operated.unwrap_or_else(|wrong| problem::render(&wrong, path, id));
+        let response = operated.unwrap_or_else(|wrong| problem::render(&wrong, path, id));
+        // A change that was made keeps its response.
+        let refusable = route.permission == Permission::Read
+            || route.method == "GET"
+            || response.status().is_client_error();
+        let response = response::hold(response, &self.readiness.responses, refusable);
+        let mut response = response.unwrap_or_else(|full| problem::render(&full, path, id));
         // Caches must not store keys, tokens, money and settings. They may store what every reader sees.
         if route.permission != Permission::Read {
             response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));

@@ -24,7 +24,7 @@ use tally_wire::{Problem, host};
 impl Trust {
     /// The trust in one request: that of its connection, or less if the request shows signs of a proxy.
     pub(super) fn of_request(self, parts: &Parts) -> Self {
-        // nginx with only `proxy_pass` adds no header and speaks HTTP/1.0.
+        // nginx with only `proxy_pass` adds no header. It speaks HTTP/1.0 before 1.29.7, and leaves no sign since then.
         let proxied = parts.version < Version::HTTP_11 || parts.headers.keys().any(is_proxy_header);
         if self == Self::Direct && proxied { Self::Local } else { self }
     }

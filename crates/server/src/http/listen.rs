@@ -16,6 +16,7 @@ use hyper_util::server::graceful::GracefulShutdown;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 
@@ -67,8 +68,6 @@ async fn accept_all(
     let rejection = if tls.is_some() { b"".as_slice() } else { FULL };
     let mut acceptor = Acceptor::new(listeners, readiness.limits.connections, true, rejection);
     let graceful = GracefulShutdown::new();
-    let patience =
-        Patience { handshake: readiness.limits.head_timeout, write: readiness.limits.write_timeout };
     loop {
         let Accepted { stream, peer, slot } = tokio::select! {
             _ = &mut stopped => break,
@@ -80,6 +79,10 @@ async fn accept_all(
             let open = readiness.metrics.connections.clone();
             open.inc();
             let linger = Linger::default();
+            let patience = Patience {
+                handshake: head_timeout(&readiness, slot.reserved),
+                write: readiness.limits.write_timeout,
+            };
             // The errors of a broken connection are not logged.
             let scheme = if tls.is_some() && stream.is_tcp() { "https" } else { "http" };
             if let Ok(stream) = Stream::accept(tls.as_ref(), stream, patience, linger.clone()).await {
@@ -106,16 +109,20 @@ async fn accept_all(
     }
 }
 
+/// The time for a handshake, and for a head. A client on a reserved connection must send one request at once.
+fn head_timeout(readiness: &Readiness, reserved: bool) -> Duration {
+    let usual = readiness.limits.head_timeout;
+    if reserved { usual.min(RESERVED_HEAD_TIMEOUT) } else { usual }
+}
+
 fn serve(
     readiness: &Readiness,
     dispatch: Arc<Dispatch>,
     stream: Stream,
     peer: Peer,
 ) -> impl hyper_util::server::graceful::GracefulConnection<Error = hyper::Error> + use<> {
-    // A client on a reserved connection must send one request at once.
     let reserved = peer.reserved;
-    let head_timeout = readiness.limits.head_timeout;
-    let head_timeout = if reserved { head_timeout.min(RESERVED_HEAD_TIMEOUT) } else { head_timeout };
+    let head_timeout = head_timeout(readiness, reserved);
     let service = service_fn(move |request| {
         let (dispatch, peer) = (Arc::clone(&dispatch), peer.clone());
         async move { Ok::<_, Infallible>(dispatch.respond(peer, request).await) }

@@ -176,3 +176,54 @@ pub(super) async fn serve(
         tally_memory::give_back();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::Limits;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpStream;
+
+    /// No end in this time is a fault; no measurement.
+    const GIVE_UP: Duration = Duration::from_secs(60);
+
+    /// A listener whose keys are not loaded.
+    async fn loading() -> RespServer {
+        let settings = Settings {
+            connections: ConnectionLimits { all: 10, address: 10, loopback: None },
+            idle_timeout: None,
+            auth_timeout: Duration::from_millis(50),
+            command_timeout: 2 * GIVE_UP,
+            write_timeout: 2 * GIVE_UP,
+            buffer_bytes_max: 1 << 20,
+            relaxed: false,
+            tls: None,
+            threads: 1,
+        };
+        let listen = Listen { tcp: Some("127.0.0.1:0".into()), unix: None };
+        start(Readiness::of_test(Limits::default(), ""), &listen, settings).await.unwrap()
+    }
+
+    /// A store may answer late, and then keys are loaded late.
+    #[tokio::test]
+    async fn a_silent_client_is_closed_also_while_keys_are_loaded() {
+        let server = loading().await;
+        let mut silent = TcpStream::connect(server.address.unwrap()).await.unwrap();
+        let ended = tokio::time::timeout(GIVE_UP, silent.read_u8()).await.expect("it closes");
+        assert_eq!(ended.unwrap_err().kind(), std::io::ErrorKind::UnexpectedEof);
+        server.stop().await;
+    }
+
+    #[tokio::test]
+    async fn a_client_that_only_sends_is_closed_also_while_keys_are_loaded() {
+        let server = loading().await;
+        let mut stream = TcpStream::connect(server.address.unwrap()).await.unwrap();
+        let sends = async {
+            while stream.write_all(b"PING\r\n").await.is_ok()
+                && stream.read(&mut [0; 256]).await.is_ok_and(|some| some > 0)
+            {}
+        };
+        tokio::time::timeout(GIVE_UP, sends).await.expect("it closes");
+        server.stop().await;
+    }
+}

@@ -181,9 +181,9 @@ impl Session {
         };
     }
 
-    /// Whether a key is needed and none was presented.
+    /// Whether it has no caller: a key is needed and none was presented, or keys are not loaded yet.
     pub(super) fn is_unauthenticated(&self) -> bool {
-        self.keys_loaded && self.caller.is_none()
+        self.caller.is_none()
     }
 
     /// The caller, or the error for an unauthenticated one. While keys load, every caller gets an error.

@@ -20,7 +20,8 @@ pub(in crate::http) async fn among(mut call: Call) -> Result<Response, Problem> 
     let among = read(&tally, &view, move |ranking| ranking.among(&players)).await?;
     let style = Style { definition: &board.definition, int64 };
     let ids = among.entries.iter().map(|(_, place)| place.player.clone()).collect();
-    let mut expanded = expand(&tally, ids, wanted).await.into_iter();
+    let (expanded, _share) = expand(&tally, &call.readiness.responses, ids, wanted).await?;
+    let mut expanded = expanded.into_iter();
     let entry = |(rank, place): &(u64, tally_service::RankedEntry)| AmongEntry {
         rank: *rank,
         overall_rank: place.rank,

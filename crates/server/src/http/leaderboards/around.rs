@@ -22,11 +22,13 @@ pub(in crate::http) async fn around(mut call: Call) -> Result<Response, Problem>
     let page = read(&tally, &view, move |ranking| ranking.around(&of, above, below)).await?;
     let Some(page) = page else { return Err(missed(&tally, &view, player).await) };
     let style = Style { definition: &board.definition, int64 };
+    let responses = &call.readiness.responses;
+    let (entries, _share) = write_entries(&tally, responses, &style, &page.entries, players).await?;
     Ok(response::ok(&PageJson {
         board: board.id.as_str(),
         period: &view.name,
         total: page.total,
-        entries: write_entries(&tally, &style, &page.entries, players).await,
+        entries,
         next_cursor: None,
     }))
 }

@@ -14,7 +14,8 @@ pub(super) mod put;
 pub(super) mod remove;
 pub(super) mod submit;
 
-use super::problem;
+use super::{problem, response};
+use crate::responses::{ResponseShare, Responses};
 use serde_json::Value;
 use std::sync::Arc;
 use tally_rules::profile::Profile;
@@ -133,13 +134,25 @@ fn wants_players(query: &mut Query) -> bool {
 }
 
 /// The profiles of these players in one round trip, each with its own result. `None` for each if `wanted` is false.
-async fn expand(tally: &Arc<Tally>, players: Vec<PlayerId>, wanted: bool) -> Vec<Option<Expanded>> {
+///
+/// Large ones count from here on, until their share is dropped: the store may read them faster than they are rendered.
+async fn expand(
+    tally: &Arc<Tally>,
+    responses: &Arc<Responses>,
+    players: Vec<PlayerId>,
+    wanted: bool,
+) -> Result<(Vec<Option<Expanded>>, Option<ResponseShare>), Problem> {
     if !wanted {
-        return players.iter().map(|_| None).collect();
+        return Ok((players.iter().map(|_| None).collect(), None));
     }
-    let (tally, count) = (Arc::clone(tally), players.len());
-    let read = tokio::task::spawn_blocking(move || players::profile::of_page(&tally, &players)).await;
-    let Ok(read) = read else { return vec![Some(player_error()); count] };
+    let (tally, responses, count) = (Arc::clone(tally), Arc::clone(responses), players.len());
+    let read = tokio::task::spawn_blocking(move || {
+        let profiles = players::profile::of_page(&tally, &players);
+        let bytes = profiles.iter().flatten().flatten().map(bytes).sum();
+        response::share(&responses, bytes, true).map(|share| (profiles, share))
+    });
+    let Ok(read) = read.await else { return Ok((vec![Some(player_error()); count], None)) };
+    let (read, share) = read?;
     let one = |profile: Result<Option<Profile>, _>| match profile {
         Ok(profile) => Expanded::Profile(profile.as_ref().map(write_profile)),
         Err(error) => {
@@ -147,7 +160,11 @@ async fn expand(tally: &Arc<Tally>, players: Vec<PlayerId>, wanted: bool) -> Vec
             player_error()
         }
     };
-    read.into_iter().map(|profile| Some(one(profile))).collect()
+    Ok((read.into_iter().map(|profile| Some(one(profile))).collect(), share))
+}
+
+fn bytes(profile: &Profile) -> usize {
+    [&profile.name, &profile.avatar_url, &profile.metadata].into_iter().flatten().map(String::len).sum()
 }
 
 fn player_error() -> Expanded {
@@ -155,15 +172,17 @@ fn player_error() -> Expanded {
     Expanded::PlayerError(problem.row_error())
 }
 
-/// The entries of a page, with profiles if `players` is true.
+/// The entries of a page, with profiles if `players` is true, and the share of the profiles.
 async fn write_entries<'a>(
     tally: &Arc<Tally>,
+    responses: &Arc<Responses>,
     style: &Style<'_>,
     places: &'a [RankedEntry],
     players: bool,
-) -> Vec<EntryJson<'a>> {
+) -> Result<(Vec<EntryJson<'a>>, Option<ResponseShare>), Problem> {
     let ids = if players { places.iter().map(|place| place.player.clone()).collect() } else { Vec::new() };
-    let mut expanded = expand(tally, ids, players).await.into_iter();
+    let (expanded, share) = expand(tally, responses, ids, players).await?;
+    let mut expanded = expanded.into_iter();
     let one = |place: &'a RankedEntry| EntryJson {
         rank: place.rank,
         player: place.player.as_str(),
@@ -171,5 +190,5 @@ async fn write_entries<'a>(
         at: time::format(place.record.at),
         expanded: expanded.next().flatten(),
     };
-    places.iter().map(one).collect()
+    Ok((places.iter().map(one).collect(), share))
 }

@@ -49,11 +49,13 @@ pub(in crate::http) async fn page(mut call: Call) -> Result<Response, Problem> {
     let last = page.entries.last().filter(|_| page.more);
     let next_cursor =
         last.map(|place| ScoreCursor { list, record: place.record, player: place.player.clone() }.encode());
+    let responses = &call.readiness.responses;
+    let (entries, _share) = write_entries(&tally, responses, &style, &page.entries, players).await?;
     Ok(response::ok(&PageJson {
         board: board.id.as_str(),
         period: &view.name,
         total: page.total,
-        entries: write_entries(&tally, &style, &page.entries, players).await,
+        entries,
         next_cursor,
     }))
 }

@@ -6,6 +6,7 @@
 use super::{TALLY, fill_big, key};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::process::Command;
 use std::time::{Duration, Instant};
 use tally_testkit::{Client, Request, TestTally};
 
@@ -218,4 +219,22 @@ fn health_and_this_machine_are_answered_when_all_connections_are_taken() {
     let silent = crowd(27, server.resp());
     assert!(pings(server.resp(), &reader));
     drop(silent);
+}
+
+/// A client that never begins its handshake has no longer on a reserved connection than one that sends no head.
+#[test]
+fn health_is_answered_when_silent_clients_have_all_encrypted_connections() {
+    let mut server = TestTally::stopped(TALLY);
+    let [ca, certificate, key] = ["ca.pem", "server.pem", "server-key.pem"].map(tally_testkit::tls::file);
+    server.set("TALLY_HTTP_CONNECTIONS_MAX", "30");
+    server.set("TALLY_TLS_CERTIFICATE", &certificate);
+    server.set("TALLY_TLS_KEY", &key);
+    let line = server.restart();
+    let http = line.split(' ').find_map(|word| word.strip_prefix("http=")).expect("it says where");
+    let url = format!("https://{http}/healthz");
+    let _silent = crowd(30, http.parse().expect("an address"));
+    insist("a place is kept for health checks", || {
+        let asked = Command::new("curl").args(["-sS", "--max-time", "1", "--cacert", &ca, &url]).output();
+        asked.expect("there is a `curl`").status.success()
+    });
 }

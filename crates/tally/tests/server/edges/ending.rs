@@ -1,6 +1,8 @@
 //! Signals: while it loads, and while it works.
 
 use super::{TALLY, add, fill_big, score, sum_board};
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicI64, Ordering};
 use tally_testkit::TestTally;
@@ -79,4 +81,25 @@ fn sigint_drains_like_sigterm() {
     let (least, unsure) = (acknowledged.into_inner(), unsure.into_inner());
     let now = score(&mut server.client(), "p");
     assert!((least..=least + unsure).contains(&now), "{now} is not from {least} to {least} + {unsure}");
+}
+
+/// A server may wait for its database for minutes. Whatever renews its files does not know that.
+#[test]
+fn sighup_does_not_end_a_server_that_waits_for_its_store() {
+    // A database that accepts connections and says nothing.
+    let database = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let url = format!("mysql://root@{}/tally", database.local_addr().expect("it has an address"));
+    let data = tempfile::TempDir::with_prefix("tally-signal-").expect("it can be made");
+    let mut serve = command(TALLY, &["serve", "--http", "127.0.0.1:0", "--resp", "off"]);
+    serve.env("TALLY_STORE_URL", url).arg("--data").arg(data.path());
+    let mut server = serve.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the binary starts");
+    let _asked = database.accept().expect("it opens its store");
+    let sent = Command::new("kill").args(["-s", "HUP", &server.id().to_string()]).status();
+    assert!(sent.expect("there is a `kill`").success());
+    // The log ends with the process.
+    let mut log = BufReader::new(server.stderr.take().expect("it is piped")).lines().map_while(Result::ok);
+    let handled = log.any(|line| line.contains("files were opened again"));
+    server.kill().expect("it can be killed");
+    server.wait().expect("it ends");
+    assert!(handled, "the signal ended it");
 }

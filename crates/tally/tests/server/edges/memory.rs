@@ -5,11 +5,12 @@
 //! what was taken without them. The longest write of the other client is printed for people, and not checked.
 
 use super::{TALLY, key};
+use serde_json::json;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use tally_testkit::{Request, RespClient, TestTally};
+use tally_testkit::{Request, RespClient, TestTally, wait_until};
 use tally_wire::resp::{Reply, command};
 
 const MIB: u64 = 1 << 20;
@@ -252,4 +253,82 @@ fn bodies_have_a_bound() {
         });
         assert!(grown < 200 * MIB, "{} MiB", grown / MIB);
     }
+}
+
+/// Players of `rich`: a page with the profiles of all has some 3 MB.
+const RICH: usize = 300;
+
+/// A server with the board `rich`, and a key of each role.
+fn rich(settings: &[(&str, &str)]) -> (TestTally, Vec<(&'static str, String)>, [Request; 2]) {
+    let server = TestTally::start_set(TALLY, settings);
+    let mut local = server.local();
+    let avatar = format!("https://a.example/{}", "a".repeat(2_000));
+    let profile =
+        json!({"name": "n".repeat(256), "avatar_url": avatar, "metadata": {"x": "m".repeat(8_000)}});
+    let players: Vec<String> = (0..RICH).map(|at| format!("p{at}")).collect();
+    for player in &players {
+        local.put(&format!("/v1/players/{player}"), &profile).expect(201);
+    }
+    local.put("/v1/leaderboards/rich", &json!({})).expect(201);
+    let rows = players.iter().map(|player| json!({"board": "rich", "player": player, "score": 1}));
+    local.post("/v1/scores/batch", &json!({"scores": rows.collect::<Vec<_>>()})).expect(200);
+    let keys = CALLERS.into_iter().flatten().map(|role| (role, key(&mut local, role))).collect();
+    let page = Request::new("GET", "/v1/leaderboards/rich/scores?limit=1000&expand=player");
+    let among = Request::new("POST", "/v1/leaderboards/rich/among?expand=player");
+    (server, keys, [page, among.json(&json!({"players": players}))])
+}
+
+/// A response is held until its client has read it, and profiles make responses large.
+#[test]
+fn responses_that_are_not_read_have_a_bound() {
+    let (server, keys, requests) = rich(&[("TALLY_HTTP_RESPONSES_BYTES_MAX", "33554432")]);
+    for (role, key) in &keys {
+        for (what, request) in ["pages", "players among each other"].into_iter().zip(&requests) {
+            let request = request.clone().key(key);
+            // More on each connection than the buffers of its sockets hold.
+            let bytes = request.bytes("127.0.0.1").repeat(3);
+            let mut client = server.client().with_key(key);
+            let (mut open, mut is_full) = (Vec::new(), false);
+            let opened = || {
+                let mut stream = TcpStream::connect(server.address()).expect("it listens");
+                push(&mut stream, &bytes);
+                stream
+            };
+            let what = case(&format!("{what} that are not read"), Some(*role));
+            let grown = grown(&server, &keys[1].1, &what, || {
+                // All of them ask at once, so most are refused. Further ones take what is left.
+                open.extend((0..150).map(|_| opened()));
+                for stream in &open {
+                    stream.peek(&mut [0]).expect("it begins to answer");
+                }
+                is_full = (0..50).any(|_| {
+                    open.push(opened());
+                    let response = client.send(&request);
+                    response.status == 503 && response.code() == "overloaded"
+                });
+            });
+            assert!(grown < 300 * MIB, "{} MiB", grown / MIB);
+            assert!(is_full, "further large ones are refused");
+            // Small responses go on, and large ones when the others are given up.
+            client.get("/v1/leaderboards/rich/scores?limit=1").expect(200);
+            drop(open);
+            wait_until("there is room again", || client.send(&request).status == 200);
+        }
+    }
+}
+
+#[test]
+fn responses_that_were_read_leave_little_behind() {
+    let (server, keys, [page, _]) = rich(&[]);
+    let mut idle = Vec::new();
+    let grown =
+        grown(&server, &keys[1].1, &case("connections that have read a page", Some("reader")), || {
+            for _ in 0..150 {
+                let mut client = server.client().with_key(&keys[0].1);
+                let read = client.send(&page).expect(200);
+                assert_eq!(read["entries"].as_array().expect("a page").len(), RICH);
+                idle.push(client);
+            }
+        });
+    assert!(grown < 200 * MIB, "{} MiB", grown / MIB);
 }

@@ -1,9 +1,10 @@
 //! The sources of settings, and the messages about wrong ones.
 
-use super::TALLY;
+use super::{TALLY, key};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use tally_testkit::command::run_set;
+use tally_testkit::server::WITHOUT_KEY;
 use tally_testkit::{Request, TestTally};
 
 fn file(server: &TestTally, text: &str) -> PathBuf {
@@ -207,4 +208,23 @@ fn the_printed_configuration_is_the_default() {
             .collect::<Vec<_>>()
     };
     assert_eq!(values(&with), values(&plain));
+}
+
+/// A proxy on the same machine may leave no sign in a request.
+#[test]
+fn a_start_warns_if_the_loopback_interface_needs_no_credential() {
+    // The log is complete when the process has ended.
+    let warnings = |server: &mut TestTally| {
+        server.terminate();
+        server.log().iter().filter(|line| line.contains(WITHOUT_KEY)).count()
+    };
+    let mut server = TestTally::start(TALLY);
+    key(&mut server.local(), "reader");
+    assert_eq!(warnings(&mut server), 1);
+    server.restart();
+    assert_eq!(warnings(&mut server), 1, "it has a key");
+    let mut server = TestTally::start_set(TALLY, &[("TALLY_KEYS_REQUIRED", "true")]);
+    assert_eq!(warnings(&mut server), 0, "each caller needs a credential");
+    let mut demo = TestTally::start_with(TALLY, &["--demo"]);
+    assert_eq!(warnings(&mut demo), 0, "it is for trying out");
 }
