@@ -22,7 +22,7 @@ use tally_store::{BoardNo, BoardRow, BoardState, Revisions, Window};
 pub use put::{Put, delete, put, sorted_set};
 pub(crate) use put::{read_again, run_once};
 pub use registry::Boards;
-pub(crate) use unused::make_room;
+pub(crate) use unused::{ReservedRoom, make_room};
 
 /// A live leaderboard.
 #[derive(Debug)]

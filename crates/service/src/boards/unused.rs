@@ -1,4 +1,5 @@
-//! Makes room for leaderboards: deletes those that no request sees any more, when another one needs the room.
+//! Makes room for leaderboards: deletes those that no request sees any more, when another one needs the room. A contest that
+//! starts reserves room.
 //!
 //! Not here: making and deleting leaderboards by request (`put`).
 
@@ -8,6 +9,8 @@ use crate::damaged;
 use crate::failure::Failure;
 use crate::scores::DeleteUnused;
 use crate::tally::Tally;
+use std::sync::atomic::Ordering;
+use std::sync::{MutexGuard, PoisonError};
 use tally_store::plan::ALL_TIME;
 use tally_store::{BoardChange, BoardNo, Loaded, ReadSet, ShardSet, WriteSet};
 
@@ -35,10 +38,45 @@ pub(super) fn may_delete(tally: &Tally, board: &Board, loaded: &Loaded) -> bool 
     }
 }
 
+/// The start of a contest: it reserves room for leaderboards until it is dropped. So others are made and deleted while the
+/// start waits for the ledger. One starts at a time.
+pub(crate) struct ReservedRoom<'a> {
+    tally: &'a Tally,
+    _one: MutexGuard<'a, ()>,
+}
+
+impl<'a> ReservedRoom<'a> {
+    /// Waits for the start before. Nothing is reserved yet.
+    pub(crate) fn begin(tally: &'a Tally) -> Self {
+        let one = tally.contests.starting.lock().unwrap_or_else(PoisonError::into_inner);
+        Self { tally, _one: one }
+    }
+
+    /// Reserves room for so many, instead of what was reserved before. Returns whether there is room.
+    pub(crate) fn reserve(&self, wanted: usize) -> Result<bool, Failure> {
+        let _one = self.tally.changing_boards.lock().unwrap_or_else(PoisonError::into_inner);
+        self.set(0);
+        let has_room = make_room(self.tally, wanted)?;
+        self.set(if has_room { wanted } else { 0 });
+        Ok(has_room)
+    }
+
+    fn set(&self, boards: usize) {
+        self.tally.contests.reserved_boards.store(boards, Ordering::SeqCst);
+    }
+}
+
+impl Drop for ReservedRoom<'_> {
+    fn drop(&mut self) {
+        self.set(0);
+    }
+}
+
 /// Whether so many leaderboards may be made; deletes unseen ones if that needs their room. The caller holds
 /// `changing_boards`.
 pub(crate) fn make_room(tally: &Tally, wanted: usize) -> Result<bool, Failure> {
-    let has_room = || tally.settings.boards_max.saturating_sub(tally.boards.len()) >= wanted;
+    let taken = || tally.boards.len() + tally.contests.reserved_boards.load(Ordering::SeqCst);
+    let has_room = || tally.settings.boards_max.saturating_sub(taken()) >= wanted;
     if !has_room() {
         delete_unused(tally)?;
     }

@@ -76,7 +76,7 @@ pub(super) fn all_of_contest(
     };
     if boards.len() != wanted {
         let why = format!("{} of {wanted} leaderboards of the contest are known here", boards.len());
-        return Err(Fault::StoreUnavailable(why).into());
+        return Err(Fault::Contention(why).into());
     }
     Ok(boards)
 }

@@ -39,7 +39,8 @@ pub mod start;
 
 use crate::periods::prizes::PaidPeriods;
 use counts::Counts;
-use std::sync::RwLock;
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Mutex, RwLock};
 
 /// What this server has of contests in memory.
 #[derive(Default)]
@@ -49,4 +50,8 @@ pub(crate) struct Contests {
     pub(crate) counts: Counts,
     /// Shared by requests that apply; a renaming holds it alone.
     pub(crate) renaming: RwLock<()>,
+    /// One start at a time.
+    pub(crate) starting: Mutex<()>,
+    /// Leaderboards that this start is about to make. Changed under `changing_boards`, but for the end of a start that failed.
+    pub(crate) reserved_boards: AtomicUsize,
 }

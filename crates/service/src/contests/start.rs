@@ -4,7 +4,7 @@
 use super::actions::{Action, ActionResult, ContestDone};
 use super::execute::{ContestActor, Sender, execute_at, find};
 use super::{application_store, bounded_steps, play};
-use crate::boards::{self, Board};
+use crate::boards::{self, Board, ReservedRoom};
 use crate::failure::{Failure, Fault};
 use crate::servers::{self, in_doubt};
 use crate::tally::Tally;
@@ -46,41 +46,42 @@ pub(super) fn start_at(
     by: impl Fn(&Record) -> Result<ActorKind, Rejection>,
 ) -> Result<Started, Failure> {
     in_doubt::resolve_all(tally)?;
-    let mut done = {
-        let held = Cell::new(false);
-        let _one = tally.changing_boards.lock().unwrap_or_else(PoisonError::into_inner);
-        let done = execute_at(tally, id, sender, at, |record| {
-            let by = by(record)?;
-            // A caller that may not start it, or not now, freezes nothing.
-            if state::transition(record.state, Event::Start, by).is_err() {
+    let (held, room) = (Cell::new(false), ReservedRoom::begin(tally));
+    let done = execute_at(tally, id, sender, at, |record| {
+        let by = by(record)?;
+        // A caller that may not start it, or not now, freezes nothing.
+        if state::transition(record.state, Event::Start, by).is_err() {
+            return Ok((by, Action::Start(Vec::new())));
+        }
+        let applications = application_store::of(tally, record)?;
+        held.set(true);
+        let rows = match applications.freeze(record).and_then(|()| applications.accepted(record)) {
+            // Another start has cleared them; the transaction finds that the contest has changed.
+            Err(Failure::Rejected(Rejection::ApplicationsLost))
+                if application_store::has_moved_on(tally, id, record)? =>
+            {
                 return Ok((by, Action::Start(Vec::new())));
             }
-            let applications = application_store::of(tally, record)?;
-            held.set(true);
-            let rows = match applications.freeze(record).and_then(|()| applications.accepted(record)) {
-                // Another start has cleared them; the transaction finds that the contest has changed.
-                Err(Failure::Rejected(Rejection::ApplicationsLost))
-                    if application_store::has_moved_on(tally, id, record)? =>
-                {
-                    return Ok((by, Action::Start(Vec::new())));
-                }
-                rows => rows?,
-            };
-            let members = u32::try_from(rows.len()).unwrap_or(u32::MAX);
-            if !boards::make_room(tally, record.contest.boards_of(members) as usize)? {
-                return Err(Rejection::TooManyBoards.into());
-            }
-            Ok((by, Action::Start(rows)))
-        });
-        if done.is_err() && held.get() {
-            thaw(tally, id);
+            rows => rows?,
+        };
+        let members = u32::try_from(rows.len()).unwrap_or(u32::MAX);
+        if !room.reserve(record.contest.boards_of(members) as usize)? {
+            return Err(Rejection::TooManyBoards.into());
         }
-        let done = done?;
-        if let ActionResult::Started(_, boards) = &done.result {
-            serve(tally, &done.record, boards)?;
-        }
-        done
-    };
+        Ok((by, Action::Start(rows)))
+    });
+    if done.is_err() && held.get() {
+        thaw(tally, id);
+    }
+    let mut done = done?;
+    if let ActionResult::Started(_, boards) = &done.result {
+        let _one = tally.changing_boards.lock().unwrap_or_else(PoisonError::into_inner);
+        // From here on the leaderboards count instead of their room.
+        drop(room);
+        serve(tally, &done.record, boards)?;
+    } else {
+        drop(room);
+    }
     let failed = match std::mem::replace(&mut done.result, ActionResult::Nothing) {
         ActionResult::Started(failed, _) => failed,
         _ => done.record.report.as_ref().map_or_else(Vec::new, |report| report.first_failed.clone()),

@@ -70,10 +70,7 @@ impl Shared {
         self.gate.pass(of.bits(), alone, patience).map_err(|blocked| {
             let why = "what became of an earlier batch is not known yet";
             let Blocked::Stuck(bits) = blocked else {
-                return (
-                    ShardSet::default(),
-                    Fault::StoreUnavailable("an earlier batch takes too long".into()),
-                );
+                return (ShardSet::default(), Fault::Contention("an earlier batch takes too long".into()));
             };
             let stuck: ShardSet = of.iter().filter(|shard| bits & 1 << shard != 0).collect();
             let fault = stuck

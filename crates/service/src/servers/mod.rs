@@ -13,6 +13,7 @@
 
 pub(crate) mod in_doubt;
 pub(crate) mod outbox;
+mod unread;
 
 use crate::background::{BackgroundTask, Next};
 use crate::backoff::Backoff;
@@ -22,7 +23,6 @@ use crate::failure::{Failure, Fault};
 use crate::periods::archive;
 use crate::periods::scan::Readers;
 use crate::tally::Tally;
-use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -33,6 +33,7 @@ use tally_store::{
     BoardNo, BoardRef, Committed, FeedPosition, Loaded, ReadSet, Store, StoreError, Window, WriteSet,
 };
 use tokio::sync::watch;
+use unread::Unread;
 
 /// The pause between two reads of the feed.
 const POLL_PAUSE: Duration = Duration::from_millis(100);
@@ -49,6 +50,8 @@ const FOLLOWED_MAX: i64 = 1_800 * SECOND;
 
 /// How often a transaction that met the change of another server is tried.
 pub(crate) const ATTEMPTS_MAX: u32 = 8;
+/// How long failed attempts of a request may take in all. One that waited in vain for other batches took as long by itself.
+const TRIED_MAX: Duration = Duration::from_secs(10);
 
 /// The background task that follows other servers, and the requests that wait for it.
 #[derive(Debug)]
@@ -74,7 +77,7 @@ struct Rounds {
 pub(crate) struct Followed {
     position: Vec<FeedPosition>,
     /// Boards that have changed and were not read again yet.
-    left: BTreeSet<BoardNo>,
+    unread: Unread,
     /// The time of the last read.
     at: Micros,
 }
@@ -87,7 +90,7 @@ impl Followed {
             let changed = store.change_feed(&position)?;
             position = changed.next;
             if !changed.more {
-                return Ok(Self { position, left: BTreeSet::new(), at });
+                return Ok(Self { position, unread: Unread::default(), at });
             }
         }
     }
@@ -96,12 +99,12 @@ impl Followed {
     fn ask(&mut self, tally: &Tally) -> Result<(), Failure> {
         let now = tally.now();
         if now.0 - self.at.0 > FOLLOWED_MAX {
-            self.left.extend(tally.boards.from_no(BoardNo(0), usize::MAX).iter().map(|board| board.no));
-            self.left.extend(tally.store.boards()?.iter().map(|row| row.no));
+            self.unread.extend(tally.boards.from_no(BoardNo(0), usize::MAX).iter().map(|board| board.no));
+            self.unread.extend(tally.store.boards()?.iter().map(|row| row.no));
         }
         loop {
             let changed = tally.store.change_feed(&self.position)?;
-            self.left.extend(changed.boards);
+            self.unread.extend(changed.boards);
             if changed.keys {
                 tally.keys.reload()?;
             }
@@ -114,17 +117,14 @@ impl Followed {
         Ok(())
     }
 
-    /// Reads changed boards again, for so long that the next round is in time. The newest come first: a request may wait for a
-    /// name.
+    /// Reads changed boards again, for so long that the next round is in time.
     fn read(&mut self, tally: &Tally) -> Result<(), Failure> {
         let (began, mut failed) = (Instant::now(), Ok(()));
-        for no in self.left.iter().rev().take(BOARDS_AT_ONCE).copied().collect::<Vec<_>>() {
-            match renew_no(tally, no) {
-                Ok(true) => drop(self.left.remove(&no)),
-                Ok(false) => {}
-                // Another one may be readable.
-                Err(failure) => failed = Err(failure),
-            }
+        for no in self.unread.next(BOARDS_AT_ONCE) {
+            let done = renew_no(tally, no);
+            self.unread.tried(no, matches!(done, Ok(true)));
+            // Another one may be readable.
+            failed = done.map(drop).and(failed);
             if began.elapsed() > READ_MAX {
                 break;
             }
@@ -291,10 +291,12 @@ pub(crate) fn run(
 
 /// Retries after a conflict with another server.
 pub(crate) fn again<T>(mut once: impl FnMut() -> Result<T, Failure>) -> Result<T, Failure> {
-    let mut tries = 1;
+    let (mut tries, began) = (1, Instant::now());
     loop {
         match once() {
-            Err(Failure::Fault(Fault::Contention(_))) if tries < ATTEMPTS_MAX => {
+            Err(Failure::Fault(Fault::Contention(_)))
+                if tries < ATTEMPTS_MAX && began.elapsed() < TRIED_MAX =>
+            {
                 std::thread::sleep(tally_lanes::backoff(tries));
             }
             done => return done,

@@ -4,34 +4,29 @@ use std::sync::Arc;
 use std::time::Duration;
 use tally_rules::definition::BoardSpec;
 use tally_rules::period::{PeriodPrizes, PeriodRule};
-use tally_rules::{BoardId, Micros, Origin};
+use tally_rules::score::ScoreInput;
+use tally_rules::{BoardId, Micros, Origin, PlayerId};
+use tally_service::failure::Fault;
+use tally_service::scores::submit::{NewScore, submit};
 use tally_service::secret::Secret;
-use tally_service::{Clock, Keys, Progress, Settings, Tally, boards};
-use tally_store::Store;
+use tally_service::{Clock, Failure, Keys, Progress, Settings, Tally, boards};
 use tally_store::mysql::{MySqlStore, Options};
+use tally_store::{BoardNo, Store};
 use tally_testkit::{DatabaseKind, ScratchDatabase, wait_until};
 
 /// Longer than everything that must not wait.
 const LOCK_WAIT: Duration = Duration::from_secs(15);
 
-fn start(url: &str) -> Arc<Tally> {
+fn start(url: &str, lanes: usize) -> Arc<Tally> {
     let options = Options { lock_wait: LOCK_WAIT, ..Options::default() };
     let store: Arc<dyn Store> = Arc::new(MySqlStore::open(url, &options).unwrap());
     let clock = Clock::of(|| Micros(1_700_000_000_000_000));
-    let (secret, settings) = (Secret::new([1; 32]), Settings::default());
+    let (secret, settings) = (Secret::new([1; 32]), Settings { lanes, ..Settings::default() });
     let keys = Keys::load(Arc::clone(&store), secret.clone(), clock.clone(), &settings).unwrap();
     Tally::start(store, Arc::new(keys), &secret, clock, settings, &Progress::default()).unwrap()
 }
 
-#[test]
-fn a_change_of_a_leaderboard_that_waits_for_a_row_delays_no_other_leaderboard() {
-    let server = ScratchDatabase::shared(DatabaseKind::MariaDb10);
-    let url = server.create_database();
-    let database = url.rsplit('/').next().unwrap();
-    let tally = &start(&url);
-    let [held, old, new] = &["held", "old", "new"].map(|name| BoardId::new(name).unwrap());
-    boards::put(tally, old, &BoardSpec::default(), &Origin::BACKGROUND, None).unwrap();
-    let no = boards::put(tally, held, &BoardSpec::default(), &Origin::BACKGROUND, None).unwrap().board.no;
+fn with_periods() -> BoardSpec {
     let daily = PeriodRule {
         no: 0,
         name: "daily".into(),
@@ -41,9 +36,23 @@ fn a_change_of_a_leaderboard_that_waits_for_a_row_delays_no_other_leaderboard() 
         grace_s: 0,
         prizes: PeriodPrizes::default(),
     };
-    let spec = BoardSpec { periods: Some(vec![daily]), ..BoardSpec::default() };
-    let locking =
-        format!("START TRANSACTION; SELECT revision FROM revisions WHERE board = {} FOR UPDATE", no.0);
+    BoardSpec { periods: Some(vec![daily]), ..BoardSpec::default() }
+}
+
+fn lock_of(board: BoardNo) -> String {
+    format!("START TRANSACTION; SELECT revision FROM revisions WHERE board = {} FOR UPDATE", board.0)
+}
+
+#[test]
+fn a_change_of_a_leaderboard_that_waits_for_a_row_delays_no_other_leaderboard() {
+    let server = ScratchDatabase::shared(DatabaseKind::MariaDb10);
+    let url = server.create_database();
+    let database = url.rsplit('/').next().unwrap();
+    let tally = &start(&url, 1);
+    let [held, old, new] = &["held", "old", "new"].map(|name| BoardId::new(name).unwrap());
+    boards::put(tally, old, &BoardSpec::default(), &Origin::BACKGROUND, None).unwrap();
+    let no = boards::put(tally, held, &BoardSpec::default(), &Origin::BACKGROUND, None).unwrap().board.no;
+    let (spec, locking) = (with_periods(), lock_of(no));
     std::thread::scope(|scope| {
         let row = server.hold_locks(database, &locking);
         let change = scope.spawn(|| boards::put(tally, held, &spec, &Origin::BACKGROUND, None).map(drop));
@@ -63,5 +72,39 @@ fn a_change_of_a_leaderboard_that_waits_for_a_row_delays_no_other_leaderboard() 
         change.join().unwrap().unwrap();
     });
     assert!(tally.boards.get(new).is_some() && tally.boards.get(old).is_none());
+    tally.drain();
+}
+
+/// The store is there, and only the row of another leaderboard is locked.
+#[test]
+fn a_change_that_waits_too_long_for_a_batch_is_told_as_contention() {
+    let server = ScratchDatabase::shared(DatabaseKind::MariaDb10);
+    let url = server.create_database();
+    let database = url.rsplit('/').next().unwrap();
+    let tally = &start(&url, 2);
+    let [held, other] = &["held", "other"].map(|name| BoardId::new(name).unwrap());
+    let no = boards::put(tally, held, &BoardSpec::default(), &Origin::BACKGROUND, None).unwrap().board.no;
+    let before = boards::put(tally, other, &BoardSpec::default(), &Origin::BACKGROUND, None)
+        .unwrap()
+        .board
+        .present_definition();
+    let player = PlayerId::new("ann").unwrap();
+    let (score, subscore, at, identity) = (ScoreInput::Int(1), None, None, None);
+    let new = NewScore { board: held.clone(), player, score, subscore, at, identity };
+    let runtime = &tokio::runtime::Builder::new_current_thread().build().unwrap();
+    std::thread::scope(|scope| {
+        let row = server.hold_locks(database, &lock_of(no));
+        let score = scope.spawn(|| runtime.block_on(submit(tally, new)).map(drop));
+        wait_until("the score waits for the row", || !server.waiting_transaction(database).is_empty());
+        let done = boards::put(tally, other, &with_periods(), &Origin::BACKGROUND, None).map(drop);
+        assert!(matches!(done, Err(Failure::Fault(Fault::Contention(_)))), "{done:?}");
+        drop(row);
+        score.join().unwrap().unwrap();
+    });
+    // Nothing was done, and it works now.
+    let present = || tally.boards.get(other).unwrap().present_definition();
+    assert_eq!(present(), before);
+    boards::put(tally, other, &with_periods(), &Origin::BACKGROUND, None).unwrap();
+    assert_ne!(present(), before);
     tally.drain();
 }

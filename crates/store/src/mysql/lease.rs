@@ -25,7 +25,7 @@
 
 use super::fault::Fault;
 pub(super) use super::leases::Kind;
-use super::leases::{HeldLease, LeaseRow, short, try_take};
+use super::leases::{HeldLease, LeaseRow, Tried, short, try_take};
 use super::pool::Pool;
 use super::renewal::{Renewals, Renewed};
 use super::text::Script;
@@ -79,30 +79,46 @@ struct State {
 
 impl Lease {
     /// Takes the lease. It waits for a silent holder until its lease ends, and `on_wait` gets a message about that. A lease
-    /// that is renewed is refused.
+    /// that is renewed is refused. Silent servers side by side get the time of a renewal: after a failure of the database they
+    /// have lost nothing, and a new generation would make all of them read everything anew.
     pub(super) fn take(
         pool: &Arc<Pool>,
         (kind, holder): (Kind, &str),
         on_wait: &mut dyn FnMut(&str),
     ) -> Result<Self, StoreError> {
         let (time, began) = (pool.options.lease, Instant::now());
-        let mut before: Option<LeaseRow> = None;
+        let (mut before, mut silent_since): (Option<LeaseRow>, Option<Instant>) = (None, None);
+        let shown = &pool.address.shown;
         loop {
+            let may_begin = silent_since.is_some_and(|since| since.elapsed() >= time / RENEWALS);
             let mut link = pool.take()?;
-            let tried = try_take(link.get(), (kind, holder), (time, pool.options.anew));
+            let tried = try_take(link.get(), (kind, holder), (time, pool.options.anew, may_begin));
             if tried.is_err() {
                 // The connection may have an open transaction.
                 link.get().give_up();
             }
             drop(link);
             let found = match tried {
-                Ok(Ok(taken)) => return Self::keep((pool, kind), &taken),
-                Ok(Err(found)) => found,
-                // A transaction of the last holder is about to end.
-                Err(StoreError::Conflict(_)) if began.elapsed() < time => continue,
+                Ok(Tried::Taken(taken)) => return Self::keep((pool, kind), &taken),
+                Ok(Tried::Held(found)) => found,
+                Ok(Tried::Silent) => {
+                    if silent_since.is_none() {
+                        let wait = time / RENEWALS;
+                        on_wait(&format!(
+                            "the servers of `{shown}` are silent: waiting {wait:?} for one to renew its lease"
+                        ));
+                        silent_since = Some(Instant::now());
+                    }
+                    std::thread::sleep(time / LOOKS);
+                    continue;
+                }
+                // A transaction of the last holder is about to end, or a server is frozen while it takes the lease.
+                Err(StoreError::Conflict(_)) if began.elapsed() < time => {
+                    pool.end_silent_transactions();
+                    continue;
+                }
                 Err(error) => return Err(error),
             };
-            let shown = &pool.address.shown;
             let renewed = before.as_ref().is_some_and(|before| before.expires_at != found.expires_at);
             // A stopped clock of the database must not block a start forever.
             if renewed || began.elapsed() > time * 2 {

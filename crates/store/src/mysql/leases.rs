@@ -60,14 +60,23 @@ pub(super) struct LeaseRow {
     pub(super) expires_at: u64,
 }
 
-/// Takes the lease if no other server holds it, else returns the holder. A server that takes either row has locked the row
-/// of the single writer. The first server side by side raises the token too: a former single writer may be frozen instead of
-/// gone.
+/// The result of [`try_take`].
+pub(super) enum Tried {
+    Taken(HeldLease),
+    /// This server holds it.
+    Held(LeaseRow),
+    /// The lease of the servers side by side has ended. They may be about to renew it.
+    Silent,
+}
+
+/// Takes the lease if no other server holds it. A server that takes either row has locked the row of the single writer. The
+/// first server side by side raises the token too: a former single writer may be frozen instead of gone. With `may_begin`,
+/// silent servers count as gone.
 pub(super) fn try_take(
     link: &mut Link,
     (kind, holder): (Kind, &str),
-    (time, anew): (Duration, Option<u64>),
-) -> Result<Result<HeldLease, LeaseRow>, StoreError> {
+    (time, anew, may_begin): (Duration, Option<u64>, bool),
+) -> Result<Tried, StoreError> {
     let mut script = Script::default();
     script.statement("START TRANSACTION");
     script.sql(ALONE).sql(" FOR UPDATE").end();
@@ -88,9 +97,12 @@ pub(super) fn try_take(
     let raises = kind == Kind::Alone || alone.holder != SIDE_BY_SIDE;
     // The token follows the clock: a database that has lost a token would give it again.
     let token = if raises { now.max(alone.token + 1) } else { alone.token };
-    // A server that finds no other begins a new generation, and so does the first one that has found lost commits.
+    // A server that finds no other begins a new generation, and so does the first one that has found lost commits. After a
+    // single writer, servers side by side are fenced, so none of them renews.
     let is_lost = anew.is_some_and(|known| beside.token <= known);
-    let begins = kind == Kind::Beside && (is_lost || beside.expires_at <= now);
+    let must_begin = raises || is_lost || beside.token == 0;
+    let is_silent = beside.expires_at <= now;
+    let begins = kind == Kind::Beside && (must_begin || is_silent);
     let ends_tasks = begins && beside.token > 0;
     let generation = if begins { now.max(beside.token + 1) } else { beside.token };
     let excludes = |found: &LeaseRow| found.expires_at > now;
@@ -99,7 +111,12 @@ pub(super) fn try_take(
     {
         script.statement("ROLLBACK");
         link.send(&script)?;
-        return Ok(Err(found));
+        return Ok(Tried::Held(found));
+    }
+    if begins && !must_begin && !may_begin {
+        script.statement("ROLLBACK");
+        link.send(&script)?;
+        return Ok(Tried::Silent);
     }
     if raises && kind == Kind::Beside {
         script.sql("UPDATE leases SET expires_at = 0, holder = ").bytes(SIDE_BY_SIDE.as_bytes());
@@ -118,7 +135,7 @@ pub(super) fn try_take(
     script.statement("COMMIT");
     let sent = Instant::now();
     link.send(&script)?;
-    Ok(Ok(HeldLease { token, generation, sent }))
+    Ok(Tried::Taken(HeldLease { token, generation, sent }))
 }
 
 /// By how much the wall clock is at least ahead of the database's, in microseconds. The database read its clock between both

@@ -214,37 +214,10 @@ impl Pool {
         }
     }
 
-    /// Ends connections of this account that were silent for long: the one that locks the rows is among them. Only on MySQL,
-    /// which does not end such transactions by itself. The pool replaces an idle connection on demand. If this fails, the
-    /// next lock wait tries again.
+    /// See [`end_silent_transactions`]. If it fails, the next lock wait tries again.
     pub(super) fn end_silent_transactions(&self) {
-        let mut script = Script::default();
-        script.sql("SELECT id FROM information_schema.processlist WHERE command = 'Sleep' AND time >= ");
-        script
-            .number(connect::IDLE_TRANSACTION.as_secs())
-            .sql(" AND db = DATABASE() AND id <> CONNECTION_ID()");
-        script.sql(" AND user = SUBSTRING_INDEX(USER(), '@', 1)");
-        // A snapshot, which locks no rows.
-        script.sql(" AND IS_USED_LOCK(CONCAT('tally.snapshot.', id)) IS NULL").end();
-        let Ok(mut link) = self.take_for(Use::Transact) else { return };
-        if link.get().server.flavour == Flavour::MariaDb {
-            return;
-        }
-        let mut silent: Vec<u64> = Vec::new();
-        let found = link.get().send(&script).map_err(StoreError::from).and_then(|mut results| {
-            results.each(1, "the list of connections", |row| {
-                silent.push(row.number()?);
-                Ok(())
-            })
-        });
-        if found.is_err() {
-            return link.get().give_up();
-        }
-        for id in silent {
-            let mut script = Script::default();
-            script.sql("KILL ").number(id).end();
-            // The connection may have closed, or sent something, meanwhile.
-            drop(link.get().send(&script));
+        if let Ok(mut link) = self.take_for(Use::Transact) {
+            end_silent_transactions(link.get());
         }
     }
 
@@ -268,6 +241,36 @@ impl Pool {
         gauges.push(("connections_used", used as f64));
         gauges.push(("connections_idle", idle as f64));
         gauges
+    }
+}
+
+/// Ends connections of this account that were silent for long: the one that locks the rows is among them. Only on MySQL,
+/// which does not end such transactions by itself. The pool replaces an idle connection on demand.
+pub(super) fn end_silent_transactions(link: &mut Link) {
+    if link.server.flavour == Flavour::MariaDb {
+        return;
+    }
+    let mut script = Script::default();
+    script.sql("SELECT id FROM information_schema.processlist WHERE command = 'Sleep' AND time >= ");
+    script.number(connect::IDLE_TRANSACTION.as_secs()).sql(" AND db = DATABASE() AND id <> CONNECTION_ID()");
+    script.sql(" AND user = SUBSTRING_INDEX(USER(), '@', 1)");
+    // A snapshot, which locks no rows.
+    script.sql(" AND IS_USED_LOCK(CONCAT('tally.snapshot.', id)) IS NULL").end();
+    let mut silent: Vec<u64> = Vec::new();
+    let found = link.send(&script).map_err(StoreError::from).and_then(|mut results| {
+        results.each(1, "the list of connections", |row| {
+            silent.push(row.number()?);
+            Ok(())
+        })
+    });
+    if found.is_err() {
+        return link.give_up();
+    }
+    for id in silent {
+        let mut script = Script::default();
+        script.sql("KILL ").number(id).end();
+        // The connection may have closed, or sent something, meanwhile.
+        drop(link.send(&script));
     }
 }
 

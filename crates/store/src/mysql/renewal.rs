@@ -7,7 +7,7 @@
 use super::connect;
 use super::leases::{self, Kind, LeaseRow, micros};
 use super::link::Link;
-use super::pool::Pool;
+use super::pool::{Pool, end_silent_transactions};
 use super::row::ResultSets;
 use super::text::Script;
 use super::{CLOCK, Options, batches};
@@ -54,8 +54,14 @@ impl Renewals {
     /// lost commits of the database. After an error, the next one begins on a new connection.
     pub(super) fn renew(&mut self) -> Result<Renewed, StoreError> {
         let renewed = self.attempt();
-        if renewed.is_err() {
+        if let Err(error) = &renewed {
             self.link = None;
+            // A server that is frozen while it takes the lease has locked its row.
+            if matches!(error, StoreError::Conflict(_))
+                && let Ok(link) = self.connected()
+            {
+                end_silent_transactions(link);
+            }
         }
         renewed
     }
@@ -121,6 +127,8 @@ impl Renewals {
                 let options = Options {
                     connect_timeout: self.pool.options.connect_timeout.min(self.time / 3),
                     query_timeout: self.pool.options.query_timeout.min(self.time / 3),
+                    // Ends before that timeout, so that a locked row is told apart from a silent database.
+                    lock_wait: self.pool.options.lock_wait.min(self.time / 5),
                     ..self.pool.options.clone()
                 };
                 Ok(none.insert(connect::connect(&self.pool.address, &options, &self.pool.stats)?))

@@ -3,19 +3,20 @@
 
 use crate::wallets::histories::dying::Dying;
 use crate::wallets::histories::player_of;
-use crate::wallets::world::World;
+use crate::wallets::world::{World, settings, start_set};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tally_rules::contest::definition::ContestSpec;
 use tally_rules::contest::{ContestId, State};
+use tally_rules::definition::BoardSpec;
 use tally_rules::ledger::{MemberId, TransferKind};
 use tally_rules::score::ScoreInput;
-use tally_rules::{BoardId, Origin, PlayerId, Rejection};
+use tally_rules::{BoardId, Micros, Origin, PlayerId, Rejection};
 use tally_service::contests::execute::{ActingAs, ContestActor};
 use tally_service::contests::{apply, change, finish, start};
 use tally_service::failure::Fault;
 use tally_service::scores::submit::{NewScore, submit};
-use tally_service::{Failure, boards};
+use tally_service::{Clock, Failure, Settings, boards};
 use tally_store::Store;
 use tally_store::mysql::{MySqlStore, Options};
 use tally_store::sqlite::SqliteStore;
@@ -90,6 +91,53 @@ fn no_score_waits_for_the_queue_in_which_a_change_of_a_contest_is() {
     assert!(matches!(late, Err(Failure::Rejected(Rejection::ContestState(State::Finished)))), "{late:?}");
     score(&world, other(), player_of(ann)).unwrap();
     world.end(&[ann]);
+}
+
+/// The start waits for the ledger: other leaderboards are made meanwhile, and leave the room that it needs.
+#[test]
+fn leaderboards_are_made_and_deleted_while_a_contest_starts() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.db");
+    let store =
+        Dying::new(Arc::new(SqliteStore::open(&path, &tally_store::sqlite::Options::default()).unwrap()));
+    let clock = Clock::of(|| Micros(1_700_000_000_000_000));
+    let with = Settings { boards_max: 3, ledger: settings(), ..Settings::default() };
+    let tally = &start_set(Arc::clone(&store) as Arc<dyn Store>, clock, with).unwrap();
+    let [old, new, late] = &["old", "new", "late"].map(|name| BoardId::new(name).unwrap());
+    let put = |board| boards::put(tally, board, &BoardSpec::default(), &Origin::BACKGROUND, None).unwrap();
+    // A sorted set without a score gives its room away.
+    put(old);
+    let (id, ann) = (ContestId::new("cup").unwrap(), PlayerId::new("ann").unwrap());
+    let spec = ContestSpec { prizes: None, ..crate::wallets::contests::spec(false) };
+    change::create(tally, &id, &ContestActor::SERVER, &spec, None).unwrap();
+    change::open(tally, &id, &ContestActor::ADMIN, None).unwrap();
+    apply::apply(tally, &id, &ContestActor::SERVER, &ann, None).unwrap();
+    apply::decide(tally, &id, &ContestActor::ADMIN, std::slice::from_ref(&ann), true, None).unwrap();
+    std::thread::scope(|scope| {
+        let money = store.hold_money();
+        let started = scope.spawn(|| start::start(tally, &id, &ContestActor::ADMIN, None).map(drop));
+        wait_until(|| tally.ledger_stats().in_flight > 0);
+        let others = scope.spawn(|| {
+            put(new);
+            let full = boards::sorted_set(tally, late).map(drop);
+            assert!(matches!(full, Err(Failure::Rejected(Rejection::TooManyBoards))), "{full:?}");
+            boards::delete(tally, old, &Origin::BACKGROUND, None).unwrap();
+        });
+        let began = Instant::now();
+        while !others.is_finished() && began.elapsed() < GIVE_UP {
+            std::thread::yield_now();
+        }
+        let (are_made, is_started) = (others.is_finished(), started.is_finished());
+        drop(money);
+        others.join().unwrap();
+        started.join().unwrap().unwrap();
+        assert!(are_made && !is_started);
+    });
+    assert!(tally.boards.get(&id.board(None)).is_some() && tally.boards.get(old).is_none());
+    // The room of the start is that of its leaderboard now.
+    boards::sorted_set(tally, late).unwrap();
+    assert_eq!(tally.boards.len(), 3);
+    tally.drain();
 }
 
 /// The end is in doubt for a while: no score is taken before it is resolved, and none after an end.

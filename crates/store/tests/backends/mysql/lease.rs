@@ -15,6 +15,7 @@ for_both!(
     shared_stores_need_none,
     side_by_side_and_alone_exclude_each_other,
     servers_beside_fence_one_that_wrote_alone,
+    a_start_that_is_frozen_holds_up_neither_a_start_nor_a_renewal,
     a_clock_that_is_far_from_the_database_is_refused,
     a_clock_that_parts_from_the_database_is_told,
     a_renewal_whose_answer_is_lost_counts,
@@ -278,6 +279,36 @@ fn servers_beside_fence_one_that_wrote_alone(kind: DatabaseKind) {
         add(store, |_| ()).unwrap();
     }
     assert_eq!(count(&third), 5);
+}
+
+/// It is frozen between its two messages, with both leases locked.
+fn a_start_that_is_frozen_holds_up_neither_a_start_nor_a_renewal(kind: DatabaseKind) {
+    let server = ScratchDatabase::shared(kind);
+    let (proxy, url) = (Proxy::start(server.address()), server.create_database());
+    let through = url.replace(&server.address().to_string(), &proxy.address().to_string());
+    let beside = Options { beside: Some("beside".into()), lease: Duration::from_secs(10), ..impatient() };
+    let frozen = Options { query_timeout: Duration::from_secs(60), ..beside.clone() };
+    let newest = || server.sql(&format!("SELECT MAX(version) FROM {}.batches", name(&url)));
+    let (through, frozen) = (&through, &frozen);
+    std::thread::scope(|scope| {
+        // From within the head of the message on: the server does not know that one has begun.
+        let freeze = |begin: &[u8]| {
+            proxy.cut_at(&[b"\0\x03", begin].concat(), Cut::Held);
+            let start = scope.spawn(move || MySqlStore::open(through, frozen).map(drop));
+            wait_until(|| !proxy.is_armed());
+            start
+        };
+        let first = freeze(b"UPDATE leases SET expires_at = 0, holder = ");
+        let running = MySqlStore::open(&url, &beside).unwrap();
+        let second = freeze(b"UPDATE leases SET holder = ");
+        // It waits for the locked row, so no renewal is under way that has it.
+        let before = newest();
+        wait_until(|| newest() != before || !running.may_answer());
+        assert!(running.may_answer(), "the lease is renewed in time");
+        proxy.pass();
+        // They learn that they were cut off.
+        [first, second].into_iter().for_each(|start| drop(start.join().unwrap()));
+    });
 }
 
 /// A server that sets another time for its connections, and a URL of an account that this applies to.

@@ -10,6 +10,7 @@ for_both!(
     a_store_refuses_a_database_that_has_lost_its_commits,
     a_server_that_writes_nothing_notices_by_its_renewals,
     servers_side_by_side_begin_a_new_generation,
+    a_server_that_starts_waits_for_silent_ones,
     a_revision_that_is_gone_is_noticed,
     a_database_that_lost_everything_is_not_made_again,
     cut_connections_and_lost_answers_are_no_loss,
@@ -126,6 +127,32 @@ fn servers_side_by_side_begin_a_new_generation(kind: DatabaseKind) {
     );
     joined.change_feed(&[]).unwrap();
     add(&joined, |_| ()).unwrap();
+}
+
+/// The database was away for longer than the lease, and a server starts before a running one has renewed it.
+fn a_server_that_starts_waits_for_silent_ones(kind: DatabaseKind) {
+    let server = ScratchDatabase::shared(kind);
+    let url = server.create_database();
+    let name = url.rsplit('/').next().unwrap();
+    let are_silent = || drop(server.sql(&format!("UPDATE {name}.leases SET expires_at = 1")));
+    // The running one renews every two seconds, and the other waits for up to four.
+    let of = |seconds| Options { lease: Duration::from_secs(seconds), ..beside() };
+    let running = MySqlStore::open(&url, &of(10)).unwrap();
+    assert_eq!(running.lease_task(Task::Load, Duration::from_secs(60)), Ok(true));
+    are_silent();
+    let started = MySqlStore::open(&url, &of(20)).unwrap();
+    assert_eq!(started.generation(), running.generation());
+    running.change_feed(&[]).unwrap();
+    add(&running, |_| ()).unwrap();
+    assert_eq!(started.lease_task(Task::Load, Duration::ZERO), Ok(false), "the task has its server");
+    // Without a sign of them, a new generation begins.
+    let generation = running.generation();
+    drop((running, started));
+    are_silent();
+    let mut messages = Vec::new();
+    let alone = MySqlStore::open_reporting(&url, &of(2), &mut |what| messages.push(what.to_owned())).unwrap();
+    assert!(alone.generation() > generation);
+    assert!(messages.len() == 1 && messages[0].contains("are silent"), "{messages:?}");
 }
 
 fn a_revision_that_is_gone_is_noticed(kind: DatabaseKind) {
