@@ -1,6 +1,6 @@
 // A game server's leaderboard over HTTP, with HttpClient of .NET 8.
 //
-//   cargo run --release -- serve          in another terminal
+//   TALLY_KEYS_REQUIRED=false cargo run --release -- serve     in another terminal
 //   dotnet new console, this file as Program.cs, dotnet run [http://127.0.0.1:8420]
 //
 // Reviewed by eye and not run by the project's tests, unlike its neighbours.

@@ -1,6 +1,6 @@
 // A game server's leaderboard over the Redis protocol, with StackExchange.Redis on .NET 8.
 //
-//   cargo run --release -- serve          in another terminal
+//   TALLY_KEYS_REQUIRED=false cargo run --release -- serve     in another terminal
 //   dotnet new console, dotnet add package StackExchange.Redis, this file as Program.cs,
 //   dotnet run [127.0.0.1:8421 [http://127.0.0.1:8420]]
 //

@@ -1,6 +1,6 @@
 // A game server's leaderboard over HTTP, with Node's own fetch.
 //
-//   cargo run --release -- serve          in another terminal
+//   TALLY_KEYS_REQUIRED=false cargo run --release -- serve     in another terminal
 //   node examples/over_http.mjs [http://127.0.0.1:8420]
 
 const url = process.argv[2] ?? "http://127.0.0.1:8420";

@@ -1,6 +1,6 @@
 """A game server's leaderboard over HTTP, with Python's standard library alone.
 
-cargo run --release -- serve          in another terminal
+TALLY_KEYS_REQUIRED=false cargo run --release -- serve     in another terminal
 python3 examples/over_http.py [http://127.0.0.1:8420]
 """
 

@@ -1,6 +1,6 @@
 // A game server's leaderboard over the Redis protocol, with node-redis (npm install redis).
 //
-//   cargo run --release -- serve          in another terminal
+//   TALLY_KEYS_REQUIRED=false cargo run --release -- serve     in another terminal
 //   node examples/over_redis.mjs [redis://127.0.0.1:8421 [http://127.0.0.1:8420]]
 
 import { createClient } from "redis";

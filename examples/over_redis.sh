@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A game server's leaderboard over the Redis protocol, with redis-cli.
 #
-#   cargo run --release -- serve          in another terminal
+#   TALLY_KEYS_REQUIRED=false cargo run --release -- serve     in another terminal
 #   bash examples/over_redis.sh [127.0.0.1 8421 [http://127.0.0.1:8420]]
 set -euo pipefail
 

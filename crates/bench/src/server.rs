@@ -69,6 +69,8 @@ impl Server {
             .arg(folder.join("data"))
             .args(["--http", http, "--resp", "127.0.0.1:0"])
             .args(args)
+            // Its directory is new, and so has no key.
+            .env("TALLY_KEYS_REQUIRED", "false")
             .envs(settings.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

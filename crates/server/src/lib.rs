@@ -25,7 +25,7 @@ mod trust;
 pub use accept::ConnectionLimits;
 pub use http::listen::{HttpServer, start};
 pub use http::proxies::Network;
-pub use limits::Limits;
+pub use limits::{KeysRequired, Limits};
 pub use listener::{Listen, SocketFile, UnixSocket};
 pub use readiness::{Finding, Readiness};
 pub use security::Security;

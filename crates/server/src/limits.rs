@@ -30,8 +30,8 @@ pub struct Limits {
     /// Time for running requests when the service drains; then their connections are closed. The lanes complete their
     /// changes all the same.
     pub drain_timeout: Duration,
-    /// Whether this machine needs a credential even before the first key is created.
-    pub keys_required: bool,
+    /// Where this machine needs a credential even before the first key is created.
+    pub keys_required: KeysRequired,
     /// Host names that a caller without a credential may use, beside loopback names and IP addresses.
     pub hosts: Vec<String>,
     /// Web origins whose pages may read.
@@ -40,6 +40,17 @@ pub struct Limits {
     pub trusted_proxies: Vec<Network>,
     /// Whether `/metrics` needs no key.
     pub metrics_open: bool,
+}
+
+/// Where callers of this machine need a credential even before the first key is created. All other callers always need one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeysRequired {
+    /// Nowhere: the loopback interface is trusted, with all accounts and proxies of this machine.
+    Never,
+    /// Over TCP. The mode of a Unix socket says which accounts may connect.
+    OverTcp,
+    /// Everywhere.
+    Always,
 }
 
 /// Bytes of a request's head: request line and header fields.
@@ -107,7 +118,7 @@ impl Default for Limits {
             key_streams_max: 2_000,
             member_streams_max: 10,
             drain_timeout: Duration::from_secs(20),
-            keys_required: false,
+            keys_required: KeysRequired::OverTcp,
             hosts: Vec::new(),
             cors_origins: Vec::new(),
             trusted_proxies: Vec::new(),

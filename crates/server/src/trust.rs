@@ -2,6 +2,7 @@
 //!
 //! Not here: signs of a proxy in a request (`http/guard.rs`), and the consequences.
 
+use crate::limits::KeysRequired;
 use crate::listener::PeerAddress;
 use crate::readiness::Readiness;
 use std::net::SocketAddr;
@@ -13,19 +14,23 @@ pub(crate) enum Trust {
     Foreign,
     /// From this machine, maybe on behalf of another one.
     Local,
-    /// From this machine, on a listener that no other machine reaches, without a sign of a proxy.
+    /// From this machine, on a listener that is trusted before the first key, without a sign of a proxy.
     Direct,
 }
 
 impl Trust {
     /// The trust in a connection from `peer` to a listener at the TCP address `address`.
     pub(crate) fn of(readiness: &Readiness, peer: PeerAddress, address: Option<SocketAddr>) -> Self {
-        // No other machine reaches a Unix socket. A listener for other machines may also serve a proxy on this machine.
-        let (local, private) = match peer {
-            PeerAddress::Unix => (true, true),
-            PeerAddress::Tcp(peer) => (is_loopback(peer), address.is_some_and(is_loopback)),
+        let required = readiness.limits.keys_required;
+        // No other machine reaches a Unix socket. A listener for other machines may also serve a proxy on this machine. So may
+        // one of the loopback interface, and a proxy need not leave a sign in its requests.
+        let (local, trusted) = match peer {
+            PeerAddress::Unix => (true, required != KeysRequired::Always),
+            PeerAddress::Tcp(peer) => {
+                (is_loopback(peer), required == KeysRequired::Never && address.is_some_and(is_loopback))
+            }
         };
-        match (local, private && !readiness.limits.keys_required) {
+        match (local, trusted) {
             (true, true) => Self::Direct,
             (true, false) => Self::Local,
             (false, _) => Self::Foreign,
@@ -43,7 +48,9 @@ mod tests {
     use crate::limits::Limits;
     use std::sync::Arc;
 
-    fn readiness(keys_required: bool) -> Arc<Readiness> {
+    use KeysRequired::{Always, Never, OverTcp};
+
+    fn readiness(keys_required: KeysRequired) -> Arc<Readiness> {
         Readiness::of_test(Limits { keys_required, ..Limits::default() }, "")
     }
 
@@ -56,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loopback_address_on_a_loopback_listener_is_direct() {
+    fn a_loopback_address_on_a_loopback_listener_is_direct_if_no_key_is_required() {
         for (peer, listener) in [
             ("127.0.0.1:5", "127.0.0.1:8420"),
             ("127.9.9.9:5", "127.0.0.1:8420"),
@@ -64,23 +71,18 @@ mod tests {
             // An IPv4 address as a socket of IPv6 shows it.
             ("[::ffff:127.0.0.1]:5", "[::ffff:127.0.0.1]:8420"),
         ] {
-            assert_eq!(
-                Trust::of(&readiness(false), tcp(peer), Some(address(listener))),
-                Trust::Direct,
-                "{peer}"
-            );
-            assert_eq!(
-                Trust::of(&readiness(true), tcp(peer), Some(address(listener))),
-                Trust::Local,
-                "{peer}"
-            );
+            for (required, trust) in [(Never, Trust::Direct), (OverTcp, Trust::Local), (Always, Trust::Local)]
+            {
+                let found = Trust::of(&readiness(required), tcp(peer), Some(address(listener)));
+                assert_eq!(found, trust, "{peer} with {required:?}");
+            }
         }
     }
 
     #[test]
     fn a_loopback_address_on_a_listener_for_others_is_local() {
         for listener in ["0.0.0.0:8420", "[::]:8420", "192.0.2.7:8420"] {
-            for required in [false, true] {
+            for required in [Never, OverTcp, Always] {
                 let trust = Trust::of(&readiness(required), tcp("127.0.0.1:5"), Some(address(listener)));
                 assert_eq!(trust, Trust::Local, "{listener}");
             }
@@ -98,7 +100,7 @@ mod tests {
             "0.0.0.0:5",
         ] {
             for listener in ["127.0.0.1:8420", "0.0.0.0:8420", "192.0.2.7:8420", "[::1]:8420"] {
-                let trust = Trust::of(&readiness(false), tcp(peer), Some(address(listener)));
+                let trust = Trust::of(&readiness(Never), tcp(peer), Some(address(listener)));
                 assert_eq!(trust, Trust::Foreign, "{peer} on {listener}");
             }
         }
@@ -107,8 +109,11 @@ mod tests {
     #[test]
     fn a_unix_socket_is_direct_beside_any_listener() {
         for listener in [None, Some(address("127.0.0.1:8420")), Some(address("0.0.0.0:8420"))] {
-            assert_eq!(Trust::of(&readiness(false), PeerAddress::Unix, listener), Trust::Direct);
-            assert_eq!(Trust::of(&readiness(true), PeerAddress::Unix, listener), Trust::Local);
+            for (required, trust) in
+                [(Never, Trust::Direct), (OverTcp, Trust::Direct), (Always, Trust::Local)]
+            {
+                assert_eq!(Trust::of(&readiness(required), PeerAddress::Unix, listener), trust);
+            }
         }
     }
 }

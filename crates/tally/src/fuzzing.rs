@@ -18,7 +18,7 @@ pub(crate) fn settings(text: &str) {
         config.set_variable(name, value);
     }
     assert!(config.warnings().iter().all(|warning| warning.contains("TALLY_")));
-    named(limit_settings::limits(&config));
+    named(limit_settings::limits(&config, false));
     named(limit_settings::connections(&config, "resp.connections_max"));
     named(member_settings::members(&config));
     named(member_settings::pin(&config));

@@ -4,7 +4,7 @@
 
 use crate::config::{Config, Usage};
 use crate::member_settings;
-use tally_server::{ConnectionLimits, Limits};
+use tally_server::{ConnectionLimits, KeysRequired, Limits};
 
 /// The connection limits of a protocol, whose total has this name.
 pub(crate) fn connections(config: &Config, name: &'static str) -> Result<ConnectionLimits, Usage> {
@@ -20,8 +20,15 @@ pub(crate) fn connections(config: &Config, name: &'static str) -> Result<Connect
     Ok(ConnectionLimits { all, address, loopback })
 }
 
-/// The limits of HTTP.
-pub(crate) fn limits(config: &Config) -> Result<Limits, Usage> {
+/// The limits of HTTP. A `demo` trusts the loopback interface.
+pub(crate) fn limits(config: &Config, demo: bool) -> Result<Limits, Usage> {
+    let keys_required = match config.text("keys.required") {
+        "auto" if demo => KeysRequired::Never,
+        "auto" => KeysRequired::OverTcp,
+        "true" => KeysRequired::Always,
+        "false" => KeysRequired::Never,
+        _ => return Err(config.wrong("keys.required", "auto, true or false")),
+    };
     Ok(Limits {
         body_bytes_max: config.count("http.body_bytes_max")?,
         bodies_bytes_max: config.count("http.bodies_bytes_max")?,
@@ -34,7 +41,7 @@ pub(crate) fn limits(config: &Config) -> Result<Limits, Usage> {
         key_streams_max: config.count("events.key_streams_max")?,
         member_streams_max: config.count("events.member_streams_max")?,
         drain_timeout: config.duration("http.drain_timeout")?,
-        keys_required: config.parse("keys.required", "true or false")?,
+        keys_required,
         hosts: config.list("http.hosts"),
         trusted_proxies: member_settings::trusted_proxies(config)?,
         cors_origins: config.list("http.cors_origins"),

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use tally_ranking::RedisApplications;
 use tally_rules::clock::ClockBounds;
 use tally_server::resp::{self, RespServer};
-use tally_server::{HttpServer, Readiness, Security};
+use tally_server::{HttpServer, KeysRequired, Readiness, Security};
 use tally_service::{Keys, Progress, RankingBackend, Settings, Tally, clock};
 use tally_store::Store;
 use tally_traces::Traces;
@@ -52,7 +52,7 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
     let started = Instant::now();
     let config = Config::load(cli)?;
     log::start(&config)?;
-    let mut server = Server::listen(&config, &Listen::settings(&config)?, true)?;
+    let mut server = Server::listen(&config, &Listen::settings(&config)?, (true, args.demo))?;
     let (mut terminate, mut interrupt) = server.signals.take().context("hear signals")?;
     let (address, resp) = (server.address(), server.resp_address());
     let demo = args.demo;
@@ -67,7 +67,7 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
             never = show_progress(&server.gate) => match never {},
         }
         if !demo {
-            server.warn_without_key();
+            server.announce_protected_mode();
         }
         announce_ready(&server, started)?;
         if let Some(address) = address.filter(|_| demo) {
@@ -118,9 +118,9 @@ enum End {
 impl Server {
     /// Opens the listeners and the store; only health checks are answered yet. With `signals` it handles signals before its
     /// address is announced, so that none is missed.
-    pub(crate) fn listen(config: &Config, listen: &Listen, signals: bool) -> Result<Self> {
+    pub(crate) fn listen(config: &Config, listen: &Listen, (signals, demo): (bool, bool)) -> Result<Self> {
         let data = DataDir::open(config)?;
-        let (limits, token) = (limit_settings::limits(config)?, new_token()?);
+        let (limits, token) = (limit_settings::limits(config, demo)?, new_token()?);
         settings(config)?;
         let place = data.place(config)?;
         let (ranking, applications) = (place.ranking(config)?, store::applications(config)?);
@@ -178,12 +178,16 @@ impl Server {
         self.resp.as_ref().and_then(|resp| resp.address)
     }
 
-    /// Warns if the loopback interface needs no credential. A proxy on this machine may leave no sign in a request, and then each
-    /// of its clients is an admin.
-    fn warn_without_key(&self) {
+    /// Says how the first key is made. Warns if the loopback interface needs no credential: a proxy on this machine may leave
+    /// no sign in a request, and then each of its clients is an admin.
+    fn announce_protected_mode(&self) {
+        if !self.gate.keys().is_some_and(|keys| keys.protected_mode()) {
+            return;
+        }
         let mut addresses = [self.address(), self.resp_address()].into_iter().flatten();
-        let is_protected = self.gate.keys().is_some_and(|keys| keys.protected_mode());
-        if is_protected && !self.gate.limits.keys_required && addresses.any(|at| at.ip().is_loopback()) {
+        if self.gate.limits.keys_required != KeysRequired::Never {
+            tracing::info!("requests need an API key: `tally keys create --role admin` makes the first one");
+        } else if addresses.any(|at| at.ip().is_loopback()) {
             tracing::warn!(
                 "no API key exists: each account of this machine is an admin, and so is each client of a proxy on it; \
                  `tally keys create --role admin` makes the first key"

@@ -62,7 +62,7 @@ settings! {
     "events.streams_max" = "4000" "Concurrent event streams, each on a connection of its own; above it, 503.";
     "events.key_streams_max" = "2000" "The same of one API key; above it, 429.";
     "events.member_streams_max" = "10" "The same of one member; above it, 429.";
-    "keys.required" = "false" "Whether requests of this machine need a credential even before the first key is made; all others always need one.";
+    "keys.required" = "auto" "Whether requests of this machine need a credential even before the first key is made: `auto`, over TCP, but not with `--demo`; `true`, on Unix sockets, too; `false`, nowhere. All others always need one.";
     "resp.listen" = "127.0.0.1:8421" "Where the Redis protocol listens, or `off`.";
     "resp.socket" = "" "Path of a Unix socket on which the Redis protocol is served, too, also if `resp.listen` is `off`; see `http.socket`.";
     "resp.socket_mode" = "600" "The same as `http.socket_mode`.";

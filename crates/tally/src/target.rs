@@ -37,7 +37,7 @@ impl Target {
             (Some(running), _) => return Ok(running),
             (None, data) => data.context("open the data directory")?,
         };
-        let server = Server::listen(&config, &Listen::own(), false)?;
+        let server = Server::listen(&config, &Listen::own(), (false, false))?;
         server.load_now(&config)?;
         let running = data.running().context("find the server just started")?;
         Ok(Self { client: local(&running.http, &running.token)?, own: Some(server) })

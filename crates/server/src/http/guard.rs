@@ -209,8 +209,9 @@ fn authenticate_local(readiness: &Readiness, trust: Trust) -> Result<Caller, Pro
         return Ok(Caller::local());
     }
     Err(unauthorized(
-        "protected mode: without a key, only requests of this machine are served, on a listener of the loopback \
-         interface and not through a proxy; make a key there with `tally keys create --role admin`",
+        "protected mode: no API key exists, and this request needs one; make it on the machine of the server with \
+         `tally keys create --role admin`; without a key, only Unix sockets are served, and the loopback interface with \
+         `--demo` or `keys.required = false`, not through a proxy",
     ))
 }
 

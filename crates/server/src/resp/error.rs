@@ -37,8 +37,8 @@ pub(super) const TOO_MANY_IN_MULTI: &str =
 pub(super) const CROSS_SLOT: &str = "CROSSSLOT Players in transaction are in several databases of the store, or are chosen \
      by rank; nothing was done";
 pub(super) const DENIED: &str = "DENIED tally is running in protected mode because no API key exists. In this mode \
-     connections are only accepted from the loopback interface, on a listener of that interface. If you want to connect from external computers, make a \
-     key on the host itself with: tally keys create --role server";
+     connections are only accepted on Unix sockets, and from the loopback interface with --demo or keys.required = false. Make a key on the host itself \
+     with: tally keys create --role server";
 
 /// An error, formatted when it is needed.
 pub(super) type ErrorReply = std::borrow::Cow<'static, str>;

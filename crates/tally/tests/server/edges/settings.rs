@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 use tally_testkit::command::run_set;
 use tally_testkit::server::WITHOUT_KEY;
-use tally_testkit::{Request, TestTally};
+use tally_testkit::{Reply, Request, RespClient, TestTally};
 
 fn file(server: &TestTally, text: &str) -> PathBuf {
     let path = server.data().join("tally.toml");
@@ -223,8 +223,32 @@ fn a_start_warns_if_the_loopback_interface_needs_no_credential() {
     assert_eq!(warnings(&mut server), 1);
     server.restart();
     assert_eq!(warnings(&mut server), 1, "it has a key");
-    let mut server = TestTally::start_set(TALLY, &[("TALLY_KEYS_REQUIRED", "true")]);
-    assert_eq!(warnings(&mut server), 0, "each caller needs a credential");
+    for required in ["auto", "true"] {
+        let mut server = TestTally::start_set(TALLY, &[("TALLY_KEYS_REQUIRED", required)]);
+        assert_eq!(warnings(&mut server), 0, "{required}");
+        assert!(server.log().iter().any(|line| line.contains("makes the first one")), "{required}");
+    }
     let mut demo = TestTally::start_with(TALLY, &["--demo"]);
     assert_eq!(warnings(&mut demo), 0, "it is for trying out");
+}
+
+/// A request of nginx 1.29.7 with a bare `proxy_pass` is one of the loopback interface in every respect.
+#[test]
+fn without_a_key_the_loopback_interface_is_served_only_if_the_start_asks_for_it() {
+    let reads = |server: &TestTally| {
+        let status = server.client().get("/v1/leaderboards").status;
+        (status, RespClient::connect(server.resp()).call(&["PING"]) == Reply::Simple(b"PONG".to_vec()))
+    };
+    let server = TestTally::start_set(TALLY, &[("TALLY_KEYS_REQUIRED", "auto")]);
+    assert_eq!(reads(&server), (401, false));
+    let refused = server.client().get("/v1/leaderboards").text();
+    assert!(refused.contains("tally keys create --role admin"), "{refused}");
+    let made = server.run(&["keys", "create", "--role", "admin"]);
+    server.client().with_key(made.expect(0).trim()).get("/v1/leaderboards").expect(200);
+    assert_eq!(reads(&TestTally::start_set(TALLY, &[("TALLY_KEYS_REQUIRED", "false")])), (200, true));
+    let mut demo = TestTally::stopped(TALLY);
+    demo.set("TALLY_KEYS_REQUIRED", "auto");
+    demo.add_arg("--demo");
+    demo.restart();
+    assert_eq!(reads(&demo), (200, true));
 }
