@@ -95,23 +95,25 @@ impl fmt::Display for Actor {
     }
 }
 
-/// The actor of a change, and its reason in the words of the caller.
+/// The actor of a change, and its reason and data in the words of the caller.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// The actor.
     pub actor: Actor,
     /// The reason.
     pub reason: Option<Arc<str>>,
+    /// Data of the caller, as JSON text. Only new transfers and holds have it; the end of a hold has none.
+    pub metadata: Option<Arc<str>>,
 }
 
 impl Origin {
     /// A change of a background task.
-    pub const BACKGROUND: Self = Self { actor: Actor::Background, reason: None };
+    pub const BACKGROUND: Self = Self { actor: Actor::Background, reason: None, metadata: None };
 }
 
 impl From<Actor> for Origin {
     fn from(actor: Actor) -> Self {
-        Self { actor, reason: None }
+        Self { actor, ..Self::default() }
     }
 }
 

@@ -32,7 +32,11 @@ named! {
         ContestCancelled = "contest.cancelled", /// A series of contests was made.
         SeriesCreated = "series.created", /// It was changed.
         SeriesChanged = "series.changed", /// It was deleted.
-        SeriesDeleted = "series.deleted" }
+        SeriesDeleted = "series.deleted", /// The store was migrated, or its records were moved to other databases.
+        StoreMigrated = "store.migrated", /// Its journal was repaired.
+        StoreRepaired = "store.repaired", /// It was restored from a copy.
+        StoreRestored = "store.restored", /// A score was corrected in the review of its contest.
+        ScoreCorrected = "score.corrected" }
 }
 
 impl AuditAction {
@@ -61,6 +65,10 @@ impl AuditAction {
             Self::SeriesCreated => 50,
             Self::SeriesChanged => 51,
             Self::SeriesDeleted => 52,
+            Self::StoreMigrated => 60,
+            Self::StoreRepaired => 61,
+            Self::StoreRestored => 62,
+            Self::ScoreCorrected => 23,
         }
     }
 
@@ -74,6 +82,9 @@ impl AuditAction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AuditId(pub Uuid);
 
+/// The subject of acts on the whole store.
+pub const STORE: &str = "store";
+
 /// A row of the audit log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditEntry {
@@ -81,7 +92,7 @@ pub struct AuditEntry {
     pub origin: Origin,
     /// The act.
     pub action: AuditAction,
-    /// The name of what it acted on: a key, a leaderboard, a player, a member, a contest or a series.
+    /// The name of what it acted on: a key, a leaderboard, a player, a member, a contest or a series; [`STORE`] of the store.
     pub subject: Arc<str>,
     /// More about it, for people.
     pub detail: Option<Arc<str>>,
@@ -120,7 +131,10 @@ mod tests {
     #[test]
     fn the_stored_numbers_are_pinned() {
         let numbers: Vec<u8> = AuditAction::ALL.iter().map(|one| one.number()).collect();
-        let wanted = [1, 2, 10, 11, 12, 20, 21, 22, 30, 31, 40, 41, 42, 43, 44, 45, 46, 47, 48, 50, 51, 52];
+        let wanted = [
+            1, 2, 10, 11, 12, 20, 21, 22, 30, 31, 40, 41, 42, 43, 44, 45, 46, 47, 48, 50, 51, 52, 60, 61, 62,
+            23,
+        ];
         assert_eq!(numbers, wanted);
         assert!(AuditAction::ALL.iter().all(|one| AuditAction::of_number(one.number()) == Some(*one)));
         assert_eq!(AuditAction::of_number(3), None);

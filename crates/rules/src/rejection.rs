@@ -45,6 +45,8 @@ pub enum Limit {
     PerDay,
     /// Of the reversals of one transfer.
     Reversals,
+    /// Of members of a contest whose fees were reversed.
+    ReversedFees,
     /// Of a balance.
     Balance,
 }
@@ -58,6 +60,7 @@ impl Limit {
             }
             Self::PerDay => "the amount exceeds what is left of the daily limit (setting `wallet.day_max`)",
             Self::Reversals => "a transfer has at most 100 reversals",
+            Self::ReversedFees => "a contest has at most 500 members with reversed fees: cancel it",
             Self::Balance => "a balance is at most 9000000000000000000",
         }
     }

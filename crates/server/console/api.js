@@ -90,7 +90,8 @@ export function getText(path, signal) {
   return ask("GET", path, { signal, raw: true });
 }
 
-function withQuery(path, query) {
+/** A path with a query, which leaves out what is null or empty. */
+export function withQuery(path, query = {}) {
   const given = Object.entries(query).filter(([, value]) => value !== null && value !== undefined && value !== "");
   const text = new URLSearchParams(given).toString().replaceAll("+", "%20");
   return text ? `${path}?${text}` : path;

@@ -1,6 +1,6 @@
 // One leaderboard: its ranks, a player among them, its periods, and its actions.
 
-import { change, get, part } from "./api.js";
+import { change, get, part, withQuery } from "./api.js";
 import { marks, noPlayers } from "./boards.js";
 import { exporter } from "./board_export.js";
 import { importer } from "./board_import.js";
@@ -71,8 +71,9 @@ function choose(board, chosen) {
 
 async function remove(name) {
   const text = "The leaderboard goes with all its players and periods, at once and for ever.";
-  if (!(await confirmTyped("Delete this leaderboard?", text, name, "Delete"))) return;
-  await change("DELETE", `/v1/leaderboards/${part(name)}`);
+  const sure = await confirmTyped("Delete this leaderboard?", text, name, "Delete", { audited: true });
+  if (!sure) return;
+  await change("DELETE", withQuery(`/v1/leaderboards/${part(name)}`, sure));
   toast("ok", `Leaderboard ${name} is gone`);
   location.hash = "/boards";
 }

@@ -1,6 +1,6 @@
 // A player on a board: found by its id, with its rank and its neighbours; banned, unbanned, removed.
 
-import { change, get, part } from "./api.js";
+import { change, get, part, withQuery } from "./api.js";
 import { confirmTyped, failed, inline, toast } from "./dialog.js";
 import { button, facts, h, notice, set } from "./dom.js";
 import { grouped, when } from "./format.js";
@@ -53,8 +53,9 @@ export function search(board, period, signal) {
     };
     const ban = async () => {
       const text = "It is hidden from all ranks of this leaderboard, and others move up. What it submits is kept, and it can be restored.";
-      if (!(await confirmTyped("Ban this player?", text, player, "Ban"))) return;
-      await change("POST", `${path}/ban`, {});
+      const sure = await confirmTyped("Ban this player?", text, player, "Ban", { audited: true });
+      if (!sure) return;
+      await change("POST", withQuery(`${path}/ban`, sure), {});
       await after(`${player} is banned`);
     };
     const restore = async () => {

@@ -4,7 +4,7 @@ import { change, get, part, Problem } from "./api.js";
 import { dialog, inline, toast } from "./dialog.js";
 import { button, chip, empty, h, head, put, set } from "./dom.js";
 import { date, grouped } from "./format.js";
-import { field, form } from "./form.js";
+import { field, form, reason } from "./form.js";
 import { every } from "./live.js";
 import { list, table } from "./table.js";
 
@@ -127,13 +127,13 @@ function create() {
   dialog("New leaderboard", (box) => {
     const send = async (values) => {
       if (await exists(values.board)) throw new Problem(0, { detail: "There is a leaderboard of this name. Choose another one." });
-      const body = { ...definition(values), all_time: values.all_time, periods: periods(values) };
+      const body = { ...definition(values), all_time: values.all_time, periods: periods(values), ...(values.reason && { reason: values.reason }) };
       await change("PUT", `/v1/leaderboards/${part(values.board)}`, body);
       box.close();
       toast("ok", `Leaderboard ${values.board} is there`);
       location.hash = link(values.board).slice(1);
     };
-    return form([field(NAME), definitionFields(), periodFields()], "Create", send, { cancel: () => box.close() });
+    return form([field(NAME), definitionFields(), periodFields(), reason()], "Create", send, { cancel: () => box.close() });
   }, { wide: true });
 }
 

@@ -1,13 +1,13 @@
 // One contest: its state, the actions of the state, applications, members, payouts.
 
-import { actAs, change, get, part, Problem } from "./api.js";
+import { actAs, change, get, part, Problem, withQuery } from "./api.js";
 import { applications } from "./contest_applications.js";
 import { link as boardLink } from "./boards.js";
 import { STATES } from "./contests.js";
-import { confirmTyped, failed, inline, toast } from "./dialog.js";
+import { confirmTyped, dialog, failed, inline, toast } from "./dialog.js";
 import { button, card, chip, empty, facts, h, head, notice, put, set } from "./dom.js";
 import { grouped, money, when } from "./format.js";
-import { field } from "./form.js";
+import { field, form } from "./form.js";
 import { every } from "./live.js";
 import { ranking } from "./ranking.js";
 import { list, table } from "./table.js";
@@ -50,10 +50,10 @@ export function render(root, { contest: id }, signal) {
     show(await get(path, {}, signal));
     set(wrong);
   };
-  const act = async (name) => {
+  const act = async (name, why) => {
     set(report);
     try {
-      const answer = await change("POST", `${path}/${name}`);
+      const answer = await change("POST", withQuery(`${path}/${name}`, why));
       if (name === "start") set(report, started(answer));
       show(answer.contest ?? answer);
       toast("ok", DONE[name]);
@@ -71,6 +71,7 @@ const DONE = {
   start: "The contest runs",
   finish: "The contest is over",
   settle: "The prizes are paid",
+  repay: "What could be paid is paid",
   cancel: "The contest is called off",
 };
 
@@ -83,21 +84,22 @@ const ACTS = {
 };
 
 const SURE = {
-  finish: ["Finish this contest?", "Its ranks are final: no more scores are taken.", "Finish"],
-  settle: ["Settle this contest?", "Its prizes are paid into the wallets of those who won.", "Settle"],
+  finish: ["Finish this contest?", "No more scores are taken. Its results can be reviewed until it is settled.", "Finish"],
+  settle: ["Settle this contest?", "Its ranks are final, and its prizes are paid into the wallets of those who won.", "Settle"],
   cancel: ["Call this contest off?", "What is held for applications is released, and fees that were taken are paid back.", "Call off"],
 };
 
 function headOf(contest, act) {
   const sure = async (name) => {
     const asked = SURE[name];
-    if (asked && !(await confirmTyped(asked[0], asked[1], contest.id, asked[2]))) return;
-    await act(name);
+    const why = asked ? await confirmTyped(asked[0], asked[1], contest.id, asked[2], { audited: true }) : {};
+    if (why) await act(name, why);
   };
   const main = (ACTS[contest.state] ?? []).map(([name, label]) => button(label, () => sure(name), { kind: "main", failed }));
-  const cancel = ["draft", "open", "running"].includes(contest.state) && button("Call off", () => sure("cancel"), { kind: "danger", failed });
+  const cancel = ["draft", "open", "running", "finished"].includes(contest.state) && button("Call off", () => sure("cancel"), { kind: "danger", failed });
+  const again = contest.counts.members > 0 && ["settled", "cancelled"].includes(contest.state) && button("Pay what is unpaid", () => sure("repay"), { failed });
   const marks = [chip(contest.state, STATES[contest.state]), h("code", { class: "soft" }, contest.id)];
-  return head(contest.title, { crumb: ["#/contests", "Contests"], marks, actions: [main, cancel].flat().filter(Boolean) });
+  return head(contest.title, { crumb: ["#/contests", "Contests"], marks, actions: [main, again, cancel].flat().filter(Boolean) });
 }
 
 function factsOf(contest) {
@@ -113,6 +115,7 @@ function factsOf(contest) {
     contest.opens_at && ["Opens", when(contest.opens_at)],
     contest.starts_at && ["Starts", when(contest.starts_at)],
     contest.ends_at && ["Ends", when(contest.ends_at)],
+    contest.review_s !== null && ["Review", `${grouped(contest.review_s)} s after its end`],
     ["Changed", when(contest.updated_at)],
   ];
   return h("section", { class: "card" }, h("div", { class: "body" }, facts(pairs)));
@@ -165,21 +168,34 @@ function ranks(boards, signal) {
 }
 
 function players(path, { state }, signal) {
-  const act = async (player, what) => {
-    await change("POST", `${path}/members/${part(player)}/${what}`, {});
+  const act = async (player, what, why) => {
+    await change("POST", withQuery(`${path}/members/${part(player)}/${what}`, why), {});
     toast("ok", what === "ban" ? `${player} is out of ranks and prizes` : `${player} is back`);
     await all.reload();
   };
   const ban = async (player) => {
-    if (await confirmTyped("Ban this player?", "It is out of the ranks and prizes of this contest until it is restored.", player, "Ban")) await act(player, "ban");
+    const why = await confirmTyped("Ban this player?", "It is out of the ranks and prizes of this contest until it is restored.", player, "Ban", { audited: true });
+    if (why) await act(player, "ban", why);
   };
-  const acts = ({ player, banned }) => banned
-    ? button("Restore", () => act(player, "restore"), { kind: "small", failed })
-    : button("Ban", () => ban(player), { kind: "small danger", failed });
+  const correct = (player) => dialog(`Correct the score of ${player}`, (box) => {
+    const send = async ({ score, reason }) => {
+      await change("POST", `${path}/members/${part(player)}/correct`, { score, reason });
+      box.close();
+      toast("ok", `The score of ${player} is corrected`);
+    };
+    const fields = [field({ name: "score", label: "Score", required: true }), field({ name: "reason", label: "Reason", required: true, maxlength: 255 })];
+    return form(fields, "Correct", send, { cancel: () => box.close() });
+  });
+  const acts = ({ player, banned }) => [
+    state === "finished" && button("Correct", () => correct(player), { kind: "small", failed }),
+    banned
+      ? button("Restore", () => act(player, "restore"), { kind: "small", failed })
+      : button("Ban", () => ban(player), { kind: "small danger", failed }),
+  ].filter(Boolean);
   const view = table("Players of the contest", [
     { label: "No.", kind: "num fit", cell: ({ place }) => grouped(place) },
     { label: "Player", cell: ({ player, banned }) => [h("span", { class: "name" }, player), banned && [" ", chip("banned", "bad")]] },
-    ...(state === "running" ? [{ label: "Actions", kind: "actions", cell: acts }] : []),
+    ...(["running", "finished"].includes(state) ? [{ label: "Actions", kind: "actions", cell: acts }] : []),
   ], { key: ({ player }) => player });
   const all = list(view, (cursor) => get(`${path}/members`, { limit: 20, cursor }, signal), () => empty("No players", "No player was enrolled."));
   all.reload().catch((error) => inline(all.element, error));
@@ -188,8 +204,8 @@ function players(path, { state }, signal) {
 
 function payments(label, path, signal, nothing) {
   // A reader sees neither wallets nor the results of payouts.
-  const outcome = ({ paid, reason, group_id: group }) => paid === undefined ? "–" : paid
-    ? h("span", { title: group ?? "" }, chip("paid", "ok"))
+  const outcome = ({ paid, reason, group_id: group, reversed, currency }) => paid === undefined ? "–" : paid
+    ? [h("span", { title: group ?? "" }, chip("paid", "ok")), reversed && h("span", { class: "under" }, `${money(reversed, currency)} reversed`)].filter(Boolean)
     : chip(reason ? reason.replaceAll("_", " ") : "under way", reason ? "bad" : "warn");
   const view = table(label, [
     { label: "Rank", kind: "num fit", cell: ({ rank }) => grouped(rank) },

@@ -77,6 +77,8 @@ const TIMES = [
   { name: "ends_at", label: "Ends at", type: "datetime-local", hint: "Empty: by hand." },
 ];
 
+const REVIEW = { name: "review_s", label: "Seconds of review", type: "number", min: 0, hint: "So long after its end the clock pays the prizes. Empty: by hand." };
+
 const MONEY = [
   { name: "fee", label: "Entry fee", inputmode: "numeric", placeholder: "100", hint: "In the smallest unit. Held with the application, taken at the start." },
   { name: "currency", label: "Currency", value: "KRW", maxlength: 16, hint: "Of fee and prizes." },
@@ -94,7 +96,7 @@ function create() {
       toast("ok", `Contest ${made.id} is a draft`, "Open it to let players apply.");
       location.hash = link(made.id).slice(1);
     };
-    return form([h("div", { class: "fields" }, FIELDS.map(field)), group("Money", MONEY), group("Times", TIMES), rules], "Create", send, { cancel: () => box.close() });
+    return form([h("div", { class: "fields" }, FIELDS.map(field)), group("Money", MONEY), group("Times", [...TIMES, REVIEW]), rules], "Create", send, { cancel: () => box.close() });
   }, { wide: true });
 }
 
@@ -102,7 +104,7 @@ function create() {
 function body(values) {
   const made = { title: values.title, on_invalid: values.on_invalid, prize_ties: values.prize_ties };
   if (values.id) made.id = values.id;
-  for (const name of ["capacity", "division_size"]) if (values[name]) made[name] = Number(values[name]);
+  for (const name of ["capacity", "division_size", "review_s"]) if (values[name]) made[name] = Number(values[name]);
   const staff = values.staff.split(",").map((player) => player.trim()).filter(Boolean);
   if (staff.length > 0) made.staff = staff;
   for (const { name } of TIMES) if (values[name]) made[name] = new Date(values[name]).toISOString();

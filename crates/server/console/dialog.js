@@ -1,6 +1,7 @@
 // Dialogs, toasts and error messages.
 
 import { button, coded, h, icon, put, set } from "./dom.js";
+import { reason } from "./form.js";
 
 /** Shows a dialog and returns it. A closed dialog is removed. */
 export function dialog(title, content, { wide } = {}) {
@@ -13,24 +14,29 @@ export function dialog(title, content, { wide } = {}) {
   return made;
 }
 
-/** Confirms an action that cannot be undone: its name must be typed. Resolves to whether it was. */
-export function confirmTyped(title, text, name, label) {
+/**
+  * Confirms an action that cannot be undone: its name must be typed. Resolves to `null`, or to `{reason}`. An act of the audit
+  * log (`audited`) asks for its reason, which may stay empty.
+ */
+export function confirmTyped(title, text, name, label, { audited } = {}) {
   return new Promise((resolve) => {
     const input = h("input", { id: "typed", autocomplete: "off", spellcheck: "false", autocapitalize: "off" });
     const go = h("button", { type: "submit", class: "main danger", disabled: true }, label);
     input.addEventListener("input", () => (go.disabled = input.value !== name));
-    let sure = false;
+    const why = audited && reason();
+    let sure = null;
     const made = dialog(title, (box) => {
       const submit = (event) => {
         event.preventDefault();
-        sure = input.value === name;
-        if (sure) box.close();
+        if (input.value !== name) return;
+        sure = { reason: why ? why.querySelector("input").value.trim() : "" };
+        box.close();
       };
       const ask = h("label", { for: "typed" }, "Type ", h("code", {}, name), " to go on");
       const ends = h("div", { class: "ends" }, button("Cancel", () => box.close()), go);
       return [
         h("p", { class: "soft" }, text),
-        h("form", { submit, novalidate: true }, h("div", { class: "field" }, ask, input), ends),
+        h("form", { class: "stack", submit, novalidate: true }, h("div", { class: "field" }, ask, input), why, ends),
       ];
     });
     made.addEventListener("close", () => resolve(sure));

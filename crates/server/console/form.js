@@ -23,6 +23,11 @@ export function field(options) {
   return h("div", { class: "field" }, h("label", { for: id }, label), input, hint && h("span", { class: "hint", id: about }, hint));
 }
 
+/** The field of an optional reason for the audit log. */
+export function reason() {
+  return field({ name: "reason", label: "Reason", maxlength: 255, hint: "May stay empty. The audit log keeps it." });
+}
+
 /** The values of a form by name: trimmed text, whether a box is ticked, a file. */
 export function values(form) {
   const all = {};

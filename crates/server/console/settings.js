@@ -1,10 +1,10 @@
 // Settings in force with the origin of each, and API keys.
 
-import { change, get, key, part, useKey } from "./api.js";
+import { change, get, key, part, useKey, withQuery } from "./api.js";
 import { confirmTyped, dialog, failed, inline, toast } from "./dialog.js";
 import { button, card, chip, empty, h, head, notice, put, set } from "./dom.js";
 import { date } from "./format.js";
-import { field, form } from "./form.js";
+import { field, form, reason } from "./form.js";
 import { list, table } from "./table.js";
 
 export const title = "Settings";
@@ -50,6 +50,19 @@ const ROLES = [
   ["admin", "admin: everything"],
   ["server", "server: scores, members, money, contests"],
   ["reader", "reader: boards and ranks only"],
+  ["", "scopes: what is chosen below"],
+];
+
+const SCOPES = [
+  ["scores:write", "Submit scores, remove players, profiles"],
+  ["boards:admin", "Make, change and delete leaderboards; ban and erase players"],
+  ["members:read", "Read members"],
+  ["members:write", "Make, change and close members"],
+  ["money:read", "Read wallets, transfers and holds"],
+  ["money:move", "Transfers, withdrawals, holds, reversals"],
+  ["money:mint", "Deposits, and prizes"],
+  ["contests:manage", "Make contests, and act for any player"],
+  ["audit:read", "Read the audit log"],
 ];
 
 function keys(signal) {
@@ -58,20 +71,20 @@ function keys(signal) {
   const own = () => key()?.split("_")[1] ?? null;
   const revoke = async ({ id, name }) => {
     const text = id === own() ? "This is the key of this tab: the console asks for another one then." : "Every server rejects it within a second.";
-    if (!(await confirmTyped("Revoke this key?", text, name || id, "Revoke"))) return;
-    if (!(await revoked(id, name))) return;
+    const sure = await confirmTyped("Revoke this key?", text, name || id, "Revoke", { audited: true });
+    if (!sure || !(await revoked(id, name, sure))) return;
     toast("ok", `Key ${name || id} is revoked`);
     if (id === own()) useKey(null);
     await all.reload();
   };
-  const revoked = async (id, name) => {
+  const revoked = async (id, name, { reason: why }) => {
     try {
-      await change("DELETE", `/v1/keys/${part(id)}`);
+      await change("DELETE", withQuery(`/v1/keys/${part(id)}`, { reason: why }));
     } catch (error) {
       if (error.code !== "last_admin_key") throw error;
       const text = "No key of role admin is left then: only commands on the server's machine can make one.";
       if (!(await confirmTyped("Revoke the last admin key?", text, name || id, "Revoke it all the same"))) return false;
-      await change("DELETE", `/v1/keys/${part(id)}?force=true`);
+      await change("DELETE", withQuery(`/v1/keys/${part(id)}`, { force: true, reason: why }));
     }
     return true;
   };
@@ -96,13 +109,23 @@ function create(shown, all) {
   const first = all.items().length === 0;
   dialog("New API key", (box) => {
     const about = first && notice("warn", h("p", { class: "strong" }, "This is the first key"), h("p", { class: "small" }, "Protected mode ends at once and for good: from then on every request needs a key, this console too. Make an admin key first."));
+    const ticks = SCOPES.map(([scope, what]) => field({ name: scope, label: scope, type: "checkbox", hint: what }));
+    const scopes = h("fieldset", { hidden: true }, h("legend", {}, "Scopes"), h("div", { class: "fields" }, ticks));
+    const role = field({ name: "role", label: "Role", options: ROLES, value: first ? "admin" : "server" });
+    role.querySelector("select").addEventListener("change", ({ target }) => (scopes.hidden = target.value !== ""));
     const content = [
       about,
       field({ name: "name", label: "What it is for", placeholder: "game server 1", maxlength: 128 }),
-      field({ name: "role", label: "Role", options: ROLES, value: first ? "admin" : "server" }),
+      role,
+      scopes,
+      field({ name: "mint_caps", label: "Most new money on a day", placeholder: "KRW=1000000 USD=5000", hint: "A currency and an amount in its smallest unit. Empty: no cap." }),
+      reason(),
     ];
-    const send = async ({ name, role }) => {
-      const made = await change("POST", "/v1/keys", { role, ...(name && { name }) });
+    const send = async (values) => {
+      const { name, role, mint_caps: caps, reason: why } = values;
+      const chosen = SCOPES.map(([scope]) => scope).filter((scope) => values[scope]);
+      const may = role ? { role } : { scopes: chosen };
+      const made = await change("POST", "/v1/keys", { ...may, ...(name && { name }), ...(caps && { mint_caps: amounts(caps) }), ...(why && { reason: why }) });
       box.close();
       if (first && role === "admin") useKey(made.key);
       set(shown, secret(made, first && role === "admin"));
@@ -112,8 +135,16 @@ function create(shown, all) {
   });
 }
 
+/** Reads `KRW=1000000 USD=5000`; the server checks currencies and amounts. */
+function amounts(text) {
+  return Object.fromEntries(text.split(/[\s,]+/).filter(Boolean).map((one) => {
+    const [currency, ...amount] = one.split("=");
+    return [currency, amount.join("=")];
+  }));
+}
+
 /** Shows the new key, this once. */
-function secret({ name, role, key: text }, used) {
+function secret({ name, role = "with scopes", key: text }, used) {
   const copy = async () => {
     await navigator.clipboard.writeText(text);
     toast("ok", "Copied");

@@ -134,13 +134,14 @@ const HOLD = { open: "live", captured: "ok", voided: "", expired: "warn" };
 
 function held(hold, renew, showHold) {
   const sum = money(hold.amount, hold.currency);
-  const end = async (way) => {
-    showHold(await change("POST", `/v1/holds/${part(hold.id)}/${way}`, {}));
+  const end = async (way, { reason } = {}) => {
+    showHold(await change("POST", `/v1/holds/${part(hold.id)}/${way}`, reason ? { reason } : {}));
     await renew();
   };
   const capture = async () => {
     const text = `${sum} goes from the wallet to the account FEES. It cannot be undone.`;
-    if (await confirmTyped("Take what is held?", text, hold.amount, "Take")) await end("capture");
+    const sure = await confirmTyped("Take what is held?", text, hold.amount, "Take", { audited: true });
+    if (sure) await end("capture", sure);
   };
   const acts = hold.status === "open" && h("div", { class: "row" },
     button("Take", capture, { kind: "small danger", failed }),

@@ -3,19 +3,14 @@
 //! A row is stored in the transaction of its act (`tally_rules::audit`). Not here: the rows of each kind of act, which its own
 //! file adds; transfers and holds, which have their actor themselves.
 
+use crate::clock;
 use crate::failure::{Failure, Fault};
+use crate::scan::{ScanPage, Span, scan};
 use crate::tally::Tally;
 use std::sync::Arc;
-use tally_rules::audit::{AuditAction, AuditEntry, AuditId, Audited};
-use tally_rules::ledger::Uuid;
+use tally_rules::audit::{AuditAction, AuditEntry, AuditId, Audited, STORE};
 use tally_rules::{Actor, Micros, Origin};
-use tally_store::{CorruptRow, Listing};
-
-/// Rows of one read.
-const PAGE: usize = 1_000;
-
-/// Rows that one call reads at most: a filter may fit few of them.
-const READ_MAX: usize = 20_000;
+use tally_store::{ReadSet, ShardSet, Store, WriteSet};
 
 /// An act of this origin, of now.
 pub(crate) fn begin(origin: Origin, now: Micros) -> Result<Audited, Failure> {
@@ -23,6 +18,23 @@ pub(crate) fn begin(origin: Origin, now: Micros) -> Result<Audited, Failure> {
     getrandom::fill(&mut node)
         .map_err(|error| Fault::Broken(format!("no random numbers for the audit log: {error}")))?;
     Ok(Audited::new(origin, now, u64::from_le_bytes(node)))
+}
+
+/// The row of a command that acts on the store without a server. It stores the row itself.
+pub fn of_command(
+    action: AuditAction,
+    detail: &str,
+    reason: Option<&str>,
+) -> Result<(AuditId, AuditEntry), Failure> {
+    let origin = Origin { actor: Actor::CommandLine, reason: reason.map(Into::into), metadata: None };
+    Ok(begin(origin, clock::system().now())?.row(action, STORE, Some(detail.into())))
+}
+
+/// Stores a row by itself. Blocks on the store.
+pub fn append(store: &dyn Store, row: (AuditId, AuditEntry)) -> Result<(), Failure> {
+    let plan = ReadSet { shards: ShardSet::of(0), ..ReadSet::default() };
+    store.run(&plan, &mut |_| WriteSet { audit: vec![row.clone()], ..WriteSet::default() })?;
+    Ok(())
 }
 
 /// Which rows are asked for; `None` does not choose.
@@ -34,10 +46,6 @@ pub struct Filter {
     pub action: Option<AuditAction>,
     /// Those on this subject.
     pub subject: Option<Arc<str>>,
-    /// Those from this instant on.
-    pub from: Option<Micros>,
-    /// Those before this instant.
-    pub until: Option<Micros>,
 }
 
 impl Filter {
@@ -48,51 +56,11 @@ impl Filter {
     }
 }
 
-/// A page of the log.
-#[derive(Clone, Debug, Default)]
-pub struct AuditPage {
-    /// The rows, newest first. There may be fewer than asked for, even none, and more behind them.
-    pub rows: Vec<(AuditId, AuditEntry)>,
-    /// Corrupt rows that were left out.
-    pub damaged: Vec<CorruptRow>,
-    /// Where the next page begins, if there is one.
-    pub next: Option<AuditId>,
-}
-
-/// At most `limit` rows before an id that fit a filter. Blocks on the store.
-pub fn list(
-    tally: &Tally,
-    filter: &Filter,
-    before: Option<AuditId>,
-    limit: usize,
-) -> Result<AuditPage, Failure> {
-    let (mut page, mut read) = (AuditPage::default(), 0);
-    let mut before = before.unwrap_or(AuditId(Uuid([0xff; 16])));
-    if let Some(until) = filter.until {
-        before = before.min(AuditId(Uuid::new(until, 0)));
-    }
-    while read < READ_MAX {
-        let Listing { rows, damaged } = tally.store.list_audit(before, PAGE)?;
-        page.damaged.extend(damaged);
-        let ends = rows.len() < PAGE;
-        read += rows.len();
-        for (id, entry) in rows {
-            if filter.from.is_some_and(|from| id.0.at() < from) {
-                return Ok(page);
-            }
-            before = id;
-            if filter.fits(&entry) {
-                page.rows.push((id, entry));
-            }
-            if page.rows.len() == limit {
-                page.next = Some(before);
-                return Ok(page);
-            }
-        }
-        if ends {
-            return Ok(page);
-        }
-    }
-    page.next = Some(before);
-    Ok(page)
+/// A page of the log by a filter. Blocks on the store.
+pub fn list(tally: &Tally, filter: &Filter, span: &Span) -> Result<ScanPage<AuditEntry>, Failure> {
+    let read = |before, limit| {
+        let rows = tally.store.list_audit(AuditId(before), limit)?;
+        Ok(rows.map(|(id, entry)| (id.0, entry)))
+    };
+    scan(span, read, |rows, _| Ok(rows.into_iter().filter(|(_, entry)| filter.fits(entry)).collect()))
 }

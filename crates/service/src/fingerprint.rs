@@ -125,6 +125,11 @@ impl Fingerprints {
         ])
     }
 
+    /// The fingerprint of a request with metadata. Without them it is that of earlier versions.
+    pub fn with_metadata(&self, request: Fingerprint, metadata: Option<&str>) -> Fingerprint {
+        metadata.map_or(request, |text| self.digest(&[b"metadata", &request.0, text.as_bytes()]))
+    }
+
     /// The digest of fields and of a reason. Without one it is that of earlier versions, so a retry of a request to them is one.
     fn with_reason(&self, fields: &[&[u8]], reason: Option<&str>) -> Fingerprint {
         match reason {
@@ -226,6 +231,9 @@ mod tests {
             prints.of_order(&order(deposit, "KRW", 1, None), Some("r")),
             prints.of_order(&order(deposit, "KRW", 1, Some("r")), Some("r")),
             prints.of_hold(&wallet, amount(1), None, Some("r")),
+            prints.with_metadata(prints.of_hold(&wallet, amount(1), None, Some("r")), Some("{}")),
+            prints.with_metadata(prints.of_hold(&wallet, amount(1), None, None), Some("{}")),
+            prints.with_metadata(prints.of_hold(&wallet, amount(1), None, None), Some("{\"a\":1}")),
             prints.of_ending(hold, capture(None, None), None),
             prints.of_reversal(TransferId(hold.0), None, None),
             prints.of_reversal(TransferId(hold.0), Some(amount(1)), None),

@@ -28,6 +28,7 @@ pub mod progress;
 pub mod rebuild;
 mod reply;
 pub mod requests;
+pub mod scan;
 pub mod scores;
 pub mod secret;
 pub mod seeded_faults;

@@ -194,6 +194,17 @@ pub trait Ledger: Contests + EventReads {
     /// The transfer of each id. The ids ascend.
     fn transfers(&self, ids: &[TransferId]) -> Result<Vec<Option<Transfer>>, StoreError>;
 
+    /// At most `limit` transfers before an id, newest first. A transfer may appear some time after its id: the id has the instant
+    /// of its decision.
+    fn list_transfers(
+        &self,
+        before: TransferId,
+        limit: usize,
+    ) -> Result<Listing<(TransferId, Transfer)>, StoreError>;
+
+    /// At most `limit` holds before an id, newest first, with the reservation of [`list_transfers`](Self::list_transfers).
+    fn list_holds(&self, before: HoldId, limit: usize) -> Result<Listing<(HoldId, Hold)>, StoreError>;
+
     /// The link between a transfer and its reversals, if it is a reversal or was reversed.
     fn reversal(&self, id: TransferId) -> Result<Option<ReversalLink>, StoreError>;
 
@@ -205,6 +216,9 @@ pub trait Ledger: Contests + EventReads {
 
     /// A member.
     fn member(&self, id: MemberId) -> Result<Option<Member>, StoreError>;
+
+    /// The member of each id, in one query. The ids ascend.
+    fn members(&self, ids: &[MemberId]) -> Result<Vec<Option<Member>>, StoreError>;
 
     /// The member of a login, a phone number or a player.
     fn member_of(&self, handle: &Handle) -> Result<Option<MemberId>, StoreError>;

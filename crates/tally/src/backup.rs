@@ -11,6 +11,8 @@ use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::process::ExitCode;
+use tally_rules::audit::AuditAction;
+use tally_service::audit;
 use tally_store::StoreError;
 use tally_store::sqlite::{self, Copied};
 
@@ -38,7 +40,10 @@ pub(crate) fn restore(cli: &Cli, args: &RestoreArgs) -> Result<ExitCode> {
     let config = Config::load(cli)?;
     let data = DataDir::open(&config)?;
     let store = data.place(&config)?.file("restore")?;
-    let restored = match sqlite::restore(&args.file, &store, args.force) {
+    let name = args.file.file_name().unwrap_or_default().to_string_lossy();
+    let reason = args.why.reason.as_deref();
+    let act = audit::of_command(AuditAction::StoreRestored, &format!("from {name}"), reason)?;
+    let restored = match sqlite::restore(&args.file, &store, args.force, Some(&act)) {
         Err(StoreError::Row(taken)) => anyhow::bail!("{taken}; --force replaces it"),
         done => done.map_err(plain).with_context(|| format!("restore {}", args.file.display()))?,
     };

@@ -1,10 +1,14 @@
 //! The command line: subcommands, flags and their help.
 
+mod export;
 mod files;
+mod keys;
 mod ledger;
 mod load;
 
+pub(crate) use export::{AuditArgs, ExportArgs, ExportFormat, LedgerArgs};
 pub(crate) use files::{BackupArgs, RestoreArgs};
+pub(crate) use keys::{KeysArgs, KeysWhat, ReasonArgs};
 pub(crate) use ledger::{ImportMembersArgs, SeedArgs, SeedScoresArgs, SeedWalletsArgs, SeedWhat};
 pub(crate) use load::{LoadArgs, LoadSkew, LoadWhat};
 
@@ -89,12 +93,22 @@ Examples:
   tally audit > audit.csv
   tally audit --actor key:3f9c0a1b2c3d --from 2026-11-01T00:00:00Z --format json")]
     Audit(AuditArgs),
+    /// Write transfers to stdout, newest first, and totals of accounts to stderr
+    #[command(after_help = "\
+Examples:
+  tally ledger > ledger.csv
+  tally ledger --from 2026-11-01T00:00:00Z --until 2026-12-01T00:00:00Z --format json
+  tally ledger --after 019d5a10-7c21-7e0c-a100-6b1d2c3e4f50 >> ledger.csv
+
+Without --from, --until and --after, the totals are compared with the trial balance. Exit code 1 if
+they do not agree.")]
+    Ledger(LedgerArgs),
     /// Create, list and revoke API keys
     #[command(after_help = "\
 Examples:
   tally keys create --role server --name game-1
   tally keys list
-  tally keys revoke 3f9c0a1b2c3d")]
+  tally keys revoke 3f9c0a1b2c3d --reason 'left the studio'")]
     Keys(KeysArgs),
     /// Print a configuration file with every setting, its default and its explanation
     #[command(after_help = "Example:\n  tally config > tally.toml")]
@@ -167,7 +181,7 @@ Examples:
 For a store that refuses to start and says so. Every batch before the damage is brought into the tables,
 and the files of the journal are kept under other names. What was acknowledged after it is lost, so look
 for a copy of the missing file first. Where nothing is wrong, nothing is changed.")]
-    Repair,
+    Repair(ReasonArgs),
     /// Open-loop load test of a running server
     #[command(after_help = load::LOAD)]
     Load(LoadArgs),
@@ -230,7 +244,7 @@ Examples:
 
 Interrupted, the same command continues. The same file into the same leaderboard again says so and
 changes nothing. Lines that cannot be taken go to goals.rejects.csv (for goals.csv) with their number and the reason.")]
-    Scores(ImportScoresArgs),
+    Scores(Box<ImportScoresArgs>),
     /// Members, each with its wallet and its opening balance
     #[command(after_help = ledger::IMPORT_MEMBERS)]
     Members(ImportMembersArgs),
@@ -264,6 +278,9 @@ pub(crate) struct ImportScoresArgs {
     /// Create the leaderboard if it is not there: order=descending,update=sum,…
     #[arg(long, value_name = "KEY=VALUE,…", num_args = 0..=1, default_missing_value = "")]
     pub(crate) create: Option<String>,
+    /// Why the leaderboard is made, for the audit log: at most 255 bytes
+    #[arg(long, value_name = "TEXT", requires = "create", value_parser = keys::reason)]
+    pub(crate) reason: Option<String>,
     /// Import the same file once more
     #[arg(long)]
     pub(crate) again: bool,
@@ -273,103 +290,6 @@ pub(crate) struct ImportScoresArgs {
     /// Where
     #[command(flatten)]
     pub(crate) target: TargetArgs,
-}
-
-/// `tally export`
-#[derive(Debug, Args)]
-pub(crate) struct ExportArgs {
-    /// The leaderboard
-    pub(crate) board: String,
-    /// Which period
-    #[arg(long, value_name = "P")]
-    pub(crate) period: Option<String>,
-    /// csv has a header line; json is one object a line
-    #[arg(long, value_enum, default_value_t = ExportFormat::Csv)]
-    pub(crate) format: ExportFormat,
-    /// Where
-    #[command(flatten)]
-    pub(crate) target: TargetArgs,
-}
-
-/// `tally audit`
-#[derive(Debug, Args)]
-pub(crate) struct AuditArgs {
-    /// Acts of this actor, such as key:3f9c0a1b2c3d, command_line, local or background
-    #[arg(long, value_name = "A")]
-    pub(crate) actor: Option<String>,
-    /// Acts of this kind, such as key.created or player.banned
-    #[arg(long, value_name = "KIND")]
-    pub(crate) action: Option<String>,
-    /// Acts on this key, leaderboard, player, member, contest or series
-    #[arg(long, value_name = "ID")]
-    pub(crate) subject: Option<String>,
-    /// Acts from this instant on
-    #[arg(long, value_name = "TIME")]
-    pub(crate) from: Option<String>,
-    /// Acts before this instant
-    #[arg(long, value_name = "TIME")]
-    pub(crate) until: Option<String>,
-    /// csv has a header line; json is one object a line
-    #[arg(long, value_enum, default_value_t = ExportFormat::Csv)]
-    pub(crate) format: ExportFormat,
-    /// Where
-    #[command(flatten)]
-    pub(crate) target: TargetArgs,
-}
-
-/// Formats of an export.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ExportFormat {
-    /// Comma-separated values.
-    Csv,
-    /// One object a line.
-    Json,
-}
-
-/// `tally keys`
-#[derive(Debug, Args)]
-pub(crate) struct KeysArgs {
-    /// What to do
-    #[command(subcommand)]
-    pub(crate) what: KeysWhat,
-    /// Where
-    #[command(flatten)]
-    pub(crate) target: TargetArgs,
-}
-
-/// What can be done with keys.
-#[derive(Debug, Subcommand)]
-pub(crate) enum KeysWhat {
-    /// Make a key; it is shown once
-    #[command(
-        after_help = "Examples:\n  tally keys create --role server --name game-1\n  tally keys create --scope money:mint --mint-cap KRW=1000000 --name shop"
-    )]
-    Create {
-        /// admin, server or reader
-        #[arg(long, required_unless_present = "scope", conflicts_with = "scope")]
-        role: Option<String>,
-        /// A single permission, in place of a role; repeat it for each. docs/operate/security.md has the list
-        #[arg(long)]
-        scope: Vec<String>,
-        /// The most money of a currency that the key may make on a UTC day, in its smallest unit; repeat it for each currency
-        #[arg(long, value_name = "CURRENCY=AMOUNT", value_parser = mint_cap)]
-        mint_cap: Vec<(String, String)>,
-        /// What you call it
-        #[arg(long, default_value = "")]
-        name: String,
-    },
-    /// Show all keys, without their secrets
-    #[command(after_help = "Example:\n  tally keys list")]
-    List,
-    /// End a key at once
-    #[command(after_help = "Example:\n  tally keys revoke 3f9c0a1b2c3d")]
-    Revoke {
-        /// The id between the underscores of the key
-        id: String,
-        /// Revoke it even if it is the last key of role admin
-        #[arg(long)]
-        force: bool,
-    },
 }
 
 /// `tally doctor`
@@ -389,10 +309,7 @@ pub(crate) struct MigrateArgs {
     /// A database that has records now; repeat it for each, in order. Without it, the first databases of --store
     #[arg(long, value_name = "URL", requires = "reshard")]
     pub(crate) from: Vec<String>,
-}
-
-/// Reads `KRW=1000000`. The server checks the currency and the amount.
-fn mint_cap(text: &str) -> Result<(String, String), &'static str> {
-    let (currency, cap) = text.split_once('=').ok_or("must be such as KRW=1000000")?;
-    Ok((currency.to_owned(), cap.to_owned()))
+    /// Why
+    #[command(flatten)]
+    pub(crate) why: ReasonArgs,
 }

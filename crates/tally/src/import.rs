@@ -29,7 +29,10 @@ pub(crate) fn run(cli: &Cli, args: &ImportArgs) -> Result<ExitCode> {
         ImportWhat::Members(args) => return import_members::run(cli, args),
     };
     let columns = columns(args)?;
-    let create = args.create.as_deref().map(create_body).transpose()?;
+    let mut create = args.create.as_deref().map(create_body).transpose()?;
+    if let (Some(body), Some(reason)) = (&mut create, &args.reason) {
+        body["reason"] = json!(reason);
+    }
     let lines = Lines::new(open(&args.file)?, columns)?;
     let target = Target::find(cli, &args.target)?;
     let imported = import(&target.client, args, create, lines);

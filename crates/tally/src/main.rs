@@ -65,6 +65,7 @@ fn main() -> ExitCode {
         Command::Seed(args) => seed::run(&cli, args),
         Command::Export(args) => export::run(&cli, args),
         Command::Audit(args) => export::audit(&cli, args),
+        Command::Ledger(args) => export::ledger(&cli, args),
         Command::Keys(args) => keys::run(&cli, args),
         Command::Config => print(config::reference().as_bytes()),
         Command::Completions { shell } => {
@@ -77,7 +78,7 @@ fn main() -> ExitCode {
         Command::Migrate(args) => migrate::run(&cli, args),
         Command::Backup(args) => backup::backup(&cli, args),
         Command::Restore(args) => backup::restore(&cli, args),
-        Command::Repair => repair::run(&cli),
+        Command::Repair(why) => repair::run(&cli, why),
         Command::Load(args) => load::run(&cli, args),
     };
     match done {

@@ -3,7 +3,7 @@
 //! Opening an embedded store migrates it, after keeping a copy. Only this command migrates a database on a server,
 //! because other servers may use it. Resharding is in the store (`tally_store::shards`); this shows its progress.
 
-use crate::cli::{Cli, MigrateArgs};
+use crate::cli::{Cli, MigrateArgs, ReasonArgs};
 use crate::config::{Config, Usage};
 use crate::data_dir::DataDir;
 use crate::log;
@@ -13,6 +13,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
+use tally_rules::audit::AuditAction;
+use tally_service::audit;
+use tally_store::Store;
 use tally_store::shards::{Progress, Resharded, reshard};
 
 /// The interval of log lines.
@@ -24,15 +27,22 @@ pub(crate) fn run(cli: &Cli, args: &MigrateArgs) -> Result<ExitCode> {
     let data = DataDir::open(&config)?;
     let place = data.place(&config)?;
     if args.reshard {
-        return spread(&config, &data, place, &args.from);
+        return spread(&config, &data, place, args);
     }
     let opened = place.open(&config, data.path(), Opening::Migrate)?;
+    note(&*opened.store, &format!("schema of release {}", env!("CARGO_PKG_VERSION")), &args.why)?;
     println!("the store {} has the schema of this version", opened.shown);
     Ok(ExitCode::SUCCESS)
 }
 
-fn spread(config: &Config, data: &DataDir, place: Place, from: &[String]) -> Result<ExitCode> {
-    let to = match place {
+/// Leaves the row of the command in the audit log.
+fn note(store: &dyn Store, detail: &str, why: &ReasonArgs) -> Result<()> {
+    let row = audit::of_command(AuditAction::StoreMigrated, detail, why.reason.as_deref())?;
+    audit::append(store, row).context("the store is migrated; its audit log has no row of that")
+}
+
+fn spread(config: &Config, data: &DataDir, place: Place, args: &MigrateArgs) -> Result<ExitCode> {
+    let to = match place.clone() {
         Place::MySql(url) => vec![url],
         Place::Shards(urls) => urls,
         Place::Sqlite(_) => bail!(Usage(
@@ -43,9 +53,11 @@ fn spread(config: &Config, data: &DataDir, place: Place, from: &[String]) -> Res
     let options = options(config, Opening::Migrate, Some(writer(data.path())))?;
     let started = Instant::now();
     let mut shown = Shown::new(started)?;
-    let done = reshard(from, &to, &options, &mut print_notice, &mut |progress| shown.show(progress));
+    let done = reshard(&args.from, &to, &options, &mut print_notice, &mut |progress| shown.show(progress));
     let Resharded { rows, shards: (before, after), resumed } = done.context("move the records")?;
     let (scanned, seconds) = (shown.scanned(), started.elapsed().as_secs_f64());
+    let opened = place.open(config, data.path(), Opening::AsItIs)?;
+    note(&*opened.store, &format!("from {before} to {after} databases"), &args.why)?;
     println!(
         "{rows} records are on {after} databases now and were on {before}{}: looked at {scanned} in {seconds:.1} s, {:.0} a second",
         if resumed { "; this went on with what was begun before" } else { "" },

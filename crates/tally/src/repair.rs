@@ -3,19 +3,22 @@
 //! It works on files without a server. Not here: what is kept and what is not (`tally_store::sqlite::repair`), and
 //! databases, which have no journal of ours.
 
-use crate::cli::Cli;
+use crate::cli::{Cli, ReasonArgs};
 use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::store;
 use anyhow::{Context, Result};
 use std::process::ExitCode;
+use tally_rules::audit::AuditAction;
+use tally_service::audit;
 use tally_store::sqlite;
 
 /// Runs `tally repair`.
-pub(crate) fn run(cli: &Cli) -> Result<ExitCode> {
+pub(crate) fn run(cli: &Cli, why: &ReasonArgs) -> Result<ExitCode> {
     let config = Config::load(cli)?;
     let file = DataDir::of(&config).place(&config)?.file("repair")?;
-    let repaired = sqlite::repair(&file, &store::file_options(&config)?)
+    let act = audit::of_command(AuditAction::StoreRepaired, "the journal", why.reason.as_deref())?;
+    let repaired = sqlite::repair(&file, &store::file_options(&config)?, Some(&act))
         .with_context(|| format!("repair {}", file.display()))?;
     let Some(wrong) = repaired.wrong else {
         println!("nothing is wrong with the journal of {}; nothing was changed", file.display());

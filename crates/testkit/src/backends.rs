@@ -18,11 +18,6 @@ pub fn share() -> usize {
     if matches!(std::env::var(VARIABLE).as_deref(), Err(_) | Ok("" | "sqlite")) { 1 } else { 3 }
 }
 
-/// Whether the servers of this run have the applications of contests without money in a Redis.
-pub fn applications_are_in_redis() -> bool {
-    std::env::var(VARIABLE).is_ok_and(|on| on.ends_with("+redis"))
-}
-
 /// The environment variables that put a new server onto the store and the ranking of this run.
 ///
 /// # Panics

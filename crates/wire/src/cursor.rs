@@ -53,6 +53,10 @@ pub enum Names {
     Owed = 28,
     /// The audit log.
     Audit = 29,
+    /// Transfers.
+    Transactions = 30,
+    /// Holds.
+    Holds = 31,
 }
 
 impl ScoreCursor {

@@ -21,6 +21,9 @@ use std::num::NonZeroU32;
 /// The longest title, in bytes.
 pub const TITLE_BYTES_MAX: usize = 200;
 
+/// The longest review, in seconds: a year.
+pub const REVIEW_S_MAX: u32 = 366 * 86_400;
+
 /// The most players that a contest may have as staff.
 pub const STAFF_MAX: usize = 100;
 
@@ -67,6 +70,8 @@ pub struct Contest {
     pub starts_at: Option<Micros>,
     /// When the clock ends it.
     pub ends_at: Option<Micros>,
+    /// How many seconds after its end the clock settles it. Without it: at once in a series, else by hand.
+    pub review_s: Option<u32>,
 }
 
 impl Default for Contest {
@@ -84,6 +89,7 @@ impl Default for Contest {
             opens_at: None,
             starts_at: None,
             ends_at: None,
+            review_s: None,
         }
     }
 }
@@ -132,6 +138,8 @@ pub struct ContestSpec {
     pub starts_at: Option<Option<Micros>>,
     /// See [`Contest::ends_at`].
     pub ends_at: Option<Option<Micros>>,
+    /// See [`Contest::review_s`].
+    pub review_s: Option<Option<u32>>,
 }
 
 /// The name of a field, the state from which it is fixed, and whether it has changed.
@@ -153,6 +161,7 @@ pub const FROZEN_FROM: &[Field] = &[
     ("opens_at", State::Open, |old, new| old.opens_at != new.opens_at),
     ("starts_at", State::Running, |old, new| old.starts_at != new.starts_at),
     ("ends_at", State::Finished, |old, new| old.ends_at != new.ends_at),
+    ("review_s", State::Settled, |old, new| old.review_s != new.review_s),
 ];
 
 impl Contest {
@@ -242,6 +251,9 @@ impl Contest {
                 no(format!("/{name}"), format!("must be after `{earlier}`"));
             }
         }
+        if self.review_s.is_some_and(|seconds| seconds > REVIEW_S_MAX) {
+            no("/review_s".into(), format!("must be at most {REVIEW_S_MAX}"));
+        }
         if !wrong.is_empty() {
             return Err(Rejection::InvalidContest(wrong));
         }
@@ -302,6 +314,7 @@ impl ContestSpec {
             opens_at: self.opens_at.unwrap_or(base.opens_at),
             starts_at: self.starts_at.unwrap_or(base.starts_at),
             ends_at: self.ends_at.unwrap_or(base.ends_at),
+            review_s: self.review_s.unwrap_or(base.review_s),
         }
     }
 }

@@ -9,8 +9,8 @@ use super::definition::Contest;
 use super::state::{Event, State};
 use crate::instant::Micros;
 
-/// The next event of the clock, and when. `since` is when the contest came into its state; the clock settles only contests
-/// of a series.
+/// The next event of the clock, and when. `since` is when the contest came into its state. The clock settles contests with a
+/// review, and those of a series.
 pub fn next(state: State, since: Micros, contest: &Contest, in_series: bool) -> Option<(Micros, Event)> {
     let at = |at: Option<Micros>, event| Some((at?, event));
     match state {
@@ -18,7 +18,9 @@ pub fn next(state: State, since: Micros, contest: &Contest, in_series: bool) -> 
         State::Open => at(contest.starts_at.filter(|at| *at >= since), Event::Start),
         State::Running => at(contest.ends_at, Event::Finish),
         State::Finished => {
-            at(Some(contest.ends_at.unwrap_or(since).min(since)), Event::Settle).filter(|_| in_series)
+            let seconds = contest.review_s.or(in_series.then_some(0))?;
+            let ended = contest.ends_at.unwrap_or(since).min(since);
+            Some((ended.plus(i64::from(seconds) * 1_000_000), Event::Settle))
         }
         State::Settled | State::Cancelled => None,
     }
@@ -58,6 +60,24 @@ mod tests {
         }
         assert_eq!(next(State::Finished, Micros(30), &all, true), Some((Micros(30), Event::Settle)));
         assert_eq!(next(State::Finished, Micros(30), &all, false), None);
+    }
+
+    #[test]
+    fn a_review_is_as_long_as_it_was_promised_in_a_series_or_not() {
+        for (ends, since, seconds, wanted) in [
+            (Some(30), 30, 0, 30),
+            (Some(30), 30, 2, 2_000_030),
+            // Ended by hand: before its time, late, and without one.
+            (Some(30), 20, 2, 2_000_020),
+            (Some(30), 40, 2, 2_000_030),
+            (None, 20, 2, 2_000_020),
+        ] {
+            let contest = Contest { review_s: Some(seconds), ..contest(None, None, ends) };
+            for in_series in [true, false] {
+                let settles = next(State::Finished, Micros(since), &contest, in_series);
+                assert_eq!(settles, Some((Micros(wanted), Event::Settle)), "{ends:?} {since} {seconds}");
+            }
+        }
     }
 
     /// A contest that missed all events goes through its states in order, each as of its scheduled time.

@@ -22,7 +22,8 @@ named! {
     /// Why a prize could not be paid, or a fee not refunded.
     pub enum UnpaidReason { /// The member was closed.
         MemberClosed = "member_closed", /// The balance would be too large.
-        LimitExceeded = "limit_exceeded" }
+        LimitExceeded = "limit_exceeded", /// The fee was reversed whole: nothing is owed.
+        Reversed = "reversed" }
 }
 
 /// A prize of a contest that is being settled, or a fee that a cancelled contest refunds.

@@ -1,20 +1,24 @@
 //! A contest as it is stored: its definition, its state, and the progress of its tasks.
 //!
 //! Clearing applications, paying prizes and refunding fees take more than one transaction. Their progress is here, in the
-//! row that each of those transactions locks. So each step is done once, whichever server continues after a crash.
+//! row that each of those transactions locks. So each step is done once, whichever server continues after a crash. Reversals of
+//! its fees and payouts are counted here too, in the transactions of the reversals.
 
 use super::application::ApplicationCounts;
-use super::definition::Contest;
+use super::definition::{Contest, Fee};
 use super::due;
 use super::start::InvalidApplication;
 use super::state::{Event, State};
 use crate::ids::PlayerId;
 use crate::instant::Micros;
-use crate::ledger::Uuid;
-use crate::rejection::Rejection;
+use crate::ledger::{Kind, MemberId, Transfer, Uuid};
+use crate::rejection::{Limit, Rejection};
 
 /// How many bad applications of a start are kept with the contest. The reply to the start had all of them.
 pub const FAILED_KEPT: usize = 100;
+
+/// How many members of a contest may have reversed fees.
+pub const REVERSED_FEES_MAX: usize = 500;
 
 /// The result of a start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,6 +39,8 @@ pub enum ContestTask {
     None,
     /// Clears applications; the rows that still exist are left to do.
     Clear,
+    /// Determines the prizes: the review is closed, and ranks are final.
+    Determine,
     /// Pays prizes.
     Pay {
         /// How many are done, of the list that was stored when the task began.
@@ -87,6 +93,10 @@ pub struct Record {
     pub work: ContestTask,
     /// The number of prizes to pay, once it is known.
     pub prizes: Option<u32>,
+    /// What was reversed of the fees of members before the review was closed, in order of members.
+    pub reversed_fees: Vec<(MemberId, i64)>,
+    /// How often a prize or a refund was reversed.
+    pub reversed_payouts: u32,
     /// When it was created.
     pub created_at: Micros,
     /// When anything but its applications last changed.
@@ -120,6 +130,8 @@ impl Record {
             report: None,
             work: ContestTask::None,
             prizes: None,
+            reversed_fees: Vec::new(),
+            reversed_payouts: 0,
             created_at: now,
             updated_at: now,
         }
@@ -128,6 +140,56 @@ impl Record {
     /// Changes the state.
     pub fn enter(&mut self, state: State, at: Micros, now: Micros) {
         (self.state, self.since, self.updated_at) = (state, at, now);
+    }
+
+    /// Whether it is over, and its prizes are not determined: bans count, and it may be cancelled.
+    pub fn is_in_review(&self) -> bool {
+        self.state == State::Finished && self.prizes.is_none() && self.work != ContestTask::Determine
+    }
+
+    /// Refuses to change the result of a contest that is being settled.
+    pub fn check_review(&self) -> Result<(), Rejection> {
+        let is_settling = self.state == State::Finished && !self.is_in_review();
+        if is_settling { Err(Rejection::ContestState(State::Settled)) } else { Ok(()) }
+    }
+
+    /// What was reversed of a member's fee.
+    pub fn reversed_fee(&self, member: MemberId) -> i64 {
+        let found = self.reversed_fees.binary_search_by_key(&member, |(member, _)| *member);
+        found.map_or(0, |at| self.reversed_fees[at].1)
+    }
+
+    /// The member whose fee of this contest a transfer is, unless the contest cannot be cancelled any more: then it pays no fee back.
+    fn payer_of(&self, transfer: &Transfer) -> Option<MemberId> {
+        if self.state == State::Settled || self.check_review().is_err() {
+            return None;
+        }
+        let of_kind = matches!(transfer.kind, Kind::Fee | Kind::Capture) && transfer.credit.is_none();
+        let is_fee = |fee: Fee| (fee.currency, fee.amount.units()) == (transfer.currency, transfer.amount);
+        let (payer, _) = transfer.debit.filter(|_| of_kind && self.contest.entry_fee.is_some_and(is_fee))?;
+        Some(payer)
+    }
+
+    /// Refuses to reverse the fee of a cancelled contest, because the contest pays it back itself.
+    pub fn check_reversal(&self, original: &Transfer) -> Result<(), Rejection> {
+        let Some(payer) = self.payer_of(original) else { return Ok(()) };
+        if self.state == State::Cancelled {
+            return Err(Rejection::ContestState(self.state));
+        }
+        let is_full = self.reversed_fees.len() >= REVERSED_FEES_MAX && self.reversed_fee(payer) == 0;
+        if is_full { Err(Rejection::LimitExceeded(Limit::ReversedFees)) } else { Ok(()) }
+    }
+
+    /// Notes the reversal of a transfer that refers to this contest: of a fee, a prize or a refund.
+    pub fn note_reversal(&mut self, original: &Transfer, amount: i64) {
+        if let Some(payer) = self.payer_of(original) {
+            match self.reversed_fees.binary_search_by_key(&payer, |(member, _)| *member) {
+                Ok(at) => self.reversed_fees[at].1 += amount,
+                Err(at) => self.reversed_fees.insert(at, (payer, amount)),
+            }
+        } else if matches!(original.kind, Kind::Prize | Kind::Refund) {
+            self.reversed_payouts = self.reversed_payouts.saturating_add(1);
+        }
     }
 
     /// Whether its applications are in Redis and are not needed any more.
@@ -177,6 +239,8 @@ impl Record {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::actor::Origin;
+    use crate::ledger::{Amount, Currency};
 
     fn contest() -> Contest {
         let [opens_at, starts_at, ends_at] = [10, 20, 30].map(|at| Some(Micros(at)));
@@ -200,5 +264,55 @@ mod tests {
         assert_eq!(record.due(), Some((Micros(30), Due::Event(Event::Finish))));
         record.work = ContestTask::Pay { done: 1 };
         assert_eq!(record.due(), Some((Micros(0), Due::Task)));
+    }
+
+    #[test]
+    fn reversed_fees_add_up_until_the_contest_is_cancelled() {
+        let (member, krw) = (|n: u128| MemberId(Uuid(n.to_be_bytes())), Currency::parse("KRW").unwrap());
+        let transfer = |kind, n, amount| {
+            let (debit, credit, origin) = (Some((member(n), 1)), None, Origin::default());
+            Transfer { kind, reverses: None, currency: krw, amount, debit, credit, origin }
+        };
+        let entry_fee = Some(Fee { currency: krw, amount: Amount::new(9).unwrap() });
+        let contest = Contest { entry_fee, ..contest() };
+        let mut record = Record::new(Uuid([1; 16]), contest, None, Micros(1));
+        record.enter(State::Running, Micros(20), Micros(20));
+        let fee = |n| transfer(Kind::Fee, n, 9);
+        for (n, amount) in [(2, 5), (1, 7), (2, 1)] {
+            assert_eq!(record.check_reversal(&fee(n)), Ok(()));
+            record.note_reversal(&fee(n), amount);
+        }
+        // Not the fee: another amount, and another kind.
+        record.note_reversal(&transfer(Kind::Fee, 3, 8), 1);
+        record.note_reversal(&transfer(Kind::Withdrawal, 3, 9), 1);
+        record.note_reversal(&Transfer { debit: None, ..transfer(Kind::Prize, 3, 9) }, 9);
+        assert_eq!([1, 2, 3].map(|n| record.reversed_fee(member(n))), [7, 6, 0]);
+        assert_eq!(record.reversed_payouts, 1);
+        let others = REVERSED_FEES_MAX as u128 - 2;
+        (0..others).for_each(|n| record.note_reversal(&fee(n + 10), 1));
+        let full = Err(Rejection::LimitExceeded(Limit::ReversedFees));
+        assert_eq!((record.check_reversal(&fee(9)), record.check_reversal(&fee(1))), (full, Ok(())));
+        // A contest that cannot be cancelled pays no fee back.
+        let mut settled = record.clone();
+        settled.enter(State::Settled, Micros(30), Micros(30));
+        assert_eq!(settled.check_reversal(&fee(9)), Ok(()));
+        settled.note_reversal(&fee(9), 9);
+        assert_eq!((settled.reversed_fee(member(9)), settled.reversed_payouts), (0, 1));
+        record.enter(State::Cancelled, Micros(30), Micros(30));
+        assert_eq!(record.check_reversal(&fee(1)), Err(Rejection::ContestState(State::Cancelled)));
+        assert_eq!(record.check_reversal(&transfer(Kind::Refund, 1, 9)), Ok(()));
+    }
+
+    #[test]
+    fn the_review_is_over_once_the_prizes_are_determined() {
+        let mut record = Record::new(Uuid([1; 16]), contest(), None, Micros(1));
+        let settling = Err(Rejection::ContestState(State::Settled));
+        assert_eq!((record.is_in_review(), record.check_review()), (false, Ok(())));
+        record.enter(State::Finished, Micros(30), Micros(30));
+        assert_eq!((record.is_in_review(), record.check_review()), (true, Ok(())));
+        record.work = ContestTask::Determine;
+        assert_eq!((record.is_in_review(), record.check_review()), (false, settling.clone()));
+        (record.work, record.prizes) = (ContestTask::Pay { done: 0 }, Some(1));
+        assert_eq!((record.is_in_review(), record.check_review()), (false, settling));
     }
 }

@@ -13,7 +13,7 @@ named! {
     pub enum State { /// It is being prepared.
         Draft = "draft", /// It accepts applications.
         Open = "open", /// It is played.
-        Running = "running", /// Ranks are final.
+        Running = "running", /// It is over and reviewed.
         Finished = "finished", /// Prizes are paid.
         Settled = "settled", /// It was called off.
         Cancelled = "cancelled" }
@@ -29,8 +29,10 @@ named! {
         Start = "start", /// Put a score on its board.
         Score = "score", /// Ban a member, or lift the ban.
         Ban = "ban, restore", /// End playing.
-        Finish = "finish", /// Pay the prizes.
-        Settle = "settle", /// Call it off.
+        Finish = "finish", /// Correct a score.
+        Correct = "correct", /// Pay the prizes.
+        Settle = "settle", /// Pay what could not be paid.
+        Repay = "repay", /// Call it off.
         Cancel = "cancel" }
 }
 named! {
@@ -101,9 +103,15 @@ pub const TABLE: &[Transition] = &[
     row(State::Running, Event::Finish, STAFF_OR_CLOCK, State::Finished, &[Effect::Freeze]),
     row(State::Running, Event::Cancel, STAFF, State::Cancelled, &[Effect::Freeze, Effect::Refund]),
     row(State::Finished, Event::Patch, KEYS, State::Finished, &[]),
+    // The review: ranks are final once the prizes are determined ([`Record::is_in_review`](super::Record::is_in_review)).
+    row(State::Finished, Event::Ban, STAFF, State::Finished, &[]),
+    row(State::Finished, Event::Correct, STAFF, State::Finished, &[]),
     row(State::Finished, Event::Settle, STAFF_OR_CLOCK, State::Settled, &[Effect::Pay]),
+    row(State::Finished, Event::Cancel, STAFF, State::Cancelled, &[Effect::Refund]),
     // Repeated in their own end state: they return the contest unchanged.
     row(State::Settled, Event::Settle, STAFF, State::Settled, &[]),
+    row(State::Settled, Event::Repay, STAFF, State::Settled, &[Effect::Pay]),
+    row(State::Cancelled, Event::Repay, STAFF, State::Cancelled, &[Effect::Refund]),
     row(State::Cancelled, Event::Cancel, STAFF, State::Cancelled, &[]),
 ];
 
@@ -153,10 +161,12 @@ mod tests {
             (Event::Withdraw, &[State::Open]),
             (Event::Start, &[State::Open]),
             (Event::Score, &[State::Running]),
-            (Event::Ban, &[State::Running]),
+            (Event::Ban, &[State::Running, State::Finished]),
             (Event::Finish, &[State::Running]),
+            (Event::Correct, &[State::Finished]),
             (Event::Settle, &[State::Finished, State::Settled]),
-            (Event::Cancel, &[State::Draft, State::Open, State::Running, State::Cancelled]),
+            (Event::Repay, &[State::Settled, State::Cancelled]),
+            (Event::Cancel, &[State::Draft, State::Open, State::Running, State::Finished, State::Cancelled]),
         ];
         assert_eq!(rows.len(), Event::ALL.len());
         for (event, states) in rows {
@@ -177,6 +187,8 @@ mod tests {
                 (Event::Start, ActorKind::Player),
                 (Event::Start, ActorKind::Server),
                 (Event::Settle, ActorKind::Player),
+                (Event::Repay, ActorKind::Server),
+                (Event::Correct, ActorKind::Server),
                 (Event::Decide, ActorKind::Server),
                 (Event::Patch, ActorKind::Staff),
                 (Event::Score, ActorKind::Player),

@@ -14,6 +14,9 @@ use std::sync::Arc;
 /// The longest reference, in bytes.
 pub const REFERENCE_BYTES_MAX: usize = 255;
 
+/// The longest metadata of a transfer or a hold, in bytes of JSON.
+pub const METADATA_BYTES_MAX: usize = 2_048;
+
 /// Marks the stored number of a reversal.
 const REVERSAL: u8 = 0x80;
 

@@ -9,6 +9,7 @@ use super::wallet::WalletKey;
 use crate::actor::Origin;
 use crate::clock::DecisionTime;
 use crate::instant::Micros;
+use crate::named;
 use crate::rejection::Rejection;
 
 /// Reserved money.
@@ -44,6 +45,27 @@ pub enum End {
     Voided,
     /// Expired.
     Expired,
+}
+
+named! {
+    /// Whether and how a hold has ended.
+    pub enum HoldState { /// It has not.
+        Open = "open", /// Captured, in part or whole.
+        Captured = "captured", /// Voided.
+        Voided = "voided", /// Expired.
+        Expired = "expired" }
+}
+
+impl HoldState {
+    /// The state of a hold with this end.
+    pub fn of(end: Option<End>) -> Self {
+        match end {
+            None => Self::Open,
+            Some(End::Captured { .. }) => Self::Captured,
+            Some(End::Voided) => Self::Voided,
+            Some(End::Expired) => Self::Expired,
+        }
+    }
 }
 
 /// The end of a hold that a caller asks for.
@@ -88,6 +110,12 @@ impl Hold {
     /// Whether it is past its expiry and has not ended.
     pub fn is_due(&self, now: Micros) -> bool {
         self.end.is_none() && self.expires_at.is_some_and(|at| at <= now)
+    }
+
+    /// Its end as it is at `time`: a hold that is due has expired before the store has that, but not by an untrusted clock.
+    pub fn end_at(&self, time: DecisionTime) -> Option<End> {
+        let due = (time.is_trusted && self.is_due(time.now)).then_some(End::Expired);
+        self.end.map(|(end, _)| end).or(due)
     }
 
     /// Judges an ending. A hold that is due only by an untrusted clock can still be captured and voided: nothing has released

@@ -11,7 +11,7 @@ use tally_rules::ledger::{
 use tally_rules::{Actor, KeyId, Micros, Origin};
 
 fn origin(number: u8, reason: Option<&str>) -> Origin {
-    Origin { actor: Actor::Key(KeyId([number; 6])), reason: reason.map(Into::into) }
+    Origin { actor: Actor::Key(KeyId([number; 6])), reason: reason.map(Into::into), metadata: None }
 }
 
 fn deposit(book: &mut LedgerWorkingSet<'_>, id: TransferId, now: Micros) {

@@ -116,7 +116,7 @@ impl Call {
 
     /// The origin of what the request changes. The idempotency key is of its caller already.
     pub(super) fn origin(&self, reason: Option<Arc<str>>) -> Origin {
-        Origin { actor: self.caller.actor, reason }
+        Origin { actor: self.caller.actor, reason, metadata: None }
     }
 
     /// The same of an act with the reason in its body, which is taken from it.

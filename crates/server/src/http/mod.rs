@@ -25,4 +25,5 @@ pub mod proxies;
 mod response;
 mod routes;
 mod service;
+mod span;
 mod wallets;

@@ -19,6 +19,9 @@ use tally_rules::ledger::MemberId;
 use tally_rules::{Definition, Micros, Origin, PlayerId, Rejection};
 use tally_store::{BoardNo, BoardRow};
 
+/// About as many bytes of names are in the row of a decision. A decision concerns 1,000 players at most.
+const NAMES_BYTES_MAX: usize = 150;
+
 /// One action on one contest.
 #[derive(Clone, Debug)]
 pub struct ContestRequest {
@@ -71,6 +74,13 @@ pub enum Action {
         /// Accepts them, if so many leaderboards may still be made; rejects them without a number.
         accept: Option<u32>,
     },
+    /// Leaves the row of a decision on applications that are not in the store, before it is made there.
+    NoteDecision {
+        /// Whether players are accepted.
+        accept: bool,
+        /// The players, for people.
+        detail: Arc<str>,
+    },
     /// A player takes the application back.
     Withdraw(ObservedApplication),
     /// Makes members of the accepted players, in order of acceptance.
@@ -81,8 +91,10 @@ pub enum Action {
     Cancel(Vec<(BoardNo, Definition)>),
     /// Clears applications; the flag marks the last step.
     Clear(Vec<(PlayerId, Application)>, bool),
+    /// Closes the review on these leaderboards.
+    Settle(Vec<(BoardNo, Definition)>),
     /// Stores what is to be paid.
-    Settle(Vec<Payout>),
+    Determine(Vec<Payout>),
     /// Pays the next prizes, beginning with that number.
     Pay(u32, Vec<Payout>),
     /// Pays fees back to the next members; the flag marks the last step.
@@ -134,10 +146,35 @@ pub enum ActionResult {
     Started(Vec<InvalidApplication>, Vec<BoardRow>),
 }
 
+fn of_decision(accept: bool) -> AuditAction {
+    if accept { AuditAction::ContestAccepted } else { AuditAction::ContestRejected }
+}
+
+/// What the audit log says of a decision: how many players it concerns, and the first of them. `None` if it concerns none.
+pub(super) fn detail_of<'a>(
+    players: impl Iterator<Item = &'a PlayerId>,
+    results: &[Result<Status, Rejection>],
+) -> Option<Arc<str>> {
+    let decided = players.zip(results).filter(|(_, result)| result.is_ok());
+    let (mut names, mut named, mut count) = (String::new(), 0, 0);
+    for (player, _) in decided {
+        let fits = named == count && names.len() + player.as_str().len() <= NAMES_BYTES_MAX;
+        if count == 0 || fits {
+            names.push_str(if count == 0 { "" } else { ", " });
+            names.push_str(player.as_str());
+            named += 1;
+        }
+        count += 1;
+    }
+    let more = if named < count { ", …" } else { "" };
+    let noun = if count == 1 { "player" } else { "players" };
+    (count > 0).then(|| format!("{count} {noun}: {names}{more}").into())
+}
+
 impl Action {
     /// Whether scores depend on the change.
     pub(super) fn concerns_scores(&self) -> bool {
-        matches!(self, Self::Patch(..) | Self::Finish(_) | Self::Cancel(_))
+        matches!(self, Self::Patch(..) | Self::Finish(_) | Self::Settle(_) | Self::Cancel(_))
     }
 }
 
@@ -154,7 +191,7 @@ impl ContestRequest {
         Ok(Self { id, observed, by, audited, at: None, action, boards, identity: None })
     }
 
-    /// What the audit log says of the action. `advanced`: it has changed the state of the contest, or determined its prizes. The
+    /// What the audit log says of the action. `advanced`: it has changed the state of the contest, or closed its review. The
     /// bounded steps that follow an action are no acts of their own.
     pub(crate) fn audit_action(
         &self,
@@ -168,15 +205,13 @@ impl ContestRequest {
                     series.as_ref().map(|series| series.as_str().into()),
                 ));
             }
-            Action::Decide { accept, .. } => {
-                let ActionResult::Decided(rows) = result else { return None };
-                let players = rows.iter().filter(|row| row.is_ok()).count();
-                let action = if accept.is_some() {
-                    AuditAction::ContestAccepted
-                } else {
-                    AuditAction::ContestRejected
-                };
-                return (players > 0).then(|| (action, Some(format!("{players} players").into())));
+            Action::Decide { rows, accept } => {
+                let ActionResult::Decided(results) = result else { return None };
+                let detail = detail_of(rows.iter().map(|(player, _)| player), results)?;
+                return Some((of_decision(accept.is_some()), Some(detail)));
+            }
+            Action::NoteDecision { accept, detail } => {
+                return Some((of_decision(*accept), Some(Arc::clone(detail))));
             }
             Action::Patch(..) => AuditAction::ContestChanged,
             _ if !advanced => return None,
@@ -188,6 +223,7 @@ impl ContestRequest {
             Action::Apply { .. }
             | Action::Withdraw(_)
             | Action::Clear(..)
+            | Action::Determine(_)
             | Action::Pay(..)
             | Action::Refund(..)
             | Action::Repay(_)
@@ -219,11 +255,13 @@ impl ContestRequest {
             | Action::Open(_)
             | Action::External(_)
             | Action::Decide { .. }
+            | Action::NoteDecision { .. }
             | Action::Withdraw(_)
             | Action::Finish(_)
             | Action::Cancel(_)
             | Action::Clear(..)
-            | Action::Settle(_) => 0,
+            | Action::Settle(_)
+            | Action::Determine(_) => 0,
         }
     }
 
@@ -232,7 +270,7 @@ impl ContestRequest {
         match &self.action {
             Action::Decide { rows, .. } => rows.len(),
             Action::Start(rows) | Action::Clear(rows, _) => rows.len(),
-            Action::Settle(rows) | Action::Pay(_, rows) => rows.len(),
+            Action::Determine(rows) | Action::Pay(_, rows) => rows.len(),
             Action::Repay(rows) => rows.len(),
             Action::Refund(rows, _) => rows.len(),
             Action::Create { .. }
@@ -240,9 +278,35 @@ impl ContestRequest {
             | Action::Open(_)
             | Action::External(_)
             | Action::Apply { .. }
+            | Action::NoteDecision { .. }
             | Action::Withdraw(_)
             | Action::Finish(_)
+            | Action::Settle(_)
             | Action::Cancel(_) => 1,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_row_of_a_decision_names_the_first_players() {
+        let names = |count: usize| -> Vec<PlayerId> {
+            (0..count).map(|no| PlayerId::new(&format!("{no:0>9}")).unwrap()).collect()
+        };
+        let detail = |players: &[PlayerId], results: &[_]| detail_of(players.iter(), results);
+        let (yes, no) = (Ok(Status::Accepted), Err(Rejection::NotApplied));
+        assert_eq!(detail(&names(2), &[no.clone(), no.clone()]), None);
+        assert_eq!(detail(&names(2), &[no.clone(), yes.clone()]).as_deref(), Some("1 player: 000000001"));
+        let some = detail(&names(3), &[yes.clone(), no, yes.clone()]);
+        assert_eq!(some.as_deref(), Some("2 players: 000000000, 000000002"));
+        let many = detail(&names(1_000), &vec![yes.clone(); 1_000]).unwrap();
+        assert!(many.starts_with("1000 players: 000000000, 000000001, "), "{many}");
+        assert!(many.ends_with(", 000000013, …") && many.len() < 180, "{many}");
+        let longest = [PlayerId::new(&"x".repeat(128)).unwrap(), PlayerId::new("y").unwrap()];
+        let both = detail(&longest, &[yes.clone(), yes]).unwrap();
+        assert!(both.ends_with("x, y"), "{both}");
     }
 }

@@ -11,6 +11,8 @@ use super::redis_applications::{self, ApplicationsInRedis};
 use super::start::boards_free;
 use crate::failure::{Failure, Fault};
 use crate::tally::Tally;
+use std::cell::RefCell;
+use std::sync::Arc;
 use tally_ranking::redis::applications::ApplicationsKey;
 use tally_rules::contest::record::ApplicationLocation;
 use tally_rules::contest::{ActorKind, Application, ContestId, Event, Record, State, Status, state};
@@ -27,6 +29,8 @@ pub(super) struct ApplicationRequest<'a> {
     pub(super) actor: &'a ContestActor,
     pub(super) identity: Option<&'a IdempotencyKey>,
     pub(super) record: Record,
+    /// What the row says that an earlier try has left in the audit log.
+    pub(super) noted: &'a RefCell<Option<Arc<str>>>,
 }
 
 /// The reply of one try; `None` if the contest has changed since it was read.
@@ -89,8 +93,10 @@ pub(super) fn at<'a>(
     what: impl Fn(&dyn ApplicationStore, &ApplicationRequest<'_>) -> AttemptResult,
 ) -> Result<ContestDone, Failure> {
     let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
+    let noted = RefCell::default();
     retry(|| {
-        let request = ApplicationRequest { tally, id, actor, identity, record: find(tally, id)? };
+        let record = find(tally, id)?;
+        let request = ApplicationRequest { tally, id, actor, identity, record, noted: &noted };
         match of(tally, &request.record).and_then(|store| what(&*store, &request)) {
             // The reply is the present contest, and not that its applications are lost.
             Err(Failure::Rejected(Rejection::ApplicationsLost))

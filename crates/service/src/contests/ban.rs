@@ -1,7 +1,7 @@
-//! Banning a member, out of ranks and prizes, or restoring it, while the contest runs.
+//! Banning a member, out of ranks and prizes, or restoring it, while the contest runs or is reviewed.
 //!
-//! The ban goes through the score lane, so it is ordered with scores and before the end. Every ban on a contest's leaderboard
-//! comes this way, so the rules of contests apply to each.
+//! The ban goes through the score lane, so it is ordered with scores and before the end of the review. Every ban on a contest's
+//! leaderboard comes this way, so the rules of contests apply to each.
 
 use super::execute::{ContestActor, find};
 use crate::failure::{Failure, blocking};
@@ -62,9 +62,10 @@ async fn of(
     let board = blocking(move || {
         let record = find(&reader, &id)?;
         let by = actor.by(&record, Event::Ban, None)?;
-        match state::transition(record.state, Event::Ban, by) {
+        let row = state::transition(record.state, Event::Ban, by);
+        match row.and_then(|_| record.check_review()) {
             Err(Rejection::ContestState(ended)) => return Ok(Err(Rejection::ContestState(ended))),
-            row => row?,
+            checked => checked?,
         };
         let key = EntrantKey { contest: record.no, player: who };
         let enrolled = reader.store.ledger().enrolled(&[key])?.pop().flatten();

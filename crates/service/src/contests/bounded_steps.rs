@@ -1,4 +1,4 @@
-//! Work of a contest that takes more than one transaction: clearing applications, paying prizes, refunding fees.
+//! Work of a contest that takes more than one transaction: clearing applications, determining and paying prizes, refunding fees.
 //!
 //! Each step is bounded and names its start; the contest's row names the start of the next one. So a step that is sent
 //! twice, or by two servers, is done once, and any server may continue. A cleared application leaves no row, so the loop that
@@ -6,6 +6,7 @@
 
 use super::actions::{Action, ActionResult, ContestRequest};
 use super::execute::submit;
+use super::settle;
 use crate::failure::Failure;
 use crate::tally::Tally;
 use tally_rules::contest::record::ContestTask;
@@ -36,6 +37,7 @@ pub(crate) fn run_remaining_steps(
                 let last = rows.len() < STEP_ROWS;
                 Action::Clear(rows, last)
             }
+            ContestTask::Determine => Action::Determine(settle::payouts(tally, id, &observed)?),
             ContestTask::Pay { done } => {
                 Action::Pay(*done, payouts(ledger.payouts(observed.no, *done, STEP_ROWS)?))
             }

@@ -13,7 +13,7 @@ use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::{Definition, Micros, Origin};
 use tally_store::BoardNo;
 
-/// Ends playing; ranks are final.
+/// Ends playing: the review begins.
 pub fn finish(
     tally: &Tally,
     id: &ContestId,
@@ -81,14 +81,14 @@ pub(super) fn all_of_contest(
     Ok(boards)
 }
 
-/// The leaderboards of a contest that is played. With several servers the action is a change of theirs, so other servers plan
-/// their batches again.
+/// The leaderboards of a contest that is played or reviewed. With several servers the action is a change of theirs, so other
+/// servers plan their batches again.
 pub(super) fn boards(
     tally: &Tally,
     id: &ContestId,
     record: &Record,
 ) -> Result<Vec<(BoardNo, Definition)>, Failure> {
-    if record.state != State::Running || !tally.has_others() {
+    if !(record.state == State::Running || record.is_in_review()) || !tally.has_others() {
         return Ok(Vec::new());
     }
     let change = |board: Arc<Board>| (board.no, board.present_definition());

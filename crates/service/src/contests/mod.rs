@@ -2,12 +2,12 @@
 //!
 //! The rules are `tally_rules::contest`. Every change of a contest is an action ([`actions`]) in the ledger's lane, because it may
 //! move money. [`execute`] reads the contest first, because a transaction reads by key; `decide` decides the action under the
-//! contest's lock. [`change`], [`apply`], [`start`], [`finish`], [`settle`], [`ban`] and [`read`] are the use cases, and block.
+//! contest's lock. [`change`], [`apply`], [`start`], [`finish`], [`settle`], [`ban`], [`correct`] and [`read`] are the use cases, and block.
 //! [`series`] makes contests that recur.
 //!
 //! [`scheduler`] does what is due by the clock, and `bounded_steps` what takes several transactions. `play` checks a score against the
 //! contest of its leaderboard. [`counts`] is for monitoring, `erase` for erased players, and `staff` for closed members.
-//! [`expire`] deletes old leaderboards, and `repay` pays what an earlier release left unpaid.
+//! [`expire`] deletes old leaderboards. [`pay_again`] pays by hand what could not be paid, and `repay` what an earlier release left unpaid.
 //!
 //! The reply to an action is the contest after it ([`actions::ContestDone`]). The reply to a replay is the present contest, with the
 //! rows of a decision on applications. The application store is behind one interface: `application_store`, with
@@ -19,6 +19,7 @@ pub mod apply;
 pub mod ban;
 pub(crate) mod bounded_steps;
 pub mod change;
+pub mod correct;
 pub mod counts;
 pub(crate) mod decide;
 pub(crate) mod entries;
@@ -27,6 +28,7 @@ pub mod execute;
 pub mod expire;
 pub mod finish;
 mod pages;
+pub mod pay_again;
 pub(crate) mod play;
 pub mod read;
 mod redis_applications;

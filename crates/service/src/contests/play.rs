@@ -1,4 +1,4 @@
-//! The check of a score against the contest of its leaderboard.
+//! The check of a score or a ban against the contest of its leaderboard.
 //!
 //! The reserved name of a leaderboard contains its contest. The contest's state is kept with the leaderboard and changes
 //! while no score is decided (`ledger/batch.rs`), so no score counts after the end. Members are read by key: a member never
@@ -8,7 +8,7 @@
 use crate::boards::Board;
 use crate::failure::Failure;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, Ordering};
 use tally_rules::contest::{ContestId, Record, State};
 use tally_rules::ledger::Uuid;
 use tally_rules::{Micros, PlayerId, Rejection};
@@ -23,12 +23,14 @@ pub(crate) struct Play {
     state: AtomicU8,
     since: AtomicI64,
     ends_at: AtomicI64,
+    is_in_review: AtomicBool,
 }
 
 impl Play {
     fn of(record: &Record, division: Option<u32>) -> Self {
         let (state, since, ends_at) = (AtomicU8::new(0), AtomicI64::new(0), AtomicI64::new(0));
-        let play = Self { no: record.no, division, state, since, ends_at };
+        let is_in_review = AtomicBool::new(false);
+        let play = Self { no: record.no, division, state, since, ends_at, is_in_review };
         play.set(record);
         play
     }
@@ -37,6 +39,7 @@ impl Play {
         let at = State::ALL.iter().position(|state| *state == record.state).unwrap_or(0);
         self.ends_at.store(record.contest.ends_at.map_or(i64::MAX, |at| at.0), Ordering::SeqCst);
         self.since.store(record.since.0, Ordering::SeqCst);
+        self.is_in_review.store(record.is_in_review(), Ordering::SeqCst);
         self.state.store(u8::try_from(at).unwrap_or(0), Ordering::SeqCst);
     }
 
@@ -85,9 +88,23 @@ pub(crate) fn of(board: &Board) -> bool {
     board.play.get().is_some()
 }
 
-/// Rejects a change of the ranks of a contest that is not played: they are final.
-pub(crate) fn check_ranks(board: &Board, now: Micros) -> Result<(), Rejection> {
-    board.play.get().map_or(Ok(()), |play| play.check(now))
+/// Rejects a ban in a contest that is neither played nor reviewed: its ranks are final.
+pub(crate) fn check_ranks(board: &Board) -> Result<(), Rejection> {
+    match board.play.get().map(Play::state) {
+        None | Some(State::Running) => Ok(()),
+        Some(_) => check_review(board),
+    }
+}
+
+/// Rejects a correction in a contest that is not reviewed.
+pub(crate) fn check_review(board: &Board) -> Result<(), Rejection> {
+    let play = board.play.get().ok_or(Rejection::ContestNotFound)?;
+    match play.state() {
+        State::Finished if play.is_in_review.load(Ordering::SeqCst) => Ok(()),
+        // Its prizes are being determined or paid.
+        State::Finished => Err(Rejection::ContestState(State::Settled)),
+        state => Err(Rejection::ContestState(state)),
+    }
 }
 
 /// The rejection of each of these scores, if it has one; ordinary leaderboards have none. Blocks on the store.

@@ -13,6 +13,7 @@ use tally_rules::contest::record::ApplicationLocation;
 use tally_rules::contest::{
     Application, ContestId, ContestMember, Event, Payout, Record, State, Status, state,
 };
+use tally_rules::ledger::TransferId;
 use tally_rules::{PlayerId, Rejection};
 use tally_store::Listing;
 
@@ -124,6 +125,24 @@ pub fn refunds(
     limit: usize,
 ) -> Result<Listing<(u32, Payout)>, Failure> {
     payouts(tally, id, State::Cancelled, (from, limit))
+}
+
+/// What was reversed of each of these prizes or refunds of a contest, by its transfer.
+pub fn reversed(
+    tally: &Tally,
+    id: &ContestId,
+    rows: &[(u32, Payout)],
+) -> Result<BTreeMap<TransferId, i64>, Failure> {
+    let mut reversed = BTreeMap::new();
+    // Of almost all contests nothing is reversed, and no link is read.
+    if find(tally, id)?.reversed_payouts == 0 {
+        return Ok(reversed);
+    }
+    for transfer in rows.iter().filter_map(|(_, row)| row.paid?.ok()) {
+        let link = tally.store.ledger().reversal(transfer)?;
+        reversed.extend(link.map(|link| (transfer, link.reversed())));
+    }
+    Ok(reversed)
 }
 
 fn payouts(

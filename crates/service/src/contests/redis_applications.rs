@@ -9,13 +9,17 @@
 //!
 //! The outcome of a request with an idempotency key is stored beside the applications, in the same change, for as long as other
 //! outcomes. Each change has a unique mark, which identifies a change whose reply was lost.
+//!
+//! A decision leaves its row in the audit log before Redis has it: a decision that was made has a row, whatever ends in between.
+//! So a row may be of a decision that Redis has refused, or that was made on the next try with other players.
 
-use super::actions::{ActionResult, ContestDone, ExternalChange, ObservedApplication};
+use super::actions::{Action, ActionResult, ContestDone, ExternalChange, ObservedApplication, detail_of};
 use super::application_store::{ApplicationRequest, ApplicationStore, AttemptResult, record_external};
-use super::execute::find;
+use super::execute::{attempt, find};
 use super::start::boards_free;
 use crate::failure::{Failure, Fault};
 use crate::tally::Tally;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
@@ -26,7 +30,7 @@ use tally_ranking::redis::applications::{
     read,
 };
 use tally_rules::contest::record::ApplicationLocation as Place;
-use tally_rules::contest::{Application, ContestId, Event, Record, State, Status, state};
+use tally_rules::contest::{ActorKind, Application, ContestId, Event, Record, State, Status, state};
 use tally_rules::idempotency::{Fingerprint, IdempotencyKey};
 use tally_rules::{Micros, PlayerId, Rejection};
 use tally_store::Listing;
@@ -220,6 +224,26 @@ impl ApplicationsInRedis<'_> {
     }
 }
 
+/// Leaves the row of a decision in the audit log; `false` if the contest has changed. A try that decides the same as the one
+/// before leaves no second row.
+fn note(
+    request: &ApplicationRequest<'_>,
+    by: ActorKind,
+    accept: bool,
+    detail: Arc<str>,
+) -> Result<bool, Failure> {
+    if request.noted.borrow().as_ref() == Some(&detail) {
+        return Ok(true);
+    }
+    let (action, sender) =
+        (Action::NoteDecision { accept, detail: Arc::clone(&detail) }, (&request.actor.origin, None));
+    let stored = attempt(request.tally, request.id, request.record.clone(), (sender, None), (by, action))?;
+    if stored.is_some() {
+        request.noted.replace(Some(detail));
+    }
+    Ok(stored.is_some())
+}
+
 /// What an application becomes.
 fn row(
     player: &PlayerId,
@@ -289,6 +313,12 @@ impl ApplicationStore for ApplicationsInRedis<'_> {
         }
         if rows.is_empty() && request.identity.is_none() {
             return done(request, ActionResult::Decided(results));
+        }
+        if !rows.is_empty() && !observed.frozen {
+            let detail = detail_of(players.iter(), &results);
+            if !detail.map_or(Ok(true), |detail| note(request, by, accept, detail))? {
+                return Ok(None);
+            }
         }
         self.decision(request, &observed, rows, ActionResult::Decided(results))
     }

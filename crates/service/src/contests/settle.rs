@@ -1,4 +1,5 @@
-//! Settling: the prizes of the final ranks are stored in one transaction, once, and then paid piece by piece. Blocks.
+//! Settling: the review is closed while no score and no ban is decided. So ranks are final, and their prizes are stored in one
+//! transaction, once, and then paid piece by piece. Blocks.
 
 use super::actions::{Action, ContestDone};
 use super::execute::{ContestActor, Sender, execute_at, find};
@@ -9,7 +10,7 @@ use crate::tally::Tally;
 use std::collections::{BTreeMap, BTreeSet};
 use tally_ranking::Reads;
 use tally_rules::contest::prize::{Share, last_rank, shares};
-use tally_rules::contest::{ActorKind, ContestId, ContestMember, Event, Payout, Record, State};
+use tally_rules::contest::{ActorKind, ContestId, ContestMember, Event, Payout, Record};
 use tally_rules::definition::Ranking;
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::MemberId;
@@ -40,18 +41,13 @@ pub(super) fn settle_at(
     // The remaining work of a start comes first.
     bounded_steps::run_remaining_steps(tally, id, find(tally, id)?)?;
     let done = execute_at(tally, id, sender, at, |record| {
-        let by = by(record)?;
-        let payouts = match (record.state, record.prizes) {
-            (State::Finished, None) => payouts(tally, id, record)?,
-            _ => Vec::new(),
-        };
-        Ok((by, Action::Settle(payouts)))
+        Ok((by(record)?, Action::Settle(finish::boards(tally, id, record)?)))
     })?;
-    // Its prizes are stored even if this fails: the scheduler continues.
+    // Its review is closed even if this fails: the scheduler continues.
     let record = match bounded_steps::run_remaining_steps(tally, id, Record::clone(&done.record)) {
         Ok(record) => Box::new(record),
         Err(failure) => {
-            tracing::warn!(%failure, contest = id.as_str(), "pay the prizes of a contest; it is tried again");
+            tracing::warn!(%failure, contest = id.as_str(), "determine or pay the prizes of a contest; it is tried again");
             done.record
         }
     };
@@ -59,7 +55,7 @@ pub(super) fn settle_at(
 }
 
 /// Everything that is to be paid, division by division, best rank first.
-fn payouts(tally: &Tally, id: &ContestId, record: &Record) -> Result<Vec<Payout>, Failure> {
+pub(super) fn payouts(tally: &Tally, id: &ContestId, record: &Record) -> Result<Vec<Payout>, Failure> {
     let mut all = Vec::new();
     if record.contest.prizes.is_empty() {
         return Ok(all);

@@ -5,7 +5,7 @@
 //! store.
 
 use super::LedgerSettings;
-use super::request::{AnyRequest, Decision};
+use super::request::{AnyRequest, Decision, Needs};
 use super::state::BatchState;
 use crate::clock::{Clock, ClockReading};
 use crate::events::hub::{Hub, Touched};
@@ -107,8 +107,9 @@ impl BatchHandler for LedgerWork {
     type Committed = Vec<Decision>;
 
     fn weight(request: &Self::Request) -> Weight {
-        let rows = u32::try_from(request.needs().rows).unwrap_or(u32::MAX);
-        Weight { rows, bytes: rows.saturating_mul(TRANSFER_BYTES) }
+        let Needs { rows, bytes, .. } = request.needs();
+        let [rows, bytes] = [rows, bytes].map(|number| u32::try_from(number).unwrap_or(u32::MAX));
+        Weight { rows, bytes: rows.saturating_mul(TRANSFER_BYTES).saturating_add(bytes) }
     }
 
     fn kind(request: &Self::Request) -> Kind {

@@ -25,7 +25,7 @@ pub struct NewHold {
     pub amount: Amount,
     /// When it expires, if it does.
     pub expires_at: Option<Micros>,
-    /// Its actor and its reason.
+    /// Its actor, its reason and its metadata.
     pub origin: Origin,
     /// The idempotency key with the fingerprint of the request.
     pub identity: Option<IdempotencyKey>,
@@ -43,7 +43,7 @@ struct EndHold {
 /// The reply of the lane to a request that makes or ends a hold.
 pub(crate) enum Held {
     /// The request was done now, and left the hold like this.
-    Now(HoldId, Hold),
+    Now(HoldId, Box<Hold>),
     /// The request is a retry, and was done before.
     Replayed(HoldId),
 }
@@ -52,7 +52,8 @@ impl LedgerRequest for NewHold {
     type Answer = Held;
 
     fn needs(&self) -> Needs {
-        Needs { ids: 1, ..Needs::default() }
+        let bytes = self.origin.metadata.as_ref().map_or(0, |text| text.len());
+        Needs { ids: 1, bytes, ..Needs::default() }
     }
 
     fn origin(&self) -> Origin {
@@ -72,7 +73,7 @@ impl LedgerRequest for NewHold {
         }
         let hold = state.book.place(id, self.wallet, self.amount, self.expires_at, state.time.now)?;
         state.outcomes.remember(self.identity.as_ref(), Outcome::HoldPlaced(id));
-        Ok(Held::Now(id, hold))
+        Ok(Held::Now(id, Box::new(hold)))
     }
 }
 
@@ -105,7 +106,7 @@ impl LedgerRequest for EndHold {
         }
         let hold = state.book.end(self.hold, self.ending, TransferId(ids[0]), state.time)?;
         state.outcomes.remember(self.identity.as_ref(), Outcome::HoldEnded(self.hold));
-        Ok(Held::Now(self.hold, hold))
+        Ok(Held::Now(self.hold, Box::new(hold)))
     }
 }
 
@@ -154,7 +155,7 @@ pub async fn find(tally: &Tally, id: HoldId) -> Result<Hold, Failure> {
 
 async fn told(tally: &Tally, held: Held) -> Result<HoldDone, Failure> {
     Ok(match held {
-        Held::Now(id, hold) => HoldDone { id, hold, replayed: false },
+        Held::Now(id, hold) => HoldDone { id, hold: *hold, replayed: false },
         Held::Replayed(id) => HoldDone { id, hold: find(tally, id).await?, replayed: true },
     })
 }

@@ -3,7 +3,7 @@
 //! A server has one lane, because hot wallets serialise anyway. `request` is the trait of all kinds of requests. Each kind has a
 //! file with what it reads, decides and replies: `transfers`, `reversals`, `holds`, `expiry` and `import` here, the others beside their use
 //! cases in `members`, `contests` and `periods`. `batch` is the batch handler, `state` the working set, and `lane` the queue.
-//! `read`, `trial_balance` and `currencies` read.
+//! `read`, `lists`, `trial_balance` and `currencies` read.
 //!
 //! Not here: signing in, and digests of passwords and PINs (`members`).
 
@@ -13,6 +13,7 @@ pub(crate) mod expiry;
 pub mod holds;
 pub mod import;
 pub(crate) mod lane;
+pub mod lists;
 pub mod read;
 pub(crate) mod request;
 pub mod reversals;

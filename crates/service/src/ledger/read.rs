@@ -5,6 +5,7 @@
 
 use crate::failure::{Failure, blocking};
 use crate::tally::Tally;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use tally_rules::ledger::account::{Account, Total, Totals};
 use tally_rules::ledger::{
@@ -20,6 +21,8 @@ pub struct HistoryPage {
     pub entries: Listing<Entry>,
     /// The origin of each entry's transfer, if the caller asks for origins.
     pub origins: Vec<Origin>,
+    /// The names of the counterparties.
+    pub names: MemberNames,
     /// The next number below the page, if there are older entries.
     pub more_below: Option<u64>,
 }
@@ -35,6 +38,8 @@ pub struct TransferWithEntries {
     pub entries: [Option<Entry>; 2],
     /// Its reversals, or the transfer that it reverses.
     pub link: Option<ReversalLink>,
+    /// The names of its members.
+    pub names: MemberNames,
 }
 
 impl TransferWithEntries {
@@ -95,23 +100,18 @@ pub async fn history(
     let found = blocking(move || {
         let entries = store.ledger().list_entries(key, from..until)?.map(|(_, entry)| entry);
         let origins = if with_origins { origins(&*store, &entries.rows)? } else { Vec::new() };
-        Ok((entries, origins))
+        let names = names(&*store, entries.rows.iter().filter_map(|entry| entry.counterparty))?;
+        Ok((entries, origins, names))
     });
-    let (entries, origins) = found.await?;
+    let (entries, origins, names) = found.await?;
     let more_below = Some(from).filter(|number| *number > 1 && from < until);
-    Ok(HistoryPage { entries, origins, more_below })
+    Ok(HistoryPage { entries, origins, names, more_below })
 }
 
 /// The origins of the transfers of some entries. An entry without its transfer is damage, which `verify` names.
 fn origins(store: &dyn Store, entries: &[Entry]) -> Result<Vec<Origin>, Failure> {
     let ids = tally_lanes::keys_to_load(entries.iter().map(|entry| entry.transfer));
-    let found = match store.ledger().transfers(&ids) {
-        // A corrupt transfer costs its own origin, and not the page.
-        Err(StoreError::CorruptRow(_)) => {
-            ids.iter().map(|id| present(store.ledger().transfer(*id))).collect()
-        }
-        found => found,
-    }?;
+    let found = sound(&ids, |ids| store.ledger().transfers(ids))?;
     let of = |entry: &Entry| {
         let at = ids.binary_search(&entry.transfer).ok();
         at.and_then(|at| found[at].as_ref()).map(|transfer| transfer.origin.clone()).unwrap_or_default()
@@ -119,9 +119,30 @@ fn origins(store: &dyn Store, entries: &[Entry]) -> Result<Vec<Origin>, Failure>
     Ok(entries.iter().map(of).collect())
 }
 
-fn present(found: Result<Option<Transfer>, StoreError>) -> Result<Option<Transfer>, StoreError> {
-    match found {
+/// Names of members.
+pub type MemberNames = BTreeMap<MemberId, Arc<str>>;
+
+/// The names of members, in one read.
+pub(crate) fn names(
+    store: &dyn Store,
+    members: impl IntoIterator<Item = MemberId>,
+) -> Result<MemberNames, Failure> {
+    let ids = tally_lanes::keys_to_load(members);
+    let found = sound(&ids, |ids| store.ledger().members(ids))?;
+    Ok(ids.into_iter().zip(found).filter_map(|(id, member)| Some((id, member?.name))).collect())
+}
+
+/// The rows of keys for a page. A corrupt row costs its own place, and not the page.
+pub(super) fn sound<K, V>(
+    keys: &[K],
+    read: impl Fn(&[K]) -> Result<Vec<Option<V>>, StoreError>,
+) -> Result<Vec<Option<V>>, StoreError> {
+    let alone = |key| match read(std::slice::from_ref(key)) {
         Err(StoreError::CorruptRow(_)) => Ok(None),
+        found => Ok(found?.pop().flatten()),
+    };
+    match read(keys) {
+        Err(StoreError::CorruptRow(_)) => keys.iter().map(alone).collect(),
         found => found,
     }
 }
@@ -135,7 +156,9 @@ pub async fn transfer(tally: &Tally, id: Uuid) -> Result<TransferWithEntries, Fa
         let keys: Vec<EntryKey> = transfer.entries().into_iter().flatten().collect();
         let mut entries = ledger.entries(&keys)?.into_iter();
         let entries = transfer.entries().map(|key| key.and_then(|_| entries.next().flatten()));
-        Ok(Some(TransferWithEntries { id: of, transfer, entries, link: ledger.reversal(of)? }))
+        let members = [transfer.debit, transfer.credit].into_iter().flatten().map(|(member, _)| member);
+        let names = names(&*store, members)?;
+        Ok(Some(TransferWithEntries { id: of, transfer, entries, link: ledger.reversal(of)?, names }))
     });
     let is_of = |found: &TransferWithEntries| {
         found.id.0 == id || found.entries.iter().flatten().any(|one| one.id() == id)

@@ -41,6 +41,8 @@ pub(crate) trait LedgerRequest: Send + 'static {
 pub(crate) struct Needs {
     /// Rows that it reads or writes, about: for the bounds of queue and batch.
     pub(crate) rows: usize,
+    /// Bytes beyond those of its rows, about.
+    pub(crate) bytes: usize,
     /// New ids.
     pub(crate) ids: usize,
     /// It makes members, which fixes the home currency.
@@ -53,7 +55,7 @@ pub(crate) struct Needs {
 
 impl Default for Needs {
     fn default() -> Self {
-        Self { rows: 1, ids: 0, makes_members: false, makes_boards: false, excludes_scores: false }
+        Self { rows: 1, bytes: 0, ids: 0, makes_members: false, makes_boards: false, excludes_scores: false }
     }
 }
 

@@ -1,7 +1,8 @@
 //! Reversing a transfer, whole or in part.
 //!
-//! A transfer never changes, so the caller reads the original before. The lane reads how much of it is reversed. Not here: how
-//! much may be reversed (`tally_rules::ledger::reversal`).
+//! A transfer never changes, so the caller reads the original before. The lane reads how much of it is reversed, and the contest
+//! that it refers to, which keeps what was reversed of its fees. Not here: how much may be reversed
+//! (`tally_rules::ledger::reversal`).
 
 use super::request::{LedgerRequest, Needs};
 use super::state::BatchState;
@@ -9,10 +10,11 @@ use super::transfers::{self, TransferResult, Transferred};
 use super::{LedgerSettings, read};
 use crate::outcomes;
 use crate::tally::Tally;
+use tally_rules::contest::ContestId;
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::{Amount, ReversalRequest, TransferId, Uuid};
 use tally_rules::outcome::Outcome;
-use tally_rules::{Origin, Rejection};
+use tally_rules::{BoardId, Origin, Rejection};
 use tally_store::ReadSet;
 
 /// A requested reversal.
@@ -31,6 +33,8 @@ pub struct NewReversal {
 /// A reversal whose original was read.
 struct Reverse {
     request: ReversalRequest,
+    /// The contest that the original refers to.
+    contest: Option<ContestId>,
     origin: Origin,
     identity: Option<IdempotencyKey>,
 }
@@ -50,13 +54,21 @@ impl LedgerRequest for Reverse {
         outcomes::read(plan, self.identity.as_ref());
         plan.ledger.reversals.push(self.request.original);
         plan.ledger.wallets.extend(self.request.wallets(settings.currencies.home()));
+        plan.ledger.contests.contests.extend(self.contest.clone());
     }
 
     fn decide(&self, state: &mut BatchState<'_>, ids: &[Uuid]) -> Result<Transferred, Rejection> {
         if let Some(Outcome::Posted(key)) = state.outcomes.replay(self.identity.as_ref())? {
             return Ok(Transferred::Replayed(key));
         }
+        let original = &self.request.transfer;
+        let contest = self.contest.as_ref().and_then(|id| Some((id, state.contests.get(id)?.clone())));
+        contest.as_ref().map_or(Ok(()), |(_, record)| record.check_reversal(original))?;
         let posted = state.book.reverse(TransferId(ids[0]), &self.request)?;
+        if let Some((id, mut record)) = contest {
+            record.note_reversal(original, posted.entry.amount);
+            state.contests.set(id, Some(record));
+        }
         state.outcomes.remember(self.identity.as_ref(), Outcome::Posted(posted.key));
         Ok(Transferred::Now(posted))
     }
@@ -68,7 +80,12 @@ pub async fn reverse(tally: &Tally, new: NewReversal) -> TransferResult {
     let running = identity.as_ref().map(|one| tally.begin(&one.key)).transpose()?;
     let found = tally.named(read::transfer(tally, transaction).await, identity.as_ref()).await?;
     let reference = found.reference().cloned();
+    let contest = reference.as_deref().and_then(|name| ContestId::of_board(&BoardId::new(name).ok()?));
+    let contest = contest.map(|(id, _)| id);
     let request = ReversalRequest { original: found.id, transfer: found.transfer, amount, reference };
-    let done = tally.ledger.ask(Reverse { request, origin, identity }, running.into_iter().collect()).await?;
+    let done = tally
+        .ledger
+        .ask(Reverse { request, contest, origin, identity }, running.into_iter().collect())
+        .await?;
     transfers::receipt(tally, done).await
 }

@@ -21,7 +21,7 @@ use tally_store::ReadSet;
 pub struct NewTransfer {
     /// The transfer itself.
     pub order: TransferRequest,
-    /// Its actor and its reason.
+    /// Its actor, its reason and its metadata.
     pub origin: Origin,
     /// The idempotency key, if the caller sent one.
     pub identity: Option<IdempotencyKey>,
@@ -45,7 +45,9 @@ impl LedgerRequest for LinkedTransfers {
     type Answer = Vec<Result<Transferred, Rejection>>;
 
     fn needs(&self) -> Needs {
-        Needs { rows: self.0.len(), ids: self.0.len(), ..Needs::default() }
+        let metadata = self.0.iter().filter_map(|one| one.origin.metadata.as_ref());
+        let bytes = metadata.map(|text| text.len()).sum();
+        Needs { rows: self.0.len(), bytes, ids: self.0.len(), ..Needs::default() }
     }
 
     fn read(&self, plan: &mut ReadSet, _ids: &[Uuid], settings: &LedgerSettings) {

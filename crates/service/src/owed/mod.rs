@@ -64,7 +64,7 @@ impl Debt {
     pub(crate) fn of_payout(of: &Debtor, payout: Payout) -> Option<Self> {
         let Payout { player, member, rank, currency, amount, paid, .. } = payout;
         let why = match paid {
-            Some(Ok(_)) => return None,
+            Some(Ok(_) | Err(UnpaidReason::Reversed)) => return None,
             Some(Err(why)) => Some(why),
             None => None,
         };
@@ -72,7 +72,7 @@ impl Debt {
         Some(Self { of, player, member, is_refund: rank == 0, currency, amount, why })
     }
 
-    /// A fee of a cancelled contest that was not paid back yet.
+    /// A fee of a cancelled contest that was not paid back yet, less what was reversed of it.
     pub(crate) fn of_fee(
         of: &Debtor,
         record: &Record,
@@ -80,8 +80,9 @@ impl Debt {
         member: Option<MemberId>,
     ) -> Option<Self> {
         let fee = record.contest.entry_fee?;
-        let (of, currency, amount) = (of.clone(), fee.currency, fee.amount.units());
-        Some(Self { of, player, member, is_refund: true, currency, amount, why: None })
+        let amount = fee.amount.units() - member.map_or(0, |member| record.reversed_fee(member));
+        let (of, currency) = (of.clone(), fee.currency);
+        (amount > 0).then_some(Self { of, player, member, is_refund: true, currency, amount, why: None })
     }
 
     /// The stable word for why it is not paid: `pending` if the scheduler will pay it.

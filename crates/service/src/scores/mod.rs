@@ -1,11 +1,12 @@
 //! Scores: submitting, removing and importing them through the lane.
 //!
-//! Each kind of request has a file with its request, its reply and its decision: [`submit`], [`remove`], `ban`, `erase`,
+//! Each kind of request has a file with its request, its reply and its decision: [`submit`], `correct`, [`remove`], `ban`, `erase`,
 //! [`import`], `redefine`, `delete_unused` and [`pipeline`], whose steps are in [`steps`]. `batch` commits and publishes them together,
 //! and knows only their common trait. `lane` has the queues in front. [`fill`] is for a store without a server.
 
 mod ban;
 mod batch;
+pub(crate) mod correct;
 mod delete_unused;
 mod erase;
 pub mod fill;

@@ -134,18 +134,14 @@ impl Kind for Submit {
         rows: &[RowTarget],
         _targets: &Targets,
     ) -> Result<SubmitDecision, Rejection> {
-        let identity = self.identity.as_ref();
-        if let Some((Outcome::Submitted { record, previous, changed, .. }, at)) = state.replay(identity)? {
-            return Ok(SubmitDecision { record, previous, changed, replayed: Some(at), records: Vec::new() });
+        if let Some(done) = self.replayed(state)? {
+            return Ok(done);
         }
         state.check_live(self.board.no)?;
         let at = rows[0].at.clone()?;
         let Applied { previous, updated, records } =
             state.apply(&self.board, &self.write, at, &rows[0].windows)?;
-        let (record, changed) = (updated.record, updated.changed);
-        let (score, subscore) = (self.board.definition.score, self.board.definition.has_subscore());
-        state.remember(identity, Outcome::Submitted { record, previous, changed, score, subscore });
-        Ok(SubmitDecision { record, previous, changed, replayed: None, records })
+        Ok(self.remembered(state, (previous, updated.record, updated.changed), records))
     }
 
     fn publish<'a>(
@@ -170,6 +166,30 @@ impl Kind for Submit {
 }
 
 impl Submit {
+    /// The decision of the first request, if this is a retry.
+    pub(super) fn replayed(&self, state: &ScoreBatchState) -> Result<Option<SubmitDecision>, Rejection> {
+        let done = match state.replay(self.identity.as_ref())? {
+            Some((Outcome::Submitted { record, previous, changed, .. }, at)) => {
+                Some(SubmitDecision { record, previous, changed, replayed: Some(at), records: Vec::new() })
+            }
+            Some(_) | None => None,
+        };
+        Ok(done)
+    }
+
+    /// The decision, stored for retries: the record before and after, and whether it has changed.
+    pub(super) fn remembered(
+        &self,
+        state: &mut ScoreBatchState,
+        (previous, record, changed): (Option<Record>, Record, bool),
+        records: Vec<(Window, Record)>,
+    ) -> SubmitDecision {
+        let (score, subscore) = (self.board.definition.score, self.board.definition.has_subscore());
+        let outcome = Outcome::Submitted { record, previous, changed, score, subscore };
+        state.remember(self.identity.as_ref(), outcome);
+        SubmitDecision { record, previous, changed, replayed: None, records }
+    }
+
     pub(super) fn row(&self) -> TargetRow<'_> {
         let players = Players::one(&self.write.player);
         TargetRow { board: Some(&self.board), players, access: Access::Score(self.write.at) }
@@ -268,7 +288,7 @@ pub async fn submit_batch(tally: &Tally, rows: Vec<NewScore>) -> Result<Vec<RowR
 }
 
 /// Checks a score and marks its idempotency key as running.
-fn prepare(
+pub(super) fn prepare(
     tally: &Tally,
     new: &NewScore,
     keys: &mut BatchKeys,
@@ -280,7 +300,7 @@ fn prepare(
 }
 
 /// The stored reply to a retry that is rejected now, such as after its leaderboard was deleted. Without one, the rejection.
-async fn earlier(tally: &Tally, new: &NewScore, rejection: Rejection) -> RowResult {
+pub(crate) async fn earlier(tally: &Tally, new: &NewScore, rejection: Rejection) -> RowResult {
     let stored = match &new.identity {
         Some(identity) if rejection != Rejection::IdempotencyInProgress => tally.stored(identity).await?,
         Some(_) | None => None,

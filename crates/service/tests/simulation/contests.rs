@@ -19,7 +19,7 @@ use tally_rules::score::ScoreInput;
 use tally_rules::{Micros, PlayerId};
 use tally_service::contests::actions::ActionResult;
 use tally_service::contests::execute::ContestActor;
-use tally_service::contests::{apply, ban, change, finish, settle, start};
+use tally_service::contests::{apply, ban, change, correct, finish, pay_again, settle, start};
 use tally_service::scores::submit::{NewScore, submit};
 use tally_service::{ALL_TIME, Failure, Tally};
 use tally_store::{EntrantKey, Reads};
@@ -62,7 +62,12 @@ pub(crate) enum ContestAct {
         banned: bool,
     },
     Finish,
+    Correct {
+        player: usize,
+        score: i64,
+    },
     Settle,
+    Repay,
     Cancel,
 }
 
@@ -124,6 +129,11 @@ pub(crate) async fn act(
             return ban::ban(tally, &id, &admin, &player_id(player), banned, None).await.map(|_| None);
         }
         ContestAct::Finish => finish::finish(tally, &id, &admin, None)?,
+        ContestAct::Correct { player, score } => {
+            let (player, score) = (player_id(player), (ScoreInput::Int(score), None));
+            return correct::correct(tally, &id, &admin, &player, score, None).await.map(|_| None);
+        }
+        ContestAct::Repay => pay_again::pay_again(tally, &id, &admin, None)?,
         ContestAct::Settle => settle::settle(tally, &id, &admin, None)?,
         ContestAct::Cancel => finish::cancel(tally, &id, &admin, None)?,
     };
@@ -178,7 +188,11 @@ impl Contests {
             (State::Running, 0..80) => ContestAct::Score { player, score: rng.between(-20, 100) },
             (State::Running, 80..87) => ContestAct::Ban { player, banned: rng.percent(70) },
             (State::Running, 87..97) => ContestAct::Finish,
-            (State::Finished | State::Settled, _) => ContestAct::Settle,
+            // The review.
+            (State::Finished, 0..30) => ContestAct::Correct { player, score: rng.between(-20, 100) },
+            (State::Finished, 30..50) => ContestAct::Ban { player, banned: rng.percent(70) },
+            (State::Finished, 50..90) | (State::Settled, 0..50) => ContestAct::Settle,
+            (State::Settled, _) => ContestAct::Repay,
             _ => ContestAct::Cancel,
         };
         Some((number, act))
@@ -216,6 +230,8 @@ impl Contests {
                 known.applications.insert(player, status);
             }
             ContestAct::Withdraw { player } => drop(known.applications.remove(&player)),
+            ContestAct::Correct { player, score } if done => drop(known.scores.insert(player, score)),
+            ContestAct::Correct { player, .. } => drop(known.scores.remove(&player)),
             ContestAct::Score { player, score } if done => {
                 let best = known.scores.entry(player).or_insert(score);
                 *best = score.max(*best);

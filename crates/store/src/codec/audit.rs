@@ -36,7 +36,7 @@ mod tests {
     #[test]
     fn the_stored_bytes_are_pinned() {
         let entry = |detail: Option<&str>| AuditEntry {
-            origin: Origin { actor: Actor::Key(KeyId([7; 6])), reason: Some("r".into()) },
+            origin: Origin { actor: Actor::Key(KeyId([7; 6])), reason: Some("r".into()), metadata: None },
             action: AuditAction::BoardDeleted,
             subject: "ä".into(),
             detail: detail.map(Into::into),

@@ -10,7 +10,7 @@ use tally_rules::contest::record::{ApplicationLocation, ContestTask, Report};
 use tally_rules::contest::start::{InvalidApplication, InvalidReason};
 use tally_rules::contest::state::State;
 use tally_rules::contest::{Contest, ContestId, OnInvalid, Record};
-use tally_rules::ledger::Uuid;
+use tally_rules::ledger::{MemberId, Uuid};
 use tally_rules::{Micros, PlayerId};
 
 /// The format of the bytes below. A released one is never changed; a new one gets a new number.
@@ -50,17 +50,31 @@ pub(crate) fn encode(record: &Record) -> Vec<u8> {
             out_mut.push(3);
             put_option(after.as_ref(), out_mut, |player, out| put_bytes(player.as_bytes(), out));
         }
+        ContestTask::Determine => out_mut.push(4),
     }
     put_option(record.prizes, out_mut, |count, out| put_number(count.into(), out));
     put_signed(record.created_at.0, out_mut);
     put_signed(record.updated_at.0, out_mut);
     // Without a location, the applications are in the store, as in rows that were written before there was another place.
+    let (fees, payouts) = (&record.reversed_fees, record.reversed_payouts);
+    let has_more = record.contest.review_s.is_some() || !fees.is_empty() || payouts > 0;
     match record.kept {
-        ApplicationLocation::Store => {}
+        ApplicationLocation::Store if !has_more => {}
+        ApplicationLocation::Store => out_mut.push(0),
         ApplicationLocation::Lost => out_mut.push(1),
         ApplicationLocation::Redis(number) => {
             out_mut.push(2);
             out_mut.extend_from_slice(&number.0);
+        }
+    }
+    // Without a review and reversals, a row ends where earlier releases ended it.
+    if has_more {
+        put_option(record.contest.review_s, out_mut, |seconds, out| put_number(seconds.into(), out));
+        put_number(payouts.into(), out_mut);
+        put_number(fees.len() as u64, out_mut);
+        for (member, amount) in fees {
+            out_mut.extend_from_slice(&member.0.0);
+            put_signed(*amount, out_mut);
         }
     }
     out
@@ -73,7 +87,7 @@ pub(crate) fn decode(no: Uuid, state: State, bytes: &[u8]) -> Option<Record> {
     if input.byte()? != FORM {
         return None;
     }
-    let contest = take_contest(input)?;
+    let mut contest = take_contest(input)?;
     let series = input.option(|input| ContestId::new(input.text()?).ok())?;
     let since = Micros(input.signed()?);
     let (pending, accepted, rejected, members) =
@@ -94,6 +108,7 @@ pub(crate) fn decode(no: Uuid, state: State, bytes: &[u8]) -> Option<Record> {
         1 => ContestTask::Clear,
         2 => ContestTask::Pay { done: input.small()? },
         3 => ContestTask::Refund { after: input.option(|input| PlayerId::new(input.text()?).ok())? },
+        4 => ContestTask::Determine,
         _ => return None,
     };
     let prizes = input.option(Input::small)?;
@@ -101,11 +116,20 @@ pub(crate) fn decode(no: Uuid, state: State, bytes: &[u8]) -> Option<Record> {
     let kept = match input.is_empty() {
         true => ApplicationLocation::Store,
         false => match input.byte()? {
+            0 => ApplicationLocation::Store,
             1 => ApplicationLocation::Lost,
             2 => ApplicationLocation::Redis(Uuid(input.fixed()?)),
             _ => return None,
         },
     };
+    let (mut reversed_fees, mut reversed_payouts) = (Vec::new(), 0);
+    if !input.is_empty() {
+        contest.review_s = input.option(Input::small)?;
+        reversed_payouts = input.small()?;
+        for _ in 0..input.number()? {
+            reversed_fees.push((MemberId(Uuid(input.fixed()?)), input.signed()?));
+        }
+    }
     let record = Record {
         no,
         contest,
@@ -119,12 +143,15 @@ pub(crate) fn decode(no: Uuid, state: State, bytes: &[u8]) -> Option<Record> {
         report,
         work,
         prizes,
+        reversed_fees,
+        reversed_payouts,
         created_at,
         updated_at,
     };
     input.is_empty().then_some(record)
 }
 
+/// All but the review, which the container puts at its end: released bytes lack it.
 pub(crate) fn put_contest(contest: &Contest, out: &mut Vec<u8>) {
     put_bytes(contest.title.as_bytes(), out);
     put_number(contest.staff.len() as u64, out);
@@ -172,6 +199,8 @@ pub(crate) fn take_contest(input: &mut Input<'_>) -> Option<Contest> {
         opens_at,
         starts_at,
         ends_at,
+        // Its container has it at its end.
+        review_s: None,
     })
 }
 

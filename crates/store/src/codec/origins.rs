@@ -1,9 +1,10 @@
-//! The origin of a row: its actor in bytes, and its reason.
+//! The origin of a row: its actor in bytes, and its reason. Its metadata is a text beside them, which few rows have.
 //!
 //! An actor is a number, followed by the bytes of its id: seven bytes for a key, seventeen for a member. The tables have it in
 //! a column of its own, and nothing for an unknown one, as in rows from before.
 
 use super::{Input, put_bytes, put_option};
+use std::sync::Arc;
 use tally_rules::ledger::{MemberId, Uuid};
 use tally_rules::{Actor, KeyId, Origin};
 
@@ -15,7 +16,26 @@ const COMMAND_LINE: u8 = 3;
 const LOCAL: u8 = 4;
 const BACKGROUND: u8 = 5;
 
-/// Appends an origin.
+/// Marks the first number of a row of a transfer or a hold that ends with its metadata, in a journal alone: rows from before have
+/// none.
+pub(crate) const WITH_METADATA: u8 = 0x20;
+
+/// The mark of metadata.
+pub(crate) fn mark(metadata: Option<&Arc<str>>) -> u8 {
+    metadata.map_or(0, |_| WITH_METADATA)
+}
+
+/// Appends metadata, of which the row has the mark.
+pub(crate) fn put_metadata(metadata: Option<&Arc<str>>, out: &mut Vec<u8>) {
+    metadata.into_iter().for_each(|text| put_bytes(text.as_bytes(), out));
+}
+
+/// Reads what [`put_metadata`] wrote, of a row whose first number is this.
+pub(crate) fn take_metadata(number: u8, input: &mut Input<'_>) -> Option<Option<Arc<str>>> {
+    if number & WITH_METADATA == 0 { Some(None) } else { Some(Some(input.text()?.into())) }
+}
+
+/// Appends an origin without its metadata.
 pub(crate) fn put(origin: &Origin, out: &mut Vec<u8>) {
     put_actor(origin.actor, out);
     put_option(origin.reason.as_ref(), out, |text, out| put_bytes(text.as_bytes(), out));
@@ -23,12 +43,13 @@ pub(crate) fn put(origin: &Origin, out: &mut Vec<u8>) {
 
 /// Reads what [`put`] wrote.
 pub(crate) fn take(input: &mut Input<'_>) -> Option<Origin> {
-    Some(Origin { actor: take_actor(input)?, reason: input.option(|input| input.text().map(Into::into))? })
+    let actor = take_actor(input)?;
+    Some(Origin { actor, reason: input.option(|input| input.text().map(Into::into))?, metadata: None })
 }
 
 /// Bytes on the heap.
 pub(crate) fn heap_bytes(origin: &Origin) -> usize {
-    origin.reason.as_ref().map_or(0, |text| 16 + text.len())
+    [&origin.reason, &origin.metadata].into_iter().flatten().map(|text| 16 + text.len()).sum()
 }
 
 /// The column of an actor; an unknown one has none.
@@ -92,7 +113,7 @@ mod tests {
             assert_eq!(column(actor), Some(wanted.clone()));
             assert_eq!(of_column(Some(&wanted)), Some(actor));
             for reason in [None, Some("ä")] {
-                let origin = Origin { actor, reason: reason.map(Into::into) };
+                let origin = Origin { actor, reason: reason.map(Into::into), metadata: None };
                 let mut bytes = Vec::new();
                 put(&origin, &mut bytes);
                 let tail: &[u8] = if reason.is_some() { &[1, 2, 0xc3, 0xa4] } else { &[0] };

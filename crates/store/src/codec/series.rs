@@ -23,6 +23,8 @@ pub(crate) fn encode(record: &SeriesRecord) -> Vec<u8> {
     }
     put_option(record.due, out, |at, out| put_signed(at.0, out));
     put_option(record.last.as_ref(), out, |id, out| put_bytes(id.as_str().as_bytes(), out));
+    // A template without a review ends where earlier releases ended it.
+    template.review_s.iter().for_each(|seconds| put_number((*seconds).into(), out));
     bytes
 }
 
@@ -33,14 +35,18 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<SeriesRecord> {
     if input.byte()? != FORM {
         return None;
     }
-    let template = take_contest(input)?;
+    let mut template = take_contest(input)?;
     let mut text = || input.text().map(str::to_owned);
     let (open, start, end, time_zone) = (text()?, text()?, text()?, text()?);
-    let series = Series { template, open, start, end, time_zone, ahead: input.small()? };
+    let ahead = input.small()?;
     let mut at = || input.signed().map(Micros);
     let (from, since, created_at, updated_at) = (at()?, at()?, at()?, at()?);
     let due = input.option(|input| input.signed().map(Micros))?;
     let last = input.option(|input| ContestId::new(input.text()?).ok())?;
+    if !input.is_empty() {
+        template.review_s = Some(input.small()?);
+    }
+    let series = Series { template, open, start, end, time_zone, ahead };
     let record = SeriesRecord { series, from, since, due, last, created_at, updated_at };
     input.is_empty().then_some(record)
 }

@@ -4,10 +4,10 @@
 
 use super::MySqlStore;
 use super::fault::damaged;
-use super::lists::listing;
+use super::lists::newest;
 use super::row::Fields;
 use super::table::Table;
-use super::text::{RowScript, Script};
+use super::text::RowScript;
 use crate::codec::audit;
 use crate::{Listing, StoreError};
 use tally_rules::audit::{AuditEntry, AuditId};
@@ -45,11 +45,5 @@ pub(super) fn list(
     before: AuditId,
     limit: usize,
 ) -> Result<Listing<(AuditId, AuditEntry)>, StoreError> {
-    let asked = |limit: usize| {
-        let mut script = Script::default();
-        super::table::all::<Audit>(&mut script).sql(" WHERE id < ").bytes(&before.0.0);
-        script.sql(" ORDER BY id DESC LIMIT ").number(limit as u64).end();
-        script
-    };
-    listing(store, "audit", limit, asked, Audit::decode)
+    newest::<Audit>(store, before.0, limit)
 }

@@ -6,10 +6,11 @@ use super::lists::all;
 use super::row::Fields;
 use super::table::Table;
 use super::text::{RowScript, Script};
-use super::transfers::{origin, put_origin};
+use super::transfers::{origin, put_metadata, put_origin};
 use super::wallets::{self, Wallets};
 use crate::StoreError;
 use crate::codec::holds::Columns;
+use std::sync::Arc;
 use tally_rules::Micros;
 use tally_rules::ledger::{Hold, HoldId, Uuid, WalletKey};
 
@@ -19,12 +20,13 @@ impl Table for Holds {
     const NAME: &'static str = "holds";
     const KEY: &'static str = "id";
     const READ: &'static str = "id, member, currency, amount, expires_at, state, captured, captured_to, transfer, ended_at, \
-         actor, reason, ended_by, end_reason";
+         actor, reason, ended_by, end_reason, metadata";
     const WRITTEN: &'static str = "id, member, currency, amount, expires_at, state, captured, captured_to, \
-         transfer, ended_at, actor, reason, ended_by, end_reason, due";
+         transfer, ended_at, actor, reason, ended_by, end_reason, metadata, due";
     const REPLACED: &'static [&'static str] =
         &["state", "captured", "captured_to", "transfer", "ended_at", "ended_by", "end_reason", "due"];
-    const BLANK: &'static str = "'', '', 0, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL";
+    const BLANK: &'static str =
+        "'', '', 0, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL";
     type Key = HoldId;
     type Value = Hold;
 
@@ -42,6 +44,7 @@ impl Table for Holds {
         row.signed_or_null(columns.ended_at);
         put_origin(row, &hold.origin);
         put_origin(row, &hold.ended_by);
+        put_metadata(row, &hold.origin);
         row.signed_or_null(hold.expires_at.filter(|_| hold.is_open()).map(|at| at.0));
     }
 
@@ -55,7 +58,8 @@ impl Table for Holds {
             transfer: row.maybe_fixed()?,
             ended_at: row.maybe_signed()?,
         };
-        let origins = (origin(row, "holds")?, origin(row, "holds")?);
+        let mut origins = (origin(row, "holds")?, origin(row, "holds")?);
+        origins.0.metadata = row.maybe_text()?.map(Arc::from);
         let hold = columns.hold(wallet, amount, expires_at, origins);
         Ok((id, hold.ok_or_else(|| damaged("holds", "a hold that cannot be"))?))
     }

@@ -3,7 +3,7 @@
 use super::MySqlStore;
 use super::connect::Flavour;
 use super::holds::{self, Holds};
-use super::lists::{all, listing};
+use super::lists::{all, listing, newest};
 use super::load::absent_of;
 use super::members::{Handles, Members};
 use super::minted::Minted;
@@ -204,6 +204,18 @@ impl Ledger for MySqlStore {
         table::get::<Transfers>(&self.pool, ids)
     }
 
+    fn list_transfers(
+        &self,
+        before: TransferId,
+        limit: usize,
+    ) -> Result<Listing<(TransferId, Transfer)>, StoreError> {
+        newest::<Transfers>(self, before.0, limit)
+    }
+
+    fn list_holds(&self, before: HoldId, limit: usize) -> Result<Listing<(HoldId, Hold)>, StoreError> {
+        newest::<Holds>(self, before.0, limit)
+    }
+
     fn reversal(&self, id: TransferId) -> Result<Option<ReversalLink>, StoreError> {
         table::get_one::<Reversals>(&self.pool, &id)
     }
@@ -218,6 +230,10 @@ impl Ledger for MySqlStore {
 
     fn member(&self, id: MemberId) -> Result<Option<Member>, StoreError> {
         table::get_one::<Members>(&self.pool, &id)
+    }
+
+    fn members(&self, ids: &[MemberId]) -> Result<Vec<Option<Member>>, StoreError> {
+        table::get::<Members>(&self.pool, ids)
     }
 
     fn member_of(&self, handle: &Handle) -> Result<Option<MemberId>, StoreError> {

@@ -5,11 +5,13 @@
 use super::MySqlStore;
 use super::fault::damaged;
 use super::row::{Fields, key};
+use super::table::{self, Table};
 use super::text::Script;
 use crate::contest_reads::{Due, DueAfter};
 use crate::{Listing, StoreError};
 use tally_rules::Micros;
 use tally_rules::contest::ContestId;
+use tally_rules::ledger::Uuid;
 
 /// The rows of one statement.
 pub(super) fn all<T>(
@@ -51,6 +53,24 @@ pub(super) fn listing<T>(
         }
         asked += list.damaged.len();
     }
+}
+
+/// A row with its key.
+type RowOf<T> = (<T as Table>::Key, <T as Table>::Value);
+
+/// At most `limit` rows of a table before an id, newest first.
+pub(super) fn newest<T: Table>(
+    store: &MySqlStore,
+    before: Uuid,
+    limit: usize,
+) -> Result<Listing<RowOf<T>>, StoreError> {
+    let asked = |limit: usize| {
+        let mut script = Script::default();
+        table::all::<T>(&mut script).sql(" WHERE id < ").bytes(&before.0);
+        script.sql(" ORDER BY id DESC LIMIT ").number(limit as u64).end();
+        script
+    };
+    listing(store, T::NAME, limit, asked, T::decode)
 }
 
 /// Due rows of a table with the column `due`, by an index on `due` and `id`.

@@ -31,6 +31,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/mysql/0013_origins.sql"),
     include_str!("../../migrations/mysql/0014_audit.sql"),
     include_str!("../../migrations/mysql/0015_scopes.sql"),
+    include_str!("../../migrations/mysql/0016_metadata.sql"),
 ];
 
 /// The first schema with the table `leases`.

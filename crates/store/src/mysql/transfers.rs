@@ -19,7 +19,7 @@ impl Table for Transfers {
     const NAME: &'static str = "transfers";
     const KEY: &'static str = "id";
     const READ: &'static str = "id, kind, currency, amount, debit_member, debit_sequence, credit_member, \
-         credit_sequence, actor, reason";
+         credit_sequence, actor, reason, metadata";
     const REPLACED: &'static [&'static str] = &[];
     const BLANK: &'static str = "";
     type Key = TransferId;
@@ -39,6 +39,7 @@ impl Table for Transfers {
             };
         }
         put_origin(row, &transfer.origin);
+        put_metadata(row, &transfer.origin);
     }
 
     fn decode(row: &mut Fields<'_>) -> Result<(TransferId, Transfer), StoreError> {
@@ -52,9 +53,15 @@ impl Table for Transfers {
         let (debit, credit) = (side()?, side()?);
         let kinds = Transfer::kind_of_number(kind, debit.is_some());
         let (kind, reverses) = kinds.ok_or_else(|| bad_kind("transfers"))?;
-        let origin = origin(row, "transfers")?;
+        let mut origin = origin(row, "transfers")?;
+        origin.metadata = row.maybe_text()?.map(Arc::from);
         Ok((id, Transfer { kind, reverses, currency, amount, debit, credit, origin }))
     }
+}
+
+/// Writes the metadata of an origin.
+pub(super) fn put_metadata(row: &mut RowScript<'_>, origin: &Origin) {
+    row.bytes_or_null(origin.metadata.as_ref().map(|text| text.as_bytes()));
 }
 
 /// Writes an origin in two columns: the actor, and the reason.
@@ -67,7 +74,7 @@ pub(super) fn put_origin(row: &mut RowScript<'_>, origin: &Origin) {
 pub(super) fn origin(row: &mut Fields<'_>, table: &'static str) -> Result<Origin, StoreError> {
     let actor = origins::of_column(row.maybe_bytes()?);
     let actor = actor.ok_or_else(|| damaged(table, "an actor that there is not"))?;
-    Ok(Origin { actor, reason: row.maybe_text()?.map(Arc::from) })
+    Ok(Origin { actor, reason: row.maybe_text()?.map(Arc::from), metadata: None })
 }
 
 fn bad_kind(table: &'static str) -> StoreError {

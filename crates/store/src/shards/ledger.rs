@@ -72,6 +72,18 @@ impl Ledger for Shards {
         self.of_first(|first| first.transfers(ids))
     }
 
+    fn list_transfers(
+        &self,
+        before: TransferId,
+        limit: usize,
+    ) -> Result<Listing<(TransferId, Transfer)>, StoreError> {
+        self.of_first(|first| first.list_transfers(before, limit))
+    }
+
+    fn list_holds(&self, before: HoldId, limit: usize) -> Result<Listing<(HoldId, Hold)>, StoreError> {
+        self.of_first(|first| first.list_holds(before, limit))
+    }
+
     fn reversal(&self, id: TransferId) -> Result<Option<ReversalLink>, StoreError> {
         self.of_first(|first| first.reversal(id))
     }
@@ -86,6 +98,10 @@ impl Ledger for Shards {
 
     fn member(&self, id: MemberId) -> Result<Option<Member>, StoreError> {
         self.of_first(|first| first.member(id))
+    }
+
+    fn members(&self, ids: &[MemberId]) -> Result<Vec<Option<Member>>, StoreError> {
+        self.of_first(|first| first.members(ids))
     }
 
     fn member_of(&self, handle: &Handle) -> Result<Option<MemberId>, StoreError> {

@@ -2,21 +2,25 @@
 //!
 //! Not here: their bytes (`codec::audit`).
 
-use super::fault::{column_text, damaged};
-use super::ledger::merged_over;
-use super::memtable::Memtables;
+use super::fault::damaged;
+use super::newest;
 use super::state::Shared;
 use super::table::{Rows, Table};
 use crate::codec::{Input, audit, origins, put_bytes};
 use crate::{Listing, StoreError};
 use rusqlite::{Connection, Row, params};
-use std::ops::Bound;
 use tally_rules::audit::{AuditEntry, AuditId};
 use tally_rules::ledger::Uuid;
 
 pub(super) const LIST: &str = "SELECT id, body FROM audit WHERE id < ?1 ORDER BY id DESC";
 pub(super) const PUT: &str = "REPLACE INTO audit (id, body) VALUES (?1, ?2)";
 pub(super) const REMOVE: &str = "DELETE FROM audit WHERE id = ?1";
+
+/// Stores a row in the transaction of an act on the file itself.
+pub(super) fn add(connection: &Connection, (id, entry): &(AuditId, AuditEntry)) -> Result<(), StoreError> {
+    connection.execute(PUT, params![id.0.0, audit::encode(entry)])?;
+    Ok(())
+}
 
 /// Decodes a row that begins with its id and its body.
 pub(super) fn decode(row: &Row<'_>) -> Result<(AuditId, AuditEntry), StoreError> {
@@ -30,25 +34,8 @@ pub(super) fn list(
     before: AuditId,
     limit: usize,
 ) -> Result<Listing<(AuditId, AuditEntry)>, StoreError> {
-    let in_memory =
-        |memtables: &Memtables| memtables.range::<Audit>(Bound::Unbounded, |id| *id < before, usize::MAX).0;
-    shared.list(in_memory, |newer, tables| {
-        let mut stored = Listing::default();
-        let mut statement = tables.prepare_cached(LIST)?;
-        let mut rows = statement.query(params![before.0.0])?;
-        while stored.rows.len() < limit
-            && let Some(row) = rows.next()?
-        {
-            match decode(row) {
-                Ok(row) => stored.rows.push(row),
-                Err(error) => stored.leave_out(error.of_row("audit", || column_text(row, 0)))?,
-            }
-        }
-        let mut list = merged_over(stored, newer.into_iter());
-        list.rows.reverse();
-        list.rows.truncate(limit);
-        Ok(list)
-    })
+    let decode = |row: &Row<'_>| Ok(decode(row)?.1);
+    newest::list::<Audit>(shared, ("audit", LIST, 0), (AuditId, before.0), limit, decode)
 }
 
 /// The table `audit` for the journal.

@@ -17,11 +17,12 @@ use super::manifest::{self, Manifest};
 use super::memtable::Memtable;
 use super::seeded_faults::{SeededFault, is_seeded};
 use super::tables::{Counters, Tables};
-use super::{Options, flush, identity, lock, meta, migrate, recover};
+use super::{Options, audit, flush, identity, lock, meta, migrate, recover};
 use crate::StoreError;
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
+use tally_rules::audit::{AuditEntry, AuditId};
 
 /// The maximum number of attempts: each fails if the server was faster.
 const TRIES: usize = 50;
@@ -89,8 +90,13 @@ pub fn backup_on(
 /// # Errors
 ///
 /// If `from` is no sound copy or is of a later version, or `to` is in use or has a store. Nothing was changed then.
-pub fn restore(from: &Path, to: &Path, replace: bool) -> Result<Copied, StoreError> {
-    restore_on(&Options::default(), from, to, replace)
+pub fn restore(
+    from: &Path,
+    to: &Path,
+    replace: bool,
+    act: Option<&(AuditId, AuditEntry)>,
+) -> Result<Copied, StoreError> {
+    restore_on(&Options::default(), (from, to), replace, act)
 }
 
 /// Like [`restore`], on another disk.
@@ -98,7 +104,12 @@ pub fn restore(from: &Path, to: &Path, replace: bool) -> Result<Copied, StoreErr
 /// # Errors
 ///
 /// As [`restore`].
-pub fn restore_on(options: &Options, from: &Path, to: &Path, replace: bool) -> Result<Copied, StoreError> {
+pub fn restore_on(
+    options: &Options,
+    (from, to): (&Path, &Path),
+    replace: bool,
+    act: Option<&(AuditId, AuditEntry)>,
+) -> Result<Copied, StoreError> {
     let files = Files::on(&options.disk);
     must_be_there(from)?;
     let from = identity::resolve(from)?;
@@ -122,7 +133,7 @@ pub fn restore_on(options: &Options, from: &Path, to: &Path, replace: bool) -> R
     let unfinished = beside(&to, files::UNFINISHED);
     remove_database(&files, &unfinished)?;
     files.copy(&from, &unfinished)?;
-    renew(&files, &unfinished)?;
+    renew(&files, &unfinished, act)?;
     files.sync(&unfinished)?;
     // From here on the place holds a part of each store, until the mark is removed.
     if !is_seeded(SeededFault::RestoreUnmarked) {
@@ -146,8 +157,9 @@ pub fn restore_on(options: &Options, from: &Path, to: &Path, replace: bool) -> R
     Ok(copied)
 }
 
-/// Gives a copy a new id, so that journals of the replaced store are never accepted as its own.
-fn renew(files: &Files, path: &Path) -> Result<(), StoreError> {
+/// Gives a copy a new id, so that journals of the replaced store are never accepted as its own; and the row of its restoration,
+/// if it has an audit log.
+fn renew(files: &Files, path: &Path, act: Option<&(AuditId, AuditEntry)>) -> Result<(), StoreError> {
     let mut connection = connect::open(path, OpenFlags::SQLITE_OPEN_READ_WRITE, files.vfs())?;
     let version: u32 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     if version < migrate::WITH_REGISTRY {
@@ -155,6 +167,9 @@ fn renew(files: &Files, path: &Path) -> Result<(), StoreError> {
     }
     let transaction = connection.transaction()?;
     manifest::renew(&transaction)?;
+    if let Some(row) = act.filter(|_| version >= migrate::WITH_AUDIT) {
+        audit::add(&transaction, row)?;
+    }
     Ok(transaction.commit()?)
 }
 

@@ -2,7 +2,7 @@
 
 use super::fault::damaged;
 use super::table::{Rows, Table};
-use super::transfers::origin;
+use super::transfers::{metadata, origin};
 use super::wallets::currency;
 use crate::StoreError;
 use crate::codec::holds::{Columns, WITH_ORIGINS};
@@ -13,10 +13,12 @@ use tally_rules::ledger::{Currency, Hold, HoldId, MemberId, Uuid, WalletKey};
 use tally_rules::{Micros, Origin};
 
 pub(super) const GET: &str = "SELECT member, currency, amount, expires_at, state, captured, captured_to, transfer, \
-     ended_at, actor, reason, ended_by, end_reason FROM holds WHERE id = ?1";
+     ended_at, actor, reason, ended_by, end_reason, metadata FROM holds WHERE id = ?1";
+pub(super) const LIST: &str = "SELECT member, currency, amount, expires_at, state, captured, captured_to, transfer, \
+     ended_at, actor, reason, ended_by, end_reason, metadata, id FROM holds WHERE id < ?1 ORDER BY id DESC";
 pub(super) const PUT: &str = "REPLACE INTO holds (id, member, currency, amount, expires_at, state, captured, \
-     captured_to, transfer, ended_at, actor, reason, ended_by, end_reason) \
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
+     captured_to, transfer, ended_at, actor, reason, ended_by, end_reason, metadata) \
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
 pub(super) const REMOVE: &str = "DELETE FROM holds WHERE id = ?1";
 /// The state is a literal in the text, so that SQLite uses the index of due holds.
 pub(super) const DUE: &str = "SELECT id, member, currency FROM holds INDEXED BY holds_due \
@@ -39,7 +41,8 @@ pub(super) fn decode(row: &Row<'_>) -> Result<Hold, StoreError> {
         transfer: row.get(7)?,
         ended_at: row.get(8)?,
     };
-    let origins = (origin(row, 9, "holds")?, origin(row, 11, "holds")?);
+    let made = Origin { metadata: metadata(row, 13)?, ..origin(row, 9, "holds")? };
+    let origins = (made, origin(row, 11, "holds")?);
     let hold = columns.hold(wallet, row.get(2)?, row.get(3)?, origins);
     hold.ok_or_else(|| damaged("holds", "a hold that cannot be"))
 }
@@ -92,7 +95,9 @@ impl Table for Holds {
         put_signed(value.amount, out);
         put_option(value.expires_at, out, |at, out| put_signed(at.0, out));
         let has_origins = [&value.origin, &value.ended_by].iter().any(|origin| **origin != Origin::default());
-        out.push(columns.state | if has_origins { WITH_ORIGINS } else { 0 });
+        let metadata = value.origin.metadata.as_ref();
+        let mark = origins::mark(metadata);
+        out.push(columns.state | mark | if has_origins { WITH_ORIGINS } else { 0 });
         put_option(columns.captured, out, put_signed);
         put_option(columns.captured_to, out, |id, out| out.extend_from_slice(&id));
         put_option(columns.transfer, out, |id, out| out.extend_from_slice(&id));
@@ -101,6 +106,7 @@ impl Table for Holds {
             origins::put(&value.origin, out);
             origins::put(&value.ended_by, out);
         }
+        origins::put_metadata(metadata, out);
     }
 
     fn take_value(input: &mut Input<'_>) -> Option<Hold> {
@@ -108,16 +114,17 @@ impl Table for Holds {
         let (amount, expires_at) = (input.signed()?, input.option(Input::signed)?);
         let state = input.byte()?;
         let columns = Columns {
-            state: state & !WITH_ORIGINS,
+            state: state & !(WITH_ORIGINS | origins::WITH_METADATA),
             captured: input.option(Input::signed)?,
             captured_to: input.option(Input::fixed)?,
             transfer: input.option(Input::fixed)?,
             ended_at: input.option(Input::signed)?,
         };
-        let origins = match state & WITH_ORIGINS {
+        let (origin, ended_by) = match state & WITH_ORIGINS {
             0 => <(Origin, Origin)>::default(),
             _ => (origins::take(input)?, origins::take(input)?),
         };
+        let origins = (Origin { metadata: origins::take_metadata(state, input)?, ..origin }, ended_by);
         columns.hold(WalletKey { member, currency }, amount, expires_at, origins)
     }
 
@@ -148,6 +155,7 @@ impl Table for Holds {
                         hold.origin.reason.as_deref(),
                         origins::column(hold.ended_by.actor),
                         hold.ended_by.reason.as_deref(),
+                        hold.origin.metadata.as_deref(),
                     ])?
                 }
                 None => remove.execute(params![id.0.0])?,

@@ -6,6 +6,7 @@ use super::holds::{self, Holds};
 use super::members::{self, Handles, Members};
 use super::memtable::Memtables;
 use super::minted::{self, Minted};
+use super::newest;
 use super::reads::{MemtableStates, fill, one};
 use super::reversals::{self, Reversals};
 use super::run::states;
@@ -133,6 +134,25 @@ impl Ledger for SqliteStore {
             .read(in_memory, |found, tables| fill("transfers", found, ids, |id| transfers::get(tables, id)))
     }
 
+    fn list_transfers(
+        &self,
+        before: TransferId,
+        limit: usize,
+    ) -> Result<Listing<(TransferId, Transfer)>, StoreError> {
+        let rows = ("transfers", transfers::LIST, 10);
+        newest::list::<Transfers>(&self.shared, rows, (TransferId, before.0), limit, transfers::decode)
+    }
+
+    fn list_holds(&self, before: HoldId, limit: usize) -> Result<Listing<(HoldId, Hold)>, StoreError> {
+        newest::list::<Holds>(
+            &self.shared,
+            ("holds", holds::LIST, 14),
+            (HoldId, before.0),
+            limit,
+            holds::decode,
+        )
+    }
+
     fn reversal(&self, id: TransferId) -> Result<Option<ReversalLink>, StoreError> {
         let look = |memtables: &Memtables| memtables.get::<Reversals>(&id).cloned();
         one(&self.shared, "reversals", look, &id, reversals::get)
@@ -162,6 +182,12 @@ impl Ledger for SqliteStore {
 
     fn member(&self, id: MemberId) -> Result<Option<Member>, StoreError> {
         one(&self.shared, "members", |memtables| memtables.get::<Members>(&id).cloned(), &id, members::get)
+    }
+
+    fn members(&self, ids: &[MemberId]) -> Result<Vec<Option<Member>>, StoreError> {
+        let in_memory = |memtables: &Memtables| states::<Members>(memtables, ids.iter().copied());
+        self.shared
+            .read(in_memory, |found, tables| fill("members", found, ids, |id| members::get(tables, id)))
     }
 
     fn member_of(&self, handle: &Handle) -> Result<Option<MemberId>, StoreError> {

@@ -233,6 +233,22 @@ impl Memtables {
         (found, complete)
     }
 
+    /// The newest states of at least the `most` last keys before a key, if there are as many. No row may have been removed.
+    pub(super) fn newest<T: Table>(
+        &self,
+        before: &T::Key,
+        most: usize,
+    ) -> BTreeMap<T::Key, Option<T::Value>> {
+        let mut found = BTreeMap::new();
+        // The older one comes first, so that the newer one overwrites.
+        let each: Vec<&Memtable> = self.each().collect();
+        for memtable in each.into_iter().rev() {
+            let rows = memtable.layer::<T>().rows.range::<T::Key, _>(..before).rev().take(most);
+            found.extend(rows.map(|(key, row)| (key.clone(), row.clone())));
+        }
+        found
+    }
+
     /// The newest states of the keys from `from` on while `within` holds, up to the `most`th that `pick` accepts. A state
     /// that `pick` rejects counts as removed. The result is complete up to its last key. The first `most` rows in order of
     /// keys need none after it.

@@ -27,6 +27,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0012_origins.sql"),
     include_str!("../../migrations/sqlite/0013_audit.sql"),
     include_str!("../../migrations/sqlite/0014_scopes.sql"),
+    include_str!("../../migrations/sqlite/0015_metadata.sql"),
 ];
 
 /// The first version with a journal.
@@ -34,6 +35,9 @@ pub(super) const WITH_JOURNAL: u32 = 4;
 
 /// The first version whose journals have an identity.
 pub(super) const WITH_REGISTRY: u32 = 10;
+
+/// The first version with an audit log.
+pub(super) const WITH_AUDIT: u32 = 13;
 
 /// The version that a list of migrations leads to.
 pub(super) fn version(migrations: &[&str]) -> u32 {

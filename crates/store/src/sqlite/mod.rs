@@ -53,6 +53,7 @@ mod merge;
 mod meta;
 mod migrate;
 mod minted;
+mod newest;
 mod options;
 mod payments;
 mod points;

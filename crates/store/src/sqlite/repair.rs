@@ -9,9 +9,10 @@
 use super::files::{self, Files, beside};
 use super::manifest::Manifest;
 use super::tables::Counters;
-use super::{Options, at_rest, identity, meta, migrate, recover};
+use super::{Options, at_rest, audit, identity, meta, migrate, recover};
 use crate::StoreError;
 use std::path::{Path, PathBuf};
+use tally_rules::audit::{AuditEntry, AuditId};
 
 /// The result of a repair.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,12 +27,17 @@ pub struct Repaired {
     pub set_aside: Vec<PathBuf>,
 }
 
-/// Repairs the store at `path`, if its journal prevents a start.
+/// Repairs the store at `path`, if its journal prevents a start. The last transaction of a repair stores the row `act` of the
+/// audit log.
 ///
 /// # Errors
 ///
 /// If another process has the store open, it is not a store, or the disk fails.
-pub fn repair(path: &Path, options: &Options) -> Result<Repaired, StoreError> {
+pub fn repair(
+    path: &Path,
+    options: &Options,
+    act: Option<&(AuditId, AuditEntry)>,
+) -> Result<Repaired, StoreError> {
     let files = Files::on(&options.disk);
     let path = identity::resolve(path)?;
     let (_lock, mut tables) = at_rest(&files, &path, options, migrate::MIGRATIONS)?;
@@ -52,6 +58,7 @@ pub fn repair(path: &Path, options: &Options) -> Result<Repaired, StoreError> {
     tables.write(&counters, |connection| {
         let manifest = Manifest::read(connection)?;
         Manifest { open: std::collections::BTreeSet::new(), older: false, ..manifest }.write(connection)?;
+        act.map_or(Ok(()), |row| audit::add(connection, row))?;
         meta::set_flushing(connection, next)?;
         meta::set_flushed(connection, next)
     })?;

@@ -45,9 +45,9 @@ const WALLETS: &str = "SELECT balance, held, sequence, closed, spent_day, spent,
 const ENTRIES: &str = "SELECT transfer, kind, amount, after, counterparty, reference, member, currency, sequence \
      FROM entries WHERE (member, currency, sequence) > (?1, ?2, ?3) ORDER BY member, currency, sequence";
 const TRANSFERS: &str = "SELECT kind, currency, amount, debit_member, debit_sequence, credit_member, \
-     credit_sequence, actor, reason, id FROM transfers WHERE id > ?1 ORDER BY id";
+     credit_sequence, actor, reason, metadata, id FROM transfers WHERE id > ?1 ORDER BY id";
 const HOLDS: &str = "SELECT member, currency, amount, expires_at, state, captured, captured_to, transfer, ended_at, \
-     actor, reason, ended_by, end_reason, id FROM holds WHERE id > ?1 ORDER BY id";
+     actor, reason, ended_by, end_reason, metadata, id FROM holds WHERE id > ?1 ORDER BY id";
 const REVERSALS: &str = "SELECT body, id FROM reversals WHERE id > ?1 ORDER BY id";
 const PAYMENTS: &str = "SELECT body, board, part FROM period_payments WHERE (board, part) > (?1, ?2) \
      ORDER BY board, part";
@@ -239,7 +239,7 @@ impl Snapshot for SqliteSnapshot<'_> {
     fn transfers(&mut self, after: Option<TransferId>, limit: usize) -> Page<TransferId, Transfer> {
         let from = bytes(after.as_ref().map(|id| &id.0));
         let page = self.page((TRANSFERS, limit), params![from], |row| {
-            within("transfers", TransferId(Uuid(row.get(9)?)), transfers::decode(row))
+            within("transfers", TransferId(Uuid(row.get(10)?)), transfers::decode(row))
         })?;
         Ok(merge(page, &self.newer.transfers, after.as_ref(), (limit, limit)))
     }
@@ -247,7 +247,7 @@ impl Snapshot for SqliteSnapshot<'_> {
     fn holds(&mut self, after: Option<HoldId>, limit: usize) -> Page<HoldId, Hold> {
         let from = bytes(after.as_ref().map(|id| &id.0));
         let page = self.page((HOLDS, limit), params![from], |row| {
-            within("holds", HoldId(Uuid(row.get(13)?)), holds::decode(row))
+            within("holds", HoldId(Uuid(row.get(14)?)), holds::decode(row))
         })?;
         Ok(merge(page, &self.newer.holds, after.as_ref(), (limit, limit)))
     }

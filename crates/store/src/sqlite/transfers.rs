@@ -18,9 +18,11 @@ use tally_rules::ledger::{Currency, Entry, Kind, MemberId, Transfer, TransferId,
 const WITH_ORIGIN: u8 = 0x40;
 
 pub(super) const GET: &str = "SELECT kind, currency, amount, debit_member, debit_sequence, credit_member, \
-     credit_sequence, actor, reason FROM transfers WHERE id = ?1";
+     credit_sequence, actor, reason, metadata FROM transfers WHERE id = ?1";
+pub(super) const LIST: &str = "SELECT kind, currency, amount, debit_member, debit_sequence, credit_member, \
+     credit_sequence, actor, reason, metadata, id FROM transfers WHERE id < ?1 ORDER BY id DESC";
 pub(super) const PUT: &str = "REPLACE INTO transfers (id, kind, currency, amount, debit_member, debit_sequence, \
-     credit_member, credit_sequence, actor, reason) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+     credit_member, credit_sequence, actor, reason, metadata) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
 pub(super) const REMOVE: &str = "DELETE FROM transfers WHERE id = ?1";
 pub(super) const GET_ENTRY: &str = "SELECT transfer, kind, amount, after, counterparty, reference FROM entries \
      WHERE member = ?1 AND currency = ?2 AND sequence = ?3";
@@ -49,7 +51,7 @@ pub(super) fn decode(row: &Row<'_>) -> Result<Transfer, StoreError> {
     let kinds = Transfer::kind_of_number(row.get(0)?, debit.is_some());
     let (kind, reverses) = kinds.ok_or_else(|| bad_kind("transfers"))?;
     let currency = currency("transfers", &row.get::<_, String>(1)?)?;
-    let origin = origin(row, 7, "transfers")?;
+    let origin = Origin { metadata: metadata(row, 9)?, ..origin(row, 7, "transfers")? };
     Ok(Transfer { kind, reverses, currency, amount: row.get(2)?, debit, credit, origin })
 }
 
@@ -58,7 +60,12 @@ pub(super) fn origin(row: &Row<'_>, column: usize, table: &'static str) -> Resul
     let bytes: Option<Vec<u8>> = row.get(column)?;
     let actor = origins::of_column(bytes.as_deref());
     let actor = actor.ok_or_else(|| damaged(table, "an actor that there is not"))?;
-    Ok(Origin { actor, reason: row.get::<_, Option<String>>(column + 1)?.map(Arc::from) })
+    Ok(Origin { actor, reason: row.get::<_, Option<String>>(column + 1)?.map(Arc::from), metadata: None })
+}
+
+/// The metadata in a column.
+pub(super) fn metadata(row: &Row<'_>, column: usize) -> Result<Option<Arc<str>>, StoreError> {
+    Ok(row.get::<_, Option<String>>(column)?.map(Arc::from))
 }
 
 fn bad_kind(table: &'static str) -> StoreError {
@@ -149,7 +156,9 @@ impl Table for Transfers {
 
     fn put_value(value: &Transfer, out: &mut Vec<u8>) {
         let has_origin = value.origin != Origin::default();
-        out.push(value.kind_number() | if has_origin { WITH_ORIGIN } else { 0 });
+        let metadata = value.origin.metadata.as_ref();
+        let mark = origins::mark(metadata);
+        out.push(value.kind_number() | mark | if has_origin { WITH_ORIGIN } else { 0 });
         out.extend_from_slice(&value.currency.bytes());
         put_signed(value.amount, out);
         for side in [value.debit, value.credit] {
@@ -161,6 +170,7 @@ impl Table for Transfers {
         if has_origin {
             origins::put(&value.origin, out);
         }
+        origins::put_metadata(metadata, out);
     }
 
     fn take_value(input: &mut Input<'_>) -> Option<Transfer> {
@@ -168,8 +178,10 @@ impl Table for Transfers {
         let (currency, amount) = (Currency::of_bytes(input.fixed()?)?, input.signed()?);
         let mut side = || input.option(|input| Some((MemberId(Uuid(input.fixed()?)), input.number()?)));
         let (debit, credit) = (side()?, side()?);
-        let (kind, reverses) = Transfer::kind_of_number(number & !WITH_ORIGIN, debit.is_some())?;
+        let marks = WITH_ORIGIN | origins::WITH_METADATA;
+        let (kind, reverses) = Transfer::kind_of_number(number & !marks, debit.is_some())?;
         let origin = if number & WITH_ORIGIN == 0 { Origin::default() } else { origins::take(input)? };
+        let origin = Origin { metadata: origins::take_metadata(number, input)?, ..origin };
         Some(Transfer { kind, reverses, currency, amount, debit, credit, origin })
     }
 
@@ -193,6 +205,7 @@ impl Table for Transfers {
                     transfer.credit.map(|(_, sequence)| sequence.cast_signed()),
                     origins::column(transfer.origin.actor),
                     transfer.origin.reason.as_deref(),
+                    transfer.origin.metadata.as_deref(),
                 ])?,
                 None => remove.execute(params![id.0.0])?,
             };

@@ -1,5 +1,6 @@
 //! Arguments of the commands that work on the files of an embedded store.
 
+use super::ReasonArgs;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -18,4 +19,7 @@ pub(crate) struct RestoreArgs {
     /// Replace the store that is there
     #[arg(long)]
     pub(crate) force: bool,
+    /// Why
+    #[command(flatten)]
+    pub(crate) why: ReasonArgs,
 }

@@ -90,8 +90,18 @@ fn a_list_names_a_damaged_row_and_its_cursor_goes_on_behind_it() {
     let oldest =
         client.get(&format!("/v1/wallets/{member}/transactions?limit=2&cursor={cursor}")).expect(200);
     assert_eq!((oldest["items"].as_array().map(Vec::len), &oldest["damaged"]), (Some(1), &json!(null)));
+    // An export writes the sound rows, and fails.
+    database.sql(&format!("USE {name}; UPDATE transfers SET kind = 99 WHERE credit_sequence = 2"));
+    let export = server.run(&["ledger", "--format", "json"]);
+    assert_eq!(export.expect(1).lines().count(), 2);
+    assert!(
+        export.stderr.contains("2 transfers.\ntally: corrupt rows were left out: 1"),
+        "{}",
+        export.stderr
+    );
+    assert!(export.stderr.contains("\"table\":\"transfers\""), "{}", export.stderr);
     // The audit at the end of the server compares everything.
     database.sql(&format!(
-        "USE {name}; UPDATE entries SET kind = 1 WHERE sequence = 2; DELETE FROM contests WHERE id = 'b'"
+        "USE {name}; UPDATE transfers SET kind = 1 WHERE credit_sequence = 2; UPDATE entries SET kind = 1 WHERE sequence = 2; DELETE FROM contests WHERE id = 'b'"
     ));
 }

@@ -4,6 +4,7 @@
 
 use crate::TALLY;
 use serde_json::{Value, json};
+use std::io::Read;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tally_testkit::command::{command, run};
@@ -40,6 +41,7 @@ fn every_subcommand_has_help_with_an_example() {
         "import scores",
         "export",
         "audit",
+        "ledger",
         "keys create",
         "keys list",
         "keys revoke",
@@ -75,6 +77,7 @@ fn wrong_usage_exits_with_2() {
         &["import", "scores", "b", "f.csv", "--player", "p", "--score-value", "1", "--create", "order"],
         &["export"],
         &["audit", "--format", "xml"],
+        &["ledger", "--format", "xml"],
         &["export", "b", "--format", "xml"],
         &["keys"],
         &["keys", "create"],
@@ -216,6 +219,87 @@ fn an_export_of_the_audit_log_has_its_filters() {
     let lines = server.run(&["audit", "--from", at, "--format", "json"]).expect(0).to_owned();
     assert_eq!(serde_json::from_str::<Value>(lines.trim_end()).expect("one line of JSON"), items[0]);
     server.run(&["audit", "--until", "yesterday"]).expect(1);
+}
+
+#[test]
+fn an_export_of_the_ledger_is_resumed_and_agrees_with_the_trial_balance() {
+    let server = TestTally::start(TALLY);
+    let mut client = server.client();
+    let mut member = |name: &str| {
+        let made = client.post("/v1/members", &json!({"login_id": name, "name": format!("={name}")}));
+        made.expect(201)["id"].as_str().expect("an id").to_owned()
+    };
+    let (ann, bob) = (member("ann"), member("bob"));
+    let gift =
+        json!({"to": ann, "amount": 1000, "reference": "a, b", "reason": "-gift", "metadata": {"a": 1}});
+    client.post("/v1/deposits", &gift).expect(201);
+    client.post("/v1/transfers", &json!({"from": ann, "to": bob, "amount": 300})).expect(201);
+    client.post("/v1/withdrawals", &json!({"from": bob, "amount": 50})).expect(201);
+    let items = client.get("/v1/ledger/transactions").expect(200)["items"].clone();
+    let text = |row: usize, name: &str| items[row][name].as_str().expect("a text");
+    let head = "at,id,type,currency,amount,debit_account,debit_member,debit_name,credit_account,credit_member,\
+                credit_name,reference,actor,reason,metadata\n";
+    let line = |row: usize, rest: &str| format!("{},{},{rest}\n", text(row, "at"), text(row, "id"));
+    let lines = [
+        line(0, &format!("withdrawal,KRW,50,BANK_PAYABLE,{bob},'=bob,BANK_ASSET,,,,local,,")),
+        line(1, &format!("transfer_out,KRW,300,BANK_PAYABLE,{ann},'=ann,BANK_PAYABLE,{bob},'=bob,,local,,")),
+        line(
+            2,
+            &format!(
+                "deposit,KRW,1000,BANK_ASSET,,,BANK_PAYABLE,{ann},'=ann,\"a, b\",local,'-gift,\"{{\"\"a\"\":1}}\""
+            ),
+        ),
+    ];
+    let all = server.run(&["ledger"]);
+    assert_eq!(all.expect(0), [head, &lines.concat()].concat());
+    let sums =
+        "BANK_ASSET KRW: debits 1000, credits 50\nBANK_PAYABLE KRW: debits 350, credits 1300\n3 transfers.\n";
+    assert_eq!(all.stderr, format!("{sums}The totals agree with the trial balance.\n"));
+    // The rest, behind the first line; and the transfers of a time.
+    let rest = server.run(&["ledger", "--after", text(0, "id")]);
+    assert_eq!(rest.expect(0), lines[1..].concat());
+    assert!(rest.stderr.ends_with("2 transfers.\n"), "{}", rest.stderr);
+    let (from, until) = (text(1, "at"), text(0, "at"));
+    let one = ["ledger", "--from", from, "--until", until, "--format", "json"];
+    let one = server.run(&one).expect(0).to_owned();
+    assert_eq!(serde_json::from_str::<Value>(one.trim_end()).expect("one line of JSON"), items[1]);
+    for wrong in [["--after", "x"], ["--from", "yesterday"]] {
+        server.run(&["ledger", wrong[0], wrong[1]]).expect(1);
+    }
+}
+
+#[test]
+fn an_export_of_the_ledger_that_was_interrupted_says_how_it_goes_on() {
+    let mut server = TestTally::start(TALLY);
+    let mut client = server.client();
+    let [ann, bob] = ["ann", "bob"].map(|name| {
+        let made = client.post("/v1/members", &json!({"login_id": name, "name": name}));
+        made.expect(201)["id"].as_str().expect("an id").to_owned()
+    });
+    client.post("/v1/deposits", &json!({"to": ann, "amount": 2_000})).expect(201);
+    let row = json!({"from": ann, "to": bob, "amount": 1, "reference": "x".repeat(200)});
+    for _ in 0..2 {
+        client.post("/v1/transfers/batch", &json!({"transfers": vec![&row; 1_000]})).expect(200);
+    }
+    let whole = server.run(&["ledger"]).expect(0).to_owned();
+    let mut part = command(TALLY, &["ledger"]);
+    let part = part.arg("--data").arg(server.data()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut part = part.spawn().expect("it starts");
+    let mut begun = [0; 10];
+    part.stdout.as_mut().expect("it is piped").read_exact(&mut begun).expect("it begins");
+    // A page is more than a pipe takes, so the next one is not asked for yet.
+    server.kill9();
+    let part = part.wait_with_output().expect("it ends");
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("commands print UTF-8");
+    let (written, told) = (text(&begun) + &text(&part.stdout), text(&part.stderr));
+    assert_eq!((part.status.code(), written.lines().count()), (Some(1), 1_001), "{told}");
+    let last = written.lines().last().and_then(|line| line.split(',').nth(1)).expect("an id");
+    assert!(told.contains(&format!("--after {last} goes on behind its last line")), "{told}");
+    assert!(told.contains("\n1000 transfers.\n"), "{told}");
+    server.restart();
+    let rest = server.run(&["ledger", "--after", last]);
+    assert_eq!(written.clone() + rest.expect(0), whole);
+    assert!(rest.stderr.ends_with("\n1001 transfers.\n"), "{}", rest.stderr);
 }
 
 #[test]

@@ -193,15 +193,17 @@ fn started_and_played(
     boss.post(&format!("{path}/settle"), &json!({})).refused(409, "contest_state");
     boss.post(&format!("{path}/finish"), &json!({})).expect(200);
     local.post(scores, &json!({"player": "ann", "score": 10})).refused(409, "contest_state");
+    // The review: bans still count.
+    boss.post(&format!("{path}/members/bob/restore"), &json!({})).expect(200);
+    local.get(&format!("{path}/refunds")).refused(409, "contest_state");
+    for _ in 0..2 {
+        assert_eq!(boss.post(&format!("{path}/settle"), &json!({})).expect(200)["state"], "settled");
+    }
     // Repeated, it is the stored outcome; as a new request, it is too late.
     let again = boss.send(&restore);
     assert!(again.is_replay());
     assert_eq!(again.expect(200), restored);
     boss.post(&format!("{path}/members/bob/restore"), &json!({})).refused(409, "contest_state");
-    local.get(&format!("{path}/refunds")).refused(409, "contest_state");
-    for _ in 0..2 {
-        assert_eq!(boss.post(&format!("{path}/settle"), &json!({})).expect(200)["state"], "settled");
-    }
     for name in ["ann", "bob"] {
         assert_eq!(wallet(&mut local, &id(name)), pair("1150", "0"), "{name}: both share 500");
     }

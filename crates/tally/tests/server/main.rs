@@ -2,6 +2,7 @@
 //!
 //! Not here: the API on every store (`api`), and faults (`faults`).
 
+mod acts;
 mod backup;
 mod boundaries;
 mod cli;

@@ -18,7 +18,7 @@ use crate::fields::{FieldError, Fields, text};
 use crate::time;
 use serde_json::Value;
 use std::num::NonZeroU32;
-use tally_rules::contest::definition::{ContestSpec, Fee, STAFF_MAX};
+use tally_rules::contest::definition::{ContestSpec, Fee, REVIEW_S_MAX, STAFF_MAX};
 use tally_rules::contest::prize::PRIZES_MAX;
 use tally_rules::contest::{ContestId, OnInvalid, Prize, PrizeTies};
 use tally_rules::ledger::{Amount, Currency};
@@ -89,6 +89,7 @@ fn read_rest(fields: &mut Fields, inner: &mut Inner) -> ContestSpec {
         prize_ties: fields
             .optional("prize_ties", |value| choice(value, PrizeTies::parse, PrizeTies::choices)),
         division_size: fields.optional("division_size", |value| nullable(value, count)),
+        review_s: fields.optional("review_s", |value| nullable(value, seconds)),
         ..ContestSpec::default()
     }
 }
@@ -129,6 +130,11 @@ fn player(value: &Value) -> Result<PlayerId, &'static str> {
 fn count(value: &Value) -> Result<NonZeroU32, String> {
     let count = value.as_u64().and_then(|count| u32::try_from(count).ok()).and_then(NonZeroU32::new);
     count.ok_or_else(|| format!("must be a whole number from 1 to {}", u32::MAX))
+}
+
+fn seconds(value: &Value) -> Result<u32, String> {
+    let seconds = value.as_u64().and_then(|seconds| u32::try_from(seconds).ok());
+    seconds.ok_or_else(|| format!("must be a whole number of seconds from 0 to {REVIEW_S_MAX}, or null"))
 }
 
 fn instant(value: &Value) -> Result<Micros, String> {

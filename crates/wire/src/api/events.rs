@@ -99,17 +99,9 @@ pub fn period_closed(id: &str, board: &str, closed: &PeriodClosed) -> String {
     event(Some(id), PERIOD_CLOSED, &data)
 }
 
-#[derive(Serialize)]
-struct TransactionEvent {
-    currency: String,
-    #[serde(flatten)]
-    transaction: TransactionJson,
-}
-
 /// An event of a transfer of a member.
 pub fn transaction(id: &str, currency: Currency, entry: &Entry) -> String {
-    let (currency, transaction) = (currency.to_string(), TransactionJson::from(entry));
-    event(Some(id), TRANSACTION, &TransactionEvent { currency, transaction })
+    event(Some(id), TRANSACTION, &TransactionJson::new(currency, entry))
 }
 
 /// The changed players of a board.

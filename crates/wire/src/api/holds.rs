@@ -1,5 +1,6 @@
 //! Holds: the bodies of their requests, and their form in replies.
 
+use super::metadata::{metadata, shown};
 use super::wallets::{Wrong, currency, member, read_amount, reason};
 use crate::fields::Fields;
 use crate::time;
@@ -7,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 use std::sync::Arc;
 use tally_rules::clock::DecisionTime;
-use tally_rules::ledger::hold::{End, Ending, Hold};
+use tally_rules::ledger::hold::{End, Ending, Hold, HoldState};
 use tally_rules::ledger::{Amount, Currency, HoldId, MemberId, WalletKey};
 use tally_rules::{Micros, Origin};
 
@@ -22,6 +23,8 @@ pub struct HoldRead {
     pub expires_at: Option<Micros>,
     /// Why.
     pub reason: Option<Arc<str>>,
+    /// Data of the caller.
+    pub metadata: Option<Arc<str>>,
 }
 
 /// Reads the body of `POST /v1/holds`.
@@ -33,11 +36,11 @@ pub fn read_hold(body: Value, home: Currency) -> Result<HoldRead, Wrong> {
     let expires_at = fields.optional("expires_at", |value| {
         value.as_str().and_then(time::parse).ok_or("must be an RFC 3339 instant such as 2026-11-21T08:20:00Z")
     });
-    let reason = reason(&mut fields);
+    let (reason, metadata) = (reason(&mut fields), metadata(&mut fields));
     fields.finish()?;
     let (member, amount) = (member.expect("no field is wrong"), amount.expect("no field is wrong"));
     let amount = amount.map_err(|rejection| Wrong::Rejected("/amount", rejection))?;
-    Ok(HoldRead { wallet: WalletKey { member, currency }, amount, expires_at, reason })
+    Ok(HoldRead { wallet: WalletKey { member, currency }, amount, expires_at, reason, metadata })
 }
 
 /// The end of a hold, and why it ends.
@@ -81,20 +84,18 @@ pub struct HoldJson {
     ended_at: Option<String>,
     actor: String,
     reason: Option<String>,
+    metadata: Option<Value>,
     ended_by: Option<String>,
     end_reason: Option<String>,
 }
 
 impl HoldJson {
-    /// A hold as it is at `time`. A hold that is due is shown as expired before the store has that, but not by an untrusted clock.
+    /// A hold as it is at `time`.
     pub fn new(id: HoldId, hold: &Hold, time: DecisionTime) -> Self {
-        let due = (time.is_trusted && hold.is_due(time.now)).then_some(End::Expired);
-        let end = hold.end.map(|(end, _)| end).or(due);
-        let (status, captured) = match end {
-            None => ("open", None),
-            Some(End::Voided) => ("voided", None),
-            Some(End::Expired) => ("expired", None),
-            Some(End::Captured { amount, to, transfer }) => ("captured", Some((amount, to, transfer))),
+        let end = hold.end_at(time);
+        let captured = match end {
+            Some(End::Captured { amount, to, transfer }) => Some((amount, to, transfer)),
+            None | Some(End::Voided | End::Expired) => None,
         };
         // The expiry itself, not when the store recorded it.
         let ended_at = match end {
@@ -111,7 +112,7 @@ impl HoldJson {
             member: name(hold.wallet.member),
             currency: hold.wallet.currency.to_string(),
             amount: hold.amount.to_string(),
-            status,
+            status: HoldState::of(end).as_str(),
             captured: captured.map(|(amount, _, _)| amount.to_string()),
             to: captured.and_then(|(_, to, _)| to).map(name),
             group_id: captured.map(|(_, _, transfer)| transfer.0.to_string()),
@@ -120,6 +121,7 @@ impl HoldJson {
             ended_at: ended_at.map(time::format),
             actor: hold.origin.actor.to_string(),
             reason: reason(&hold.origin),
+            metadata: shown(&hold.origin),
             ended_by: end.map(|_| ended_by.actor.to_string()),
             end_reason: end.and_then(|_| reason(ended_by)),
         }
@@ -138,7 +140,11 @@ mod tests {
         let member = MemberId(Uuid([1; 16]));
         let shown_at = |end: Option<(End, Micros)>, time| {
             let wallet = WalletKey { member, currency: Currency::parse("KRW").unwrap() };
-            let origin = Origin { actor: Actor::Local, reason: Some("entry".into()) };
+            let origin = Origin {
+                actor: Actor::Local,
+                reason: Some("entry".into()),
+                metadata: Some("{\"a\":1}".into()),
+            };
             let ended_by = end.map(|_| Origin::BACKGROUND).unwrap_or_default();
             let expires_at = Some(Micros(1_000_000));
             let hold = Hold { wallet, amount: 50, expires_at, origin, end, ended_by };
@@ -156,6 +162,7 @@ mod tests {
             (&json!("50"), &json!("1970-01-01T00:00:00.000007Z"))
         );
         assert_eq!((&open["actor"], &open["reason"]), (&json!("local"), &json!("entry")));
+        assert_eq!(open["metadata"], json!({"a": 1}));
         assert_eq!((&open["ended_by"], &open["end_reason"]), (&json!(null), &json!(null)));
         assert_eq!(shown(Some((End::Voided, Micros(2))), 9)["ended_by"], "background");
         // The same whether the store recorded it or not.

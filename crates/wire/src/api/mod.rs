@@ -9,6 +9,7 @@ pub mod keys;
 pub mod leaderboards;
 pub mod ledger_imports;
 pub mod members;
+pub mod metadata;
 pub mod players;
 pub mod scores;
 pub mod wallets;

@@ -42,6 +42,15 @@ pub fn read_submit(body: Value) -> Result<NewScore, Vec<FieldError>> {
     Ok(score.expect("no field is wrong"))
 }
 
+/// Reads the body of a correction: the score and the subscore.
+pub fn read_correction(body: Value) -> Result<(ScoreInput, Option<i64>), Vec<FieldError>> {
+    let mut fields = Fields::new("", body)?;
+    let score = fields.required("score", numbers::score);
+    let subscore = fields.optional("subscore", numbers::integer);
+    fields.finish()?;
+    Ok((score.expect("no field is wrong"), subscore))
+}
+
 /// Reads one row of a batch; pointers are relative to the row.
 pub fn read_row(row: Value) -> Result<NewRow, Vec<FieldError>> {
     let mut fields = Fields::new("", row)?;

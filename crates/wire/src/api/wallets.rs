@@ -4,6 +4,7 @@
 //! invalid amount (422). A field of another type or a missing field is malformed (400) and takes precedence. An id of another
 //! form belongs to nothing, and gets the reply of an id that does not exist. Not here: whether a transfer is made.
 
+use crate::api::metadata::{metadata, shown};
 use crate::api::scores::read_key;
 use crate::fields::{FieldError, Fields, boolean, text};
 use crate::time;
@@ -106,6 +107,8 @@ pub struct OrderRead {
     pub order: TransferRequest,
     /// Why.
     pub reason: Option<Arc<str>>,
+    /// Data of the caller.
+    pub metadata: Option<Arc<str>>,
 }
 
 /// Reads a transfer; `home` is the default currency.
@@ -119,10 +122,8 @@ pub fn read_order(body: Value, posting: Posting, home: Currency) -> Result<Order
 /// A row of a batch of transfers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransferRow {
-    /// The transfer.
-    pub order: TransferRequest,
-    /// Why.
-    pub reason: Option<Arc<str>>,
+    /// The transfer, and why.
+    pub read: OrderRead,
     /// Its idempotency key.
     pub id: Option<String>,
     /// Whether it is linked to the next row.
@@ -136,8 +137,8 @@ pub fn read_row(row: Value, home: Currency) -> Result<TransferRow, Wrong> {
     let read = order(&mut fields, Posting::Transfer);
     let linked = fields.optional("linked", boolean);
     fields.finish()?;
-    let OrderRead { order, reason } = read.expect("no field is wrong").at_home(home)?;
-    Ok(TransferRow { order, reason, id, linked: linked.unwrap_or(false) })
+    let read = read.expect("no field is wrong").at_home(home)?;
+    Ok(TransferRow { read, id, linked: linked.unwrap_or(false) })
 }
 
 /// The fields of a transfer.
@@ -147,6 +148,7 @@ struct Read {
     amount: Result<Amount, Rejection>,
     reference: Option<Arc<str>>,
     reason: Option<Arc<str>>,
+    metadata: Option<Arc<str>>,
 }
 
 impl Read {
@@ -154,7 +156,7 @@ impl Read {
         let amount = self.amount.map_err(|rejection| Wrong::Rejected("/amount", rejection))?;
         let currency = self.currency.unwrap_or(home);
         let order = TransferRequest { what: self.what, currency, amount, reference: self.reference };
-        Ok(OrderRead { order, reason: self.reason })
+        Ok(OrderRead { order, reason: self.reason, metadata: self.metadata })
     }
 }
 
@@ -164,12 +166,13 @@ fn order(fields: &mut Fields, posting: Posting) -> Option<Read> {
     let currency = fields.optional("currency", currency);
     let amount = fields.required("amount", read_amount);
     let (reference, reason) = (fields.optional("reference", reference), reason(fields));
+    let metadata = metadata(fields);
     let what = match (from, to) {
         (Some(from), Some(to)) => TransferKind::Transfer { from: from?, to: to? },
         (Some(from), None) => TransferKind::Withdrawal { from: from? },
         (None, to) => TransferKind::Deposit { to: to?? },
     };
-    Some(Read { what, currency, amount: amount?, reference, reason })
+    Some(Read { what, currency, amount: amount?, reference, reason, metadata })
 }
 
 /// Takes the reason of a request.
@@ -226,10 +229,13 @@ pub struct TransactionJson {
     id: String,
     #[serde(rename = "type")]
     kind: &'static str,
+    currency: String,
     amount: String,
     before: String,
     after: String,
     counterparty: Option<String>,
+    #[serde(flatten)]
+    name: Option<NameJson>,
     group_id: String,
     reference: Option<String>,
     status: &'static str,
@@ -238,36 +244,50 @@ pub struct TransactionJson {
     origin: Option<OriginJson>,
 }
 
-/// The actor and the reason of a transfer, for callers that may see them.
+/// The name of the counterparty, in histories.
+#[derive(Clone, Debug, Serialize)]
+struct NameJson {
+    counterparty_name: Option<String>,
+}
+
+/// The actor, the reason and the metadata of a transfer, for callers that may see them.
 #[derive(Clone, Debug, Serialize)]
 struct OriginJson {
     actor: String,
     reason: Option<String>,
+    metadata: Option<Value>,
 }
 
 impl TransactionJson {
-    /// The same with the origin of its transfer.
-    pub fn with_origin(self, origin: &Origin) -> Self {
-        let (actor, reason) = (origin.actor.to_string(), origin.reason.as_deref().map(str::to_owned));
-        Self { origin: Some(OriginJson { actor, reason }), ..self }
-    }
-}
-
-impl From<&Entry> for TransactionJson {
-    fn from(entry: &Entry) -> Self {
+    /// An entry of a wallet in this currency.
+    pub fn new(currency: Currency, entry: &Entry) -> Self {
         Self {
             id: entry.id().to_string(),
             kind: entry.kind.as_str(),
+            currency: currency.to_string(),
             amount: entry.amount.to_string(),
             before: entry.before().to_string(),
             after: entry.after.to_string(),
             counterparty: entry.counterparty.map(|member| member.0.to_string()),
+            name: None,
             group_id: entry.transfer.0.to_string(),
             reference: entry.reference.as_deref().map(str::to_owned),
             status: "posted",
             at: time::format(entry.at()),
             origin: None,
         }
+    }
+
+    /// The same with the name of the counterparty.
+    pub fn with_name(self, name: Option<&Arc<str>>) -> Self {
+        let counterparty_name = name.map(|name| name.to_string());
+        Self { name: Some(NameJson { counterparty_name }), ..self }
+    }
+
+    /// The same with the origin of its transfer.
+    pub fn with_origin(self, origin: &Origin) -> Self {
+        let (actor, reason) = (origin.actor.to_string(), origin.reason.as_deref().map(str::to_owned));
+        Self { origin: Some(OriginJson { actor, reason, metadata: shown(origin) }), ..self }
     }
 }
 
@@ -350,10 +370,10 @@ mod tests {
     #[test]
     fn what_is_malformed_comes_before_what_is_refused() {
         let home = Currency::parse("KRW").unwrap();
-        let body = json!({"from": 1, "amount": 0, "currency": "krw", "reference": "x".repeat(256), "reason": 1, "x": 1});
+        let body = json!({"from": 1, "amount": 0, "currency": "krw", "reference": "x".repeat(256), "reason": 1, "metadata": 1, "x": 1});
         let Err(Wrong::Fields(errors)) = read_order(body, Posting::Transfer, home) else { panic!("it is") };
         let pointers: Vec<_> = errors.iter().map(|error| error.pointer.as_str()).collect();
-        assert_eq!(pointers, ["/from", "/to", "/currency", "/reference", "/reason", "/x"]);
+        assert_eq!(pointers, ["/from", "/to", "/currency", "/reference", "/reason", "/metadata", "/x"]);
         let body = json!({"from": "a", "to": "b", "amount": 0});
         let wanted = Wrong::Rejected("/amount", Rejection::InvalidAmount);
         assert_eq!(read_order(body, Posting::Transfer, home), Err(wanted));

@@ -116,6 +116,7 @@ fn fields_freeze_one_after_the_other() {
         ("opens_at", ContestSpec { opens_at: Some(Some(Micros(1))), ..one() }, "draft"),
         ("starts_at", ContestSpec { starts_at: Some(Some(Micros(1))), ..one() }, "open"),
         ("ends_at", ContestSpec { ends_at: Some(Some(Micros(101))), ..one() }, "running"),
+        ("review_s", ContestSpec { review_s: Some(Some(60)), ..one() }, "finished"),
     ];
     let names: Vec<&str> = changes.iter().map(|(name, ..)| *name).collect();
     assert_eq!(names, FROZEN_FROM.iter().map(|field| field.0).collect::<Vec<_>>());

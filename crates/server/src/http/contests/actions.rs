@@ -1,4 +1,4 @@
-//! `POST …/open`, `/start`, `/finish`, `/settle`, `/cancel`: actions of the state machine.
+//! `POST …/open`, `/start`, `/finish`, `/settle`, `/repay`, `/cancel`: actions of the state machine.
 
 use super::{actor, blocking, identity_of, shown};
 use crate::http::call::Call;
@@ -9,12 +9,12 @@ use tally_rules::contest::ContestId;
 use tally_rules::idempotency::IdempotencyKey;
 use tally_service::contests::actions::ContestDone;
 use tally_service::contests::execute::ContestActor;
-use tally_service::contests::{change, finish, settle, start as starting};
+use tally_service::contests::{change, finish, pay_again, settle, start as starting};
 use tally_service::{Failure, Tally};
 use tally_wire::Problem;
 use tally_wire::api::contests;
 
-/// A use case that changes the state of a contest.
+/// A use case that changes the state of a contest, or pays.
 type StateChange =
     fn(&Tally, &ContestId, &ContestActor, Option<&IdempotencyKey>) -> Result<ContestDone, Failure>;
 
@@ -31,6 +31,11 @@ pub(in crate::http) async fn finish(call: Call) -> Result<Response, Problem> {
 /// `POST …/settle`
 pub(in crate::http) async fn settle(call: Call) -> Result<Response, Problem> {
     change_state(call, settle::settle).await
+}
+
+/// `POST …/repay`
+pub(in crate::http) async fn repay(call: Call) -> Result<Response, Problem> {
+    change_state(call, pay_again::pay_again).await
 }
 
 /// `POST …/cancel`

@@ -1,17 +1,20 @@
-//! `…/members`, `…/prizes` and `…/refunds`: contest members, bans, payouts and refunds.
+//! `…/members`, `…/prizes` and `…/refunds`: contest members, bans, corrected scores, payouts and refunds.
 
-use super::{actor, after, blocking, identity_of, page, sees_money};
+use super::{actor, after, blocking, identity, identity_of, page, sees_money};
 use crate::http::call::Call;
+use crate::http::leaderboards::write_submitted;
 use crate::http::problem;
 use crate::http::response::{self, Response};
 use serde_json::json;
+use std::collections::BTreeMap;
 use tally_rules::PlayerId;
 use tally_rules::contest::{ContestId, Payout};
-use tally_service::contests::{ban as bans, read};
+use tally_service::contests::{ban as bans, correct as corrections, read};
 use tally_service::damaged::Listing;
 use tally_service::{Failure, Tally};
 use tally_wire::Problem;
 use tally_wire::api::contests::{write_member, write_payout};
+use tally_wire::api::scores::read_correction;
 use tally_wire::cursor::{self, Names};
 
 /// `GET …/members?limit=&cursor=`
@@ -41,17 +44,26 @@ pub(in crate::http) async fn refunds(call: Call) -> Result<Response, Problem> {
 /// Reads a list of payouts.
 type Paid = fn(&Tally, &ContestId, u32, usize) -> Result<Listing<(u32, Payout)>, Failure>;
 
-async fn payouts(mut call: Call, names: Names, read: Paid) -> Result<Response, Problem> {
+async fn payouts(mut call: Call, names: Names, list: Paid) -> Result<Response, Problem> {
     let (limit, text) = (call.query.limit(), call.query.text("cursor"));
     call.finish_query()?;
     let (tally, id) = (call.tally()?, call.contest()?);
     let of = id.as_str().to_owned();
     let from = after(text.as_deref(), (names, &of), |no| no.parse::<u32>().ok())?.unwrap_or(0);
     let money = sees_money(&call, &tally, Some(&id)).await?;
-    let rows = blocking(move || read(&tally, &id, from, limit + 1)).await?;
+    let listed = move || {
+        let rows = list(&tally, &id, from, limit + 1)?;
+        let reversed = if money { read::reversed(&tally, &id, &rows.rows)? } else { BTreeMap::new() };
+        Ok((rows, reversed))
+    };
+    let (rows, reversed) = blocking(listed).await?;
+    let show = |(_, row): &(u32, Payout)| {
+        let back = row.paid.and_then(Result::ok).and_then(|transfer| reversed.get(&transfer).copied());
+        write_payout(row, money, back)
+    };
     let next =
         |(no, _): &(u32, Payout)| cursor::encode_name_of(names, &of, &no.saturating_add(1).to_string());
-    Ok(response::ok(&page(rows, limit, |(_, payout)| write_payout(payout, money), next)))
+    Ok(response::ok(&page(rows, limit, show, next)))
 }
 
 /// `POST …/members/{player}/ban`
@@ -62,6 +74,26 @@ pub(in crate::http) async fn ban(call: Call) -> Result<Response, Problem> {
 /// `POST …/members/{player}/restore`
 pub(in crate::http) async fn restore(call: Call) -> Result<Response, Problem> {
     set_ban(call, false).await
+}
+
+/// `POST …/members/{player}/correct`
+pub(in crate::http) async fn correct(mut call: Call) -> Result<Response, Problem> {
+    call.finish_query()?;
+    let (tally, int64) = (call.tally()?, call.int64()?);
+    let (id, player) = (call.contest()?, call.player()?);
+    let mut body = call.json().await?;
+    let identity = identity(&call, &tally, Some(&body))?;
+    let origin = call.origin_of(&mut body)?;
+    let has_reason = origin.reason.is_some();
+    let actor = actor(&call, &tally).await?.with(origin);
+    let score = read_correction(body).map_err(Problem::fields)?;
+    if !has_reason {
+        return Err(Problem::field("/reason", "is required"));
+    }
+    let done = corrections::correct(&tally, &id, &actor, &player, score, identity).await;
+    let (board, done) = done.map_err(|failure| problem::of_failure(&failure))?;
+    let body = write_submitted(&board, &player, &done, int64, false);
+    Ok(response::replayed(response::ok(&body), done.replayed))
 }
 
 async fn set_ban(mut call: Call, banned: bool) -> Result<Response, Problem> {

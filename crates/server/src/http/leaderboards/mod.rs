@@ -97,7 +97,7 @@ fn write_board(tally: &Tally, board: &Board) -> Value {
     leaderboards::write(&board.id, &definition, &counts, board.created_at)
 }
 
-fn write_submitted<'a>(
+pub(in crate::http) fn write_submitted<'a>(
     board: &'a Board,
     player: &'a PlayerId,
     done: &'a Submitted,

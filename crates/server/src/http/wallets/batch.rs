@@ -1,17 +1,17 @@
 //! `POST /v1/transfers/batch`: up to 1,000 transfers, each alone or linked to the next.
 
-use super::{home, wrong};
+use super::{home, new_transfer, of_posted, wrong};
 use crate::http::call::Call;
 use crate::http::problem;
 use crate::http::response::{self, Response};
 use crate::limits::BATCH_ROWS_MAX;
 use serde_json::{Map, Value, json};
 use tally_rules::Rejection;
-use tally_rules::idempotency::{IdempotencyKey, KEY_BYTES_MAX, row_key};
+use tally_rules::idempotency::{KEY_BYTES_MAX, row_key};
 use tally_service::failure::common_fault;
 use tally_service::ledger::transfers::{self, NewTransfer, TransferResult};
 use tally_service::{Failure, Tally};
-use tally_wire::api::wallets::{TransactionJson, TransferRow, read_row};
+use tally_wire::api::wallets::{TransferRow, read_row};
 use tally_wire::{Fields, Problem};
 
 struct BatchRow {
@@ -67,11 +67,9 @@ fn new_move(
     row: TransferRow,
     (key, index): (Option<&str>, usize),
 ) -> NewTransfer {
-    let TransferRow { order, reason, id, .. } = row;
+    let TransferRow { read, id, .. } = row;
     let id = id.or_else(|| key.map(|key| row_key(key, index)));
-    let fingerprint = tally.fingerprints.of_order(&order, reason.as_deref());
-    let identity = id.map(|id| IdempotencyKey { key: call.key_of(&id), fingerprint });
-    NewTransfer { order, origin: call.origin(reason), identity, mint_cap: None }
+    new_transfer(tally, call, read, id.map(|id| call.key_of(&id)))
 }
 
 /// Fails all rows of a linked group if one of them is invalid.
@@ -103,7 +101,7 @@ fn render(rows: Vec<BatchRow>, done: Vec<TransferResult>) -> Response {
             Ok(receipt) => {
                 replays += usize::from(receipt.replayed);
                 object.insert("status".into(), json!("posted"));
-                object.insert("transaction".into(), json!(TransactionJson::from(&receipt.posted.entry)));
+                object.insert("transaction".into(), json!(of_posted(&receipt.posted)));
                 if receipt.replayed {
                     object.insert("replayed".into(), json!(true));
                 }

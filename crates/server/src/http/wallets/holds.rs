@@ -5,6 +5,7 @@ use crate::http::call::Call;
 use crate::http::problem;
 use crate::http::response::{self, Response};
 use hyper::StatusCode;
+use tally_rules::Origin;
 use tally_rules::clock::DecisionTime;
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::HoldId;
@@ -18,10 +19,12 @@ pub(in crate::http) async fn place(mut call: Call) -> Result<Response, Problem> 
     let tally = call.tally()?;
     let key = call.key()?;
     let read = read_hold(call.json().await?, home(&tally)).map_err(wrong)?;
-    let HoldRead { wallet, amount, expires_at, reason } = read;
+    let HoldRead { wallet, amount, expires_at, reason, metadata } = read;
     let fingerprint = tally.fingerprints.of_hold(&wallet, amount, expires_at, reason.as_deref());
+    let fingerprint = tally.fingerprints.with_metadata(fingerprint, metadata.as_deref());
     let identity = key.map(|key| IdempotencyKey { key, fingerprint });
-    let new = NewHold { wallet, amount, expires_at, origin: call.origin(reason), identity };
+    let origin = Origin { metadata, ..call.origin(reason) };
+    let new = NewHold { wallet, amount, expires_at, origin, identity };
     let done = holds::place(&tally, new).await.map_err(|failure| problem::of_failure(&failure))?;
     // A retry gets the hold as it was created, at any later time.
     let body = HoldJson::new(done.id, &done.hold, DecisionTime::trusted(done.id.0.at()));

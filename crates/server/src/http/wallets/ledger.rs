@@ -1,6 +1,6 @@
 //! `/v1/ledger`: account totals, the trial balance, unpaid payouts, one transfer from both sides, and its reversal.
 
-use super::wrong;
+use super::{of_posted, wrong};
 use crate::http::call::Call;
 use crate::http::keys::{blocking, invalid_cursor};
 use crate::http::problem;
@@ -11,9 +11,10 @@ use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::account::{Account, Totals};
 use tally_rules::ledger::{Entry, MemberId, ReversalLink, TransferId};
 use tally_service::Tally;
-use tally_service::ledger::read;
+use tally_service::ledger::read::{self, MemberNames};
 use tally_service::ledger::reversals::{self, NewReversal};
 use tally_service::owed::{self, Debt, DebtPosition, Debtor};
+use tally_wire::api::metadata;
 use tally_wire::api::wallets::{AccountJson, ReversalRead, TransactionJson, read_reversal};
 use tally_wire::cursor::{self, Names};
 use tally_wire::{Problem, time};
@@ -85,6 +86,12 @@ pub(in crate::http) async fn transaction(mut call: Call) -> Result<Response, Pro
     let transfer = &found.transfer;
     let (debited, credited) = transfer.accounts();
     let [out, arrived] = &found.entries;
+    let with_entry = |mut side: Value, entry: Option<&Entry>| {
+        let name = |entry: &Entry| entry.counterparty.and_then(|member| found.names.get(&member));
+        let shown = |entry| TransactionJson::new(transfer.currency, entry).with_name(name(entry));
+        side["transaction"] = json!(entry.map(shown));
+        side
+    };
     let reverses = match &found.link {
         Some(ReversalLink::Reverses { original, .. }) => Some(original.0.to_string()),
         Some(ReversalLink::Reversed(_)) | None => None,
@@ -96,13 +103,14 @@ pub(in crate::http) async fn transaction(mut call: Call) -> Result<Response, Pro
         "amount": transfer.amount.to_string(),
         "reference": found.reference().map(|text| &**text),
         "at": time::format(found.id.0.at()),
-        "debit": side(debited, transfer.debit.map(|(member, _)| member), out.as_ref()),
-        "credit": side(credited, transfer.credit.map(|(member, _)| member), arrived.as_ref()),
+        "debit": with_entry(side(debited, transfer.debit, &found.names), out.as_ref()),
+        "credit": with_entry(side(credited, transfer.credit, &found.names), arrived.as_ref()),
         "reversed": found.link.as_ref().map_or(0, ReversalLink::reversed).to_string(),
         "reversals": parts_of(found.link.as_ref()),
         "reverses": reverses,
         "actor": transfer.origin.actor.to_string(),
         "reason": found.reason(),
+        "metadata": metadata::shown(&transfer.origin),
     })))
 }
 
@@ -126,12 +134,17 @@ pub(in crate::http) async fn reverse(mut call: Call) -> Result<Response, Problem
     let identity = key.map(|key| IdempotencyKey { key, fingerprint });
     let new = NewReversal { transaction, amount, origin: call.origin(reason), identity };
     let receipt = reversals::reverse(&tally, new).await.map_err(|failure| problem::of_failure(&failure))?;
-    let body = TransactionJson::from(&receipt.posted.entry);
+    let body = of_posted(&receipt.posted);
     Ok(response::replayed(response::json(StatusCode::CREATED, &body), receipt.replayed))
 }
 
-/// One side of a transfer: its account. For a wallet also the member and the entry.
-fn side(account: Account, member: Option<MemberId>, entry: Option<&Entry>) -> Value {
-    let member = member.map(|member| member.0.to_string());
-    json!({"account": account.as_str(), "member": member, "transaction": entry.map(TransactionJson::from)})
+/// One side of a transfer: its account, and the member of a wallet.
+pub(super) fn side(account: Account, side: Option<(MemberId, u64)>, names: &MemberNames) -> Value {
+    let member = side.map(|(member, _)| member);
+    let name = member.and_then(|member| names.get(&member));
+    json!({
+        "account": account.as_str(),
+        "member": member.map(|member| member.0.to_string()),
+        "name": name.map(|name| &**name),
+    })
 }

@@ -1,17 +1,22 @@
-//! Money over HTTP: `post` and `batch` transfer it, `holds` reserves it, `read` and `ledger` show it.
+//! Money over HTTP: `post` and `batch` transfer it, `holds` reserves it, `read`, `lists` and `ledger` show it.
 
 pub(super) mod batch;
 pub(super) mod holds;
 pub(super) mod ledger;
+pub(super) mod lists;
 pub(super) mod post;
 pub(super) mod read;
 
 use super::call::Call;
 use super::problem;
+use tally_rules::Origin;
+use tally_rules::idempotency::{IdempotencyKey, RequestKey};
 use tally_rules::ledger::Currency;
+use tally_rules::ledger::transfer_request::Posted;
 use tally_service::Tally;
+use tally_service::ledger::transfers::NewTransfer;
 use tally_wire::Problem;
-use tally_wire::api::wallets::{Wrong, read_currency};
+use tally_wire::api::wallets::{OrderRead, TransactionJson, Wrong, read_currency};
 use tally_wire::fields::FieldError;
 
 /// The problem of a rejected body. A rejection of a field names the field.
@@ -30,6 +35,21 @@ fn wrong(wrong: Wrong) -> Problem {
 fn currency(call: &mut Call) -> Option<Currency> {
     let text = call.query.text("currency")?;
     read_currency(&text).map_err(|why| call.query.wrong("currency", why)).ok()
+}
+
+/// A transfer as its caller asks for it, under the idempotency key that it gives.
+fn new_transfer(tally: &Tally, call: &Call, read: OrderRead, key: Option<RequestKey>) -> NewTransfer {
+    let OrderRead { order, reason, metadata } = read;
+    let fingerprint = tally.fingerprints.of_order(&order, reason.as_deref());
+    let fingerprint = tally.fingerprints.with_metadata(fingerprint, metadata.as_deref());
+    let identity = key.map(|key| IdempotencyKey { key, fingerprint });
+    let origin = Origin { metadata, ..call.origin(reason) };
+    NewTransfer { order, origin, identity, mint_cap: None }
+}
+
+/// A transfer that was made: the entry of the wallet that the money leaves, or of the one that gets it.
+fn of_posted(posted: &Posted) -> TransactionJson {
+    TransactionJson::new(posted.key.wallet.currency, &posted.entry)
 }
 
 /// The default currency.

@@ -7,7 +7,7 @@ use crate::http::me::me;
 use crate::http::problem;
 use crate::http::response::{self, Response};
 use serde_json::json;
-use tally_rules::ledger::{Currency, MemberId, WalletKey};
+use tally_rules::ledger::{Currency, Entry, MemberId, WalletKey};
 use tally_service::ledger::read;
 use tally_wire::api::wallets::{TransactionJson, WalletJson};
 use tally_wire::{Problem, cursor};
@@ -78,7 +78,11 @@ async fn page(
     let below = text.map(|text| cursor::decode_history(key, &text).ok_or_else(invalid_cursor)).transpose()?;
     let page = read::history(&tally, key, (below, limit), with_origins).await;
     let page = page.map_err(|failure| problem::of_failure(&failure))?;
-    let mut items: Vec<TransactionJson> = page.entries.rows.iter().map(TransactionJson::from).collect();
+    let item = |entry: &Entry| {
+        let name = entry.counterparty.and_then(|member| page.names.get(&member));
+        TransactionJson::new(key.currency, entry).with_name(name)
+    };
+    let mut items: Vec<TransactionJson> = page.entries.rows.iter().map(item).collect();
     if with_origins {
         let rows = items.into_iter().zip(&page.origins);
         items = rows.map(|(item, origin)| item.with_origin(origin)).collect();

@@ -62,20 +62,28 @@ impl BatchState<'_> {
         self.keep(request, record, ActionResult::Nothing)
     }
 
+    /// Closes the review, once: no ban counts from now on.
+    pub(crate) fn settle(&mut self, request: &ContestRequest, mut record: Record) -> ContestDecision {
+        state::transition(record.state, Event::Settle, request.by)?;
+        if record.is_in_review() {
+            // The remaining work of a start comes first.
+            if record.work != ContestTask::None {
+                return outdated(record);
+            }
+            record.work = ContestTask::Determine;
+        }
+        self.keep(request, record, ActionResult::Nothing)
+    }
+
     /// Stores the prizes, once.
-    pub(crate) fn settle(
+    pub(crate) fn determine(
         &mut self,
         request: &ContestRequest,
         mut record: Record,
         payouts: &[Payout],
     ) -> ContestDecision {
-        let row = state::transition(record.state, Event::Settle, request.by)?;
-        if row.to == record.state || record.prizes.is_some() {
-            return self.keep(request, record, ActionResult::Nothing);
-        }
-        // The remaining work of a start comes first.
-        if record.work != ContestTask::None {
-            return outdated(record);
+        if record.work != ContestTask::Determine {
+            return done(record, ActionResult::Nothing);
         }
         let count = u32::try_from(payouts.len()).expect("fewer prizes than 2^32");
         record.prizes = Some(count);
@@ -189,7 +197,8 @@ impl BatchState<'_> {
         became
     }
 
-    /// Pays the next fees back, if they are still the next. Each is stored under its member's place.
+    /// Pays the next fees back, less what was reversed of them, if they are still the next. Each is stored under its member's
+    /// place.
     pub(crate) fn refund(
         &mut self,
         request: &ContestRequest,
@@ -206,14 +215,17 @@ impl BatchState<'_> {
         for ((player, enrolled), id) in rows.iter().zip(ids) {
             done += 1;
             let Some(member) = enrolled.member else { continue };
-            let (what, currency, amount) = (TransferKind::Refund { to: member }, fee.currency, fee.amount);
-            let paid = match self.pay_out(what, (currency, amount), &reference, *id) {
-                Err(rejection) if became.is_empty() => return Err(rejection),
-                Err(_) => {
+            let (what, currency) = (TransferKind::Refund { to: member }, fee.currency);
+            let left = Amount::new(fee.amount.units() - record.reversed_fee(member)).ok();
+            let amount = left.unwrap_or(fee.amount);
+            let paid = match left.map(|left| self.pay_out(what, (currency, left), &reference, *id)) {
+                None => Err(UnpaidReason::Reversed),
+                Some(Err(rejection)) if became.is_empty() => return Err(rejection),
+                Some(Err(_)) => {
                     done -= 1;
                     break;
                 }
-                Ok(paid) => paid,
+                Some(Ok(paid)) => paid,
             };
             became.push(paid.map(drop));
             let (player, division) = (player.clone(), enrolled.division);

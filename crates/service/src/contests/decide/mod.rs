@@ -65,8 +65,8 @@ impl LedgerRequest for ContestRequest {
 
     fn decide(&self, state: &mut BatchState<'_>, ids: &[Uuid]) -> ContestDecision {
         let stored = state.contests.get(&self.id);
-        let (before, had_prizes) =
-            (stored.map(|record| record.state), stored.and_then(|record| record.prizes));
+        let before = stored.map(|record| record.state);
+        let was_in_review = stored.is_some_and(Record::is_in_review);
         let mut done = state.decide_action(self, ids)?;
         done.state_changed = before != Some(done.record.state);
         let patched = matches!((&self.action, &done.result), (Action::Patch(..), ActionResult::Nothing));
@@ -74,7 +74,8 @@ impl LedgerRequest for ContestRequest {
             state.added.add_event(&done.record, before, state.time.now);
         }
         if !done.replayed && done.result != ActionResult::Outdated {
-            let act = self.audit_action(&done.result, done.state_changed || had_prizes != done.record.prizes);
+            let closed = was_in_review && !done.record.is_in_review();
+            let act = self.audit_action(&done.result, done.state_changed || closed);
             let row = act.map(|(action, detail)| self.audited.row(action, self.id.as_str(), detail));
             state.added.audit.extend(row);
         }
@@ -106,7 +107,11 @@ fn read(plan: &mut ReadSet, request: &ContestRequest, settings: &LedgerSettings)
         }
     };
     match &request.action {
-        Action::Create { .. } | Action::Open(_) | Action::Settle(_) | Action::External(_) => {}
+        Action::Create { .. }
+        | Action::Open(_)
+        | Action::Determine(_)
+        | Action::External(_)
+        | Action::NoteDecision { .. } => {}
         Action::Apply { player, member } => {
             ledger.contests.applications.push(entrant(player));
             ledger.handles.push(Handle::Player(player.clone()));
@@ -126,7 +131,10 @@ fn read(plan: &mut ReadSet, request: &ContestRequest, settings: &LedgerSettings)
             members.for_each(|(_, application)| wallets(application.member, fee));
             plan.board_names.push(request.id.board(observed.contest.division_size.map(|_| 1)));
         }
-        Action::Patch(_, boards) | Action::Finish(boards) | Action::Cancel(boards) => {
+        Action::Patch(_, boards)
+        | Action::Finish(boards)
+        | Action::Settle(boards)
+        | Action::Cancel(boards) => {
             plan.boards.extend(boards.iter().map(|(no, _)| *no));
             plan.exclusive |= !boards.is_empty();
         }
@@ -174,7 +182,7 @@ impl BatchState<'_> {
         let record = present.ok_or(Rejection::ContestNotFound)?;
         // The caller planned the action for this contest: for its fee and prizes, the leaderboards that it has in its state, and
         // its application store.
-        let has_boards = matches!(request.action, Action::Patch(..) | Action::Finish(_) | Action::Cancel(_));
+        let has_boards = request.action.concerns_scores();
         let is_unchanged = |observed: &Record| {
             let (then, now) = (&observed.contest, &record.contest);
             (observed.no, observed.kept) == (record.no, record.kept)
@@ -197,6 +205,10 @@ impl BatchState<'_> {
                 self.apply(request, record, (player, *member), HoldId::of_fee(ids[0]))
             }
             Action::Decide { rows, accept } => self.decide_rows(request, record, rows, *accept),
+            Action::NoteDecision { .. } => {
+                state::transition(record.state, Event::Decide, request.by)?;
+                done(record, ActionResult::Nothing)
+            }
             Action::Withdraw(row) => self.withdraw(request, record, row),
             Action::Start(rows) => self.start(request, record, rows, ids),
             Action::Finish(boards) => {
@@ -209,7 +221,7 @@ impl BatchState<'_> {
                 let work = match record.state {
                     Stands::Open if record.kept == ApplicationLocation::Store => ContestTask::Clear,
                     // A running clear of a start comes first.
-                    Stands::Running
+                    Stands::Running | Stands::Finished
                         if record.work == ContestTask::None && record.contest.entry_fee.is_some() =>
                     {
                         ContestTask::Refund { after: None }
@@ -221,7 +233,12 @@ impl BatchState<'_> {
                 Ok(done)
             }
             Action::Clear(rows, last) => self.clear(request, record, rows, *last),
-            Action::Settle(payouts) => self.settle(request, record, payouts),
+            Action::Settle(boards) => {
+                let done = self.settle(request, record)?;
+                self.bump(boards);
+                Ok(done)
+            }
+            Action::Determine(payouts) => self.determine(request, record, payouts),
             Action::Pay(first, rows) => self.pay_prizes(request, record, *first, (rows, ids)),
             Action::Refund(rows, last) => self.refund(request, record, (rows, *last), ids),
             Action::Repay(rows) => self.repay(request, record, rows, ids),
@@ -260,6 +277,7 @@ impl BatchState<'_> {
         if row.to == record.state {
             return self.keep(request, record, ActionResult::Nothing);
         }
+        record.check_review()?;
         if event == Event::Cancel && record.state == Stands::Open {
             record.applications.clear();
         }

@@ -12,6 +12,7 @@ use super::targets::{RowTarget, Targets};
 use crate::boards::Board;
 use crate::failure::{Failure, Fault};
 use crate::scores::ban::Ban;
+use crate::scores::correct::Correct;
 use crate::scores::delete_unused::DeleteUnused;
 use crate::scores::erase::Erase;
 use crate::scores::import::ImportChunk;
@@ -50,6 +51,8 @@ pub(crate) enum Access {
     Take,
     /// A player is banned from all windows, or restored.
     Ban,
+    /// A player's record for all time is set.
+    Correct,
     /// Nothing changes.
     Read,
 }
@@ -331,6 +334,7 @@ macro_rules! kinds {
 // One line for each kind of request.
 kinds! { $
     Submit
+    Correct
     Remove
     Ban
     Erase

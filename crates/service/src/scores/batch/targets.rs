@@ -145,7 +145,10 @@ impl Targets {
                 }),
                 Access::Remove | Access::Take => rejected.push((place, Rejection::BoardInUse)),
                 Access::Ban => {
-                    rejected.extend(play::check_ranks(board, now).err().map(|rejection| (place, rejection)));
+                    rejected.extend(play::check_ranks(board).err().map(|rejection| (place, rejection)));
+                }
+                Access::Correct => {
+                    rejected.extend(play::check_review(board).err().map(|rejection| (place, rejection)));
                 }
                 Access::Read => {}
             }
@@ -171,6 +174,7 @@ impl Targets {
                 board.each_ranking(|window, _| target.windows.push(window));
                 return target;
             }
+            Access::Correct => return RowTarget { windows: vec![ALL_TIME], ..none(Ok(now)) },
             Access::Read => return none(Ok(now)),
         };
         match instants.of_row(given, now) {

@@ -27,10 +27,11 @@ use tally_service::audit;
 use tally_service::clock::TimeSource;
 use tally_service::contests::actions::ActionResult;
 use tally_service::contests::execute::{ActingAs, ContestActor};
-use tally_service::contests::{apply, ban, change, finish, read, scheduler, start as begin};
+use tally_service::contests::{apply, ban, change, finish, pay_again, read, scheduler, start as begin};
 use tally_service::ledger::holds::{self, NewHold};
 use tally_service::members;
 use tally_service::members::change::MemberChange;
+use tally_service::scan::Span;
 use tally_service::settings::Background;
 use tally_service::{Clock, Failure, Settings, Tally, boards};
 
@@ -83,7 +84,7 @@ fn what_the_clock_missed_happens_in_order_before_any_request() {
     let record = read::get(&next, &cup).unwrap();
     assert_eq!((record.state, record.members, record.since), (State::Finished, 1, now.plus(30_000_000)));
     let of_cup = audit::Filter { subject: Some("cup".into()), ..audit::Filter::default() };
-    let acts = audit::list(&next, &of_cup, None, 9).unwrap().rows;
+    let acts = audit::list(&next, &of_cup, &Span { limit: 9, ..Span::default() }).unwrap().rows;
     let mut acts: Vec<_> = acts.iter().map(|(_, row)| (row.action, row.origin.actor)).collect();
     // The clock of the test stands still: acts of one instant are in no order.
     acts.sort_unstable_by_key(|(action, _)| action.number());
@@ -101,7 +102,7 @@ fn what_the_clock_missed_happens_in_order_before_any_request() {
 }
 
 #[test]
-fn a_banned_player_gets_no_prize_and_final_ranks_hold() {
+fn a_player_that_is_banned_in_the_review_gets_no_prize_and_final_ranks_hold() {
     let world = World::new(Kind::Sqlite);
     let members: Vec<MemberId> = (0..2).map(|no| world.member(&format!("m{no}"), 50)).collect();
     let id = ContestId::new("cup").unwrap();
@@ -126,14 +127,17 @@ fn a_banned_player_gets_no_prize_and_final_ranks_hold() {
         set_ban(boss(), first.clone(), banned).unwrap();
     }
     act(&world, &world.tally, &id, Op::Finish, &members).unwrap();
-    let ended = Rejection::ContestState(State::Finished);
+    for banned in [false, true] {
+        set_ban(boss(), first.clone(), banned).unwrap();
+    }
+    act(&world, &world.tally, &id, Op::Settle, &members).unwrap();
+    let ended = Rejection::ContestState(State::Settled);
     assert_eq!(refused(set_ban(boss(), first.clone(), false)), ended);
     // Nor by a request to the board itself.
     let board = id.board(None);
     let shown =
         tally_service::players::erase::ban(&world.tally, &board, first, false, Origin::BACKGROUND, None);
     assert_eq!(refused(world.wait(shown)), ended);
-    act(&world, &world.tally, &id, Op::Settle, &members).unwrap();
     assert_eq!([world.balance(members[0]), world.balance(members[1])], [50, 151]);
     world.end(&members);
 }
@@ -450,6 +454,24 @@ fn what_a_full_balance_cannot_take_is_written_down() {
     let mut wanted = [debt(&ids[0], "prize of 101"), debt(&ids[1], "fee back of 1")];
     wanted.sort();
     assert_eq!(owed, wanted);
+    // By hand both are paid, each once, as soon as there is room.
+    let again = |id: &ContestId, actor: &ContestActor, key: &str| {
+        pay_again::pay_again(&world.tally, id, actor, identity(key, 1).as_ref())
+    };
+    assert_eq!(refused(again(&ids[0], &ContestActor::SERVER, "server")), Rejection::Forbidden);
+    again(&ids[0], &ContestActor::ADMIN, "full").unwrap();
+    assert_eq!(paid(read::prizes(&world.tally, &ids[0], 0, 9).unwrap().rows), prizes);
+    world.post(order(TransferKind::Withdrawal { from: members[0] }, 200), None).unwrap();
+    for (id, sum) in ids.iter().zip([101, 102]) {
+        for (key, replayed) in [("room", false), ("room", true), ("again", false)] {
+            let key = format!("{key} {}", id.as_str());
+            assert_eq!(again(id, &ContestActor::ADMIN, &key).unwrap().replayed, replayed);
+            assert_eq!(world.balance(members[0]), BALANCE_MAX - 200 + sum);
+        }
+    }
+    let (_, wrong) = crate::wallets::verify::verify(&*world.tally.store);
+    assert_eq!(wrong, [""; 0]);
+    assert_eq!(tally_service::owed::list(&world.tally, None, 9).unwrap().rows, []);
     world.end(&members);
 }
 
@@ -469,9 +491,10 @@ fn hiding_asked_again_after_the_end_is_what_was_done() {
     };
     assert!(!set_ban("hide", 1).unwrap());
     act(&world, &world.tally, &id, Op::Finish, &members).unwrap();
+    act(&world, &world.tally, &id, Op::Settle, &members).unwrap();
     assert!(set_ban("hide", 1).unwrap());
     assert_eq!(refused(set_ban("hide", 2)), Rejection::IdempotencyKeyReused);
-    assert_eq!(refused(set_ban("anew", 1)), Rejection::ContestState(State::Finished));
+    assert_eq!(refused(set_ban("anew", 1)), Rejection::ContestState(State::Settled));
     world.end(&members);
 }
 

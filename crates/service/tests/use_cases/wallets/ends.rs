@@ -267,32 +267,39 @@ fn work_of_a_contest_waits_for_no_clock() {
     }
 }
 
-/// Stored payouts are settled, whatever the outcome of the first payment.
+/// A closed review and stored payouts are settled: the process that settles dies before the prizes are stored, and before the
+/// first payment.
 #[test]
 fn a_settling_that_is_committed_is_no_error() {
     for kind in [Kind::Sqlite, Kind::MariaDb] {
-        let world = World::new(kind);
-        let members = [world.member("ann", 50)];
-        running(&world, &cup(), &spec(true), &members);
-        let store = Arc::clone(&world.tally.store);
-        world.tally.drain();
-        let dying = Dying::new(Arc::clone(&store));
-        let now = Arc::new(AtomicI64::new(world.now().0));
-        let process = start(Arc::clone(&dying) as Arc<_>, &now, settings()).unwrap();
-        let hand = Hand { tally: &process, runtime: &world.runtime, members: &members };
-        hand.act(&cup(), Op::Score(0, 5), None, None).unwrap();
-        hand.act(&cup(), Op::Finish, None, None).unwrap();
-        dying.arm(1, End::Before);
-        let done = settle::settle(&process, &cup(), &ContestActor::ADMIN, identity("s", 1).as_ref()).unwrap();
-        assert_eq!((done.record.state, &done.record.work), (State::Finished, &ContestTask::Pay { done: 0 }));
-        drop(process);
-        let next = World::on(store, tempfile::tempdir().unwrap());
-        let again =
-            settle::settle(&next.tally, &cup(), &ContestActor::ADMIN, identity("s", 1).as_ref()).unwrap();
-        assert_eq!((again.record.state, again.replayed), (State::Settled, true));
-        assert_eq!(next.balance(members[0]), 50 - FEE + 101);
-        next.end(&members);
+        settling_dies(kind, 1);
+        settling_dies(kind, 2);
     }
+}
+
+/// The process that settles dies after so many transactions, and the next one settles.
+fn settling_dies(kind: Kind, after: u32) {
+    let world = World::new(kind);
+    let members = [world.member("ann", 50)];
+    running(&world, &cup(), &spec(true), &members);
+    let store = Arc::clone(&world.tally.store);
+    world.tally.drain();
+    let dying = Dying::new(Arc::clone(&store));
+    let now = Arc::new(AtomicI64::new(world.now().0));
+    let process = start(Arc::clone(&dying) as Arc<_>, &now, settings()).unwrap();
+    let hand = Hand { tally: &process, runtime: &world.runtime, members: &members };
+    hand.act(&cup(), Op::Score(0, 5), None, None).unwrap();
+    hand.act(&cup(), Op::Finish, None, None).unwrap();
+    dying.arm(after, End::Before);
+    let done = settle::settle(&process, &cup(), &ContestActor::ADMIN, identity("s", 1).as_ref()).unwrap();
+    // The reply is that of the closing.
+    assert_eq!((done.record.state, &done.record.work), (State::Finished, &ContestTask::Determine));
+    drop(process);
+    let next = World::on(store, tempfile::tempdir().unwrap());
+    let again = settle::settle(&next.tally, &cup(), &ContestActor::ADMIN, identity("s", 1).as_ref()).unwrap();
+    assert_eq!((again.record.state, again.replayed), (State::Settled, true));
+    assert_eq!(next.balance(members[0]), 50 - FEE + 101);
+    next.end(&members);
 }
 
 /// A leaderboard exists, or not, as it is stored, also after a request whose outcome was not known.

@@ -17,6 +17,7 @@ mod owed;
 mod payments;
 mod prizes;
 mod reversals;
+mod review;
 mod series;
 mod signing_in;
 mod story;

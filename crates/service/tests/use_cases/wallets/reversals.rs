@@ -18,7 +18,7 @@ fn new(transaction: Uuid, units: Option<i64>, key: Option<&str>) -> NewReversal 
     NewReversal {
         transaction,
         amount,
-        origin: Origin { actor: Actor::CommandLine, reason: Some("why".into()) },
+        origin: Origin { actor: Actor::CommandLine, reason: Some("why".into()), metadata: None },
         identity: key.and_then(|key| identity(key, 1)),
     }
 }

@@ -72,7 +72,7 @@ fn a_copy_is_one_file_and_brings_everything_back() {
     assert_eq!(back_up(&killed, &copy_of(&killed)), copied);
     for copy in [copy_of(&place), copy_of(&killed)] {
         let new = Place::new();
-        assert_eq!(restore(&copy, &new.path(), false).unwrap(), copied);
+        assert_eq!(restore(&copy, &new.path(), false, None).unwrap(), copied);
         let store = new.open().unwrap();
         assert_eq!((score(&store, "ann"), score(&store, "bob")), (Some(1), Some(2)));
         assert_eq!(store.meta("a").unwrap().as_deref(), Some(&b"b"[..]));
@@ -87,14 +87,14 @@ fn a_restore_replaces_only_what_it_is_told_to_and_nothing_in_use() {
     let place = Place::new();
     let store = place.open().unwrap();
     put(&store, ["bob".to_owned()].into_iter(), 2).unwrap();
-    let refused = restore(&copy_of(&from), &place.path(), true).unwrap_err();
+    let refused = restore(&copy_of(&from), &place.path(), true, None).unwrap_err();
     assert!(matches!(refused, StoreError::Locked(_)), "{refused}");
     assert_eq!(score(&store, "bob"), Some(2));
     // A killed store with a journal, which must not be used with the tables of another store.
     let killed = place.killed();
-    let refused = restore(&copy_of(&from), &killed.path(), false).unwrap_err();
+    let refused = restore(&copy_of(&from), &killed.path(), false, None).unwrap_err();
     assert!(matches!(&refused, StoreError::Row(text) if text.contains("already")), "{refused}");
-    restore(&copy_of(&from), &killed.path(), true).unwrap();
+    restore(&copy_of(&from), &killed.path(), true, None).unwrap();
     let restored = killed.open().unwrap();
     assert_eq!((score(&restored, "ann"), score(&restored, "bob")), (Some(1), None));
 }
@@ -115,7 +115,7 @@ fn what_is_no_sound_copy_is_refused_untouched() {
         std::fs::copy(copy_of(&place), &bad).unwrap();
         change(&bad);
         let before = new.files();
-        let refused = restore(&bad, &new.path(), false).unwrap_err();
+        let refused = restore(&bad, &new.path(), false, None).unwrap_err();
         assert!(before == new.files(), "{:?}", new.names());
         std::fs::remove_file(&bad).unwrap();
         refused

@@ -224,7 +224,7 @@ fn a_long_batch_behind_damage_is_proof() {
     file.write_all(&[0xab; 7]).unwrap();
     let refused = killed.open().unwrap_err();
     assert!(refused.to_string().contains("breaks off after batch 0"), "{refused}");
-    let repaired = repair(&killed.path(), &Options::default()).unwrap();
+    let repaired = repair(&killed.path(), &Options::default(), None).unwrap();
     assert_eq!(repaired.last, 0);
     assert_eq!(players(&killed.open().unwrap()), [""; 0]);
 }

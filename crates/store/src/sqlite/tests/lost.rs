@@ -59,7 +59,7 @@ fn a_journal_file_that_is_missing_or_empty_is_noticed() {
 #[test]
 fn a_repair_goes_on_with_what_is_sure_to_be_there_and_keeps_the_rest() {
     let place = killed();
-    let nothing = repair(&place.path(), &Options::default()).unwrap();
+    let nothing = repair(&place.path(), &Options::default(), None).unwrap();
     assert_eq!((nothing.wrong, nothing.set_aside), (None, Vec::new()));
     let store = place.open().unwrap();
     assert_eq!((score(&store, "ann"), score(&store, "bob")), (Some(1), Some(20)));
@@ -72,7 +72,7 @@ fn a_repair_goes_on_with_what_is_sure_to_be_there_and_keeps_the_rest() {
     });
     fs::write(log.unwrap(), "").unwrap();
     refused(&place);
-    let repaired = repair(&place.path(), &Options::default()).unwrap();
+    let repaired = repair(&place.path(), &Options::default(), None).unwrap();
     assert!(repaired.wrong.unwrap().contains("missing or empty"));
     assert_eq!(repaired.set_aside.len(), 2);
     assert!(repaired.set_aside.iter().all(|path| path.exists()));
@@ -97,7 +97,7 @@ fn a_journal_of_another_store_is_not_flushed() {
     backup(&before.path(), &copy, &mut |_, _| {}).unwrap();
     let kept: Vec<_> =
         journal_files(&before).into_iter().map(|path| (fs::read(&path).unwrap(), path)).collect();
-    restore(&copy, &before.path(), true).unwrap();
+    restore(&copy, &before.path(), true, None).unwrap();
     kept.iter().for_each(|(bytes, path)| fs::write(path, bytes).unwrap());
     assert!(refused(&before).contains("another store"));
 }
@@ -127,9 +127,9 @@ fn an_interrupted_restore_is_refused_by_a_start_and_finished_by_a_restore() {
         matches!(&rejection, StoreError::Layout(text) if text.contains("`tally restore`")),
         "{rejection}"
     );
-    assert!(matches!(repair(&place.path(), &Options::default()), Err(StoreError::Layout(_))));
+    assert!(matches!(repair(&place.path(), &Options::default(), None), Err(StoreError::Layout(_))));
     // Nothing more can be lost, so the restore needs no force.
-    restore(&copy, &place.path(), false).unwrap();
+    restore(&copy, &place.path(), false, None).unwrap();
     assert_eq!(score(&place.open().unwrap(), "bob"), Some(20));
     assert!(!files::restore_mark(&place.path()).exists());
 }

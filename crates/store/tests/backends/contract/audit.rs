@@ -5,11 +5,15 @@ use tally_rules::audit::{AuditAction, AuditEntry, AuditId};
 use tally_rules::ledger::Uuid;
 use tally_rules::{Actor, KeyId, Origin};
 
+/// Actions of the first schema with the log. Its fixtures have a row of each, and are never written again.
+const FIRST: i64 = 22;
+
 /// A row of that microsecond.
 pub(crate) fn row(at: i64) -> (AuditId, AuditEntry) {
     let actor = if at % 2 == 0 { Actor::Key(KeyId([7; 6])) } else { Actor::Background };
-    let origin = Origin { actor, reason: (at % 5 == 0).then(|| "Beschwerde №5".into()) };
-    let action = AuditAction::ALL[at.unsigned_abs() as usize % AuditAction::ALL.len()];
+    let origin = Origin { actor, reason: (at % 5 == 0).then(|| "Beschwerde №5".into()), metadata: None };
+    let index = if at <= FIRST { at % FIRST } else { (at - 1) % AuditAction::ALL.len() as i64 };
+    let action = AuditAction::ALL[index.unsigned_abs() as usize];
     let detail = (at % 3 == 0).then(|| "Grüße\0'".into());
     let entry = AuditEntry { origin, action, subject: format!("subject {at}").into(), detail };
     (AuditId(Uuid::new(Micros(at), 0)), entry)
@@ -18,6 +22,11 @@ pub(crate) fn row(at: i64) -> (AuditId, AuditEntry) {
 /// A row of each action, one a microsecond.
 pub(crate) fn rows() -> Vec<(AuditId, AuditEntry)> {
     (1..).take(AuditAction::ALL.len()).map(row).collect()
+}
+
+/// The rows of fixtures.
+pub(crate) fn rows_of_fixtures() -> Vec<(AuditId, AuditEntry)> {
+    (1..=FIRST).map(row).collect()
 }
 
 /// After all rows.

@@ -119,6 +119,9 @@ pub(crate) fn members_read_back_by_id_and_by_what_they_are_found_by(backend: &dy
         assert_eq!(store.ledger().members_of(&asked).unwrap(), found);
         assert_eq!(store.ledger().members_of(&[]).unwrap(), []);
         assert_eq!(store.ledger().member(rows[0].0).unwrap().as_ref(), Some(&rows[0].1));
+        let ids = [member_id(1), member_id(7), member_id(0xff)];
+        assert_eq!(store.ledger().members(&ids).unwrap(), loaded.members);
+        assert_eq!(store.ledger().members(&[]).unwrap(), []);
         assert_eq!(store.ledger().member(member_id(7)).unwrap(), None);
     });
     // Another phone number: the old one is free.
@@ -203,7 +206,7 @@ pub(crate) fn origin(number: u8) -> Origin {
         Actor::Background,
     ];
     let reason = (number.is_multiple_of(2)).then(|| "Grüße\0'".into());
-    Origin { actor: actors[usize::from(number) % actors.len()], reason }
+    Origin { actor: actors[usize::from(number) % actors.len()], reason, metadata: None }
 }
 
 pub(crate) fn movements_read_back_with_their_entries(backend: &dyn Backend) {

@@ -12,6 +12,7 @@ pub(crate) mod durability;
 pub(crate) mod events;
 pub(crate) mod keys;
 pub(crate) mod ledger;
+pub(crate) mod lists;
 pub(crate) mod model;
 pub(crate) mod players;
 pub(crate) mod requests;
@@ -103,6 +104,7 @@ macro_rules! store_contract {
                 acts_read_back_newest_first,
                 an_act_that_is_refused_leaves_no_row,
             ],
+            lists: [transfers_are_listed_newest_first, holds_are_listed_as_they_are],
             reversals: [
                 links_of_reversals_read_back_and_are_changed,
                 concurrent_reversals_never_exceed_their_original,

@@ -27,7 +27,7 @@ use tally_store::{
     LedgerReadSet, LedgerWriteSet, ReadSet, Store, Window, WindowKey, WindowRow, WriteSet,
 };
 
-const SCHEMA: u32 = 14;
+const SCHEMA: u32 = 15;
 /// A schema that no version was left with.
 const NEVER: u32 = 7;
 /// The parts of a file: its log, and its journal.
@@ -50,6 +50,9 @@ const WITH_ORIGINS: u32 = 12;
 const WITH_AUDIT: u32 = 13;
 /// The first schema with scopes of keys.
 const WITH_SCOPES: u32 = 14;
+
+/// The first schema with metadata of transfers and holds.
+const WITH_METADATA: u32 = 15;
 
 fn schemas() -> impl Iterator<Item = u32> {
     (1..=SCHEMA).filter(|schema| *schema != NEVER)
@@ -152,7 +155,8 @@ const PLAYERS: [&str; 4] = ["ann", "bob\0", "zoë", "日本"];
 
 fn money() -> LedgerWriteSet {
     let wallet = ledger::wallet_key(1, "KRW");
-    let (origin, ended_by) = (ledger::origin(2), Origin::default());
+    let metadata = Some("{\"of\":\"Zoë\"}".into());
+    let (origin, ended_by) = (Origin { metadata, ..ledger::origin(2) }, Origin::default());
     let expires_at = Some(Micros(9));
     let hold = Hold { wallet, amount: 5, expires_at, origin: origin.clone(), end: None, ended_by };
     let (kind, currency) = (Kind::Deposit, wallet.currency);
@@ -191,6 +195,9 @@ fn verify_money(store: &dyn Store, schema: u32) {
     }
     let (entry, mut transfer, mut hold) =
         (&money.entries[0], money.transfers[0].clone(), money.holds[0].clone());
+    if schema < WITH_METADATA {
+        (transfer.1.origin.metadata, hold.1.origin.metadata) = (None, None);
+    }
     if schema < WITH_ORIGINS {
         (transfer.1.origin, hold.1.origin) = <(Origin, Origin)>::default();
     }
@@ -260,7 +267,7 @@ fn fill(store: &dyn Store) {
             BlockKey { window: window().0, version: 1, block: 0 },
             Block { distinct_better: 3, entries: vec![1, 2, 3] },
         )],
-        audit: audit::rows(),
+        audit: audit::rows_of_fixtures(),
         ledger: money(),
         ..WriteSet::default()
     };
@@ -313,7 +320,7 @@ fn verify(store: &dyn Store, schema: u32) {
     of_keys.truncate(if schema >= WITH_SCOPES { 2 } else { 1 });
     assert_eq!(store.keys().unwrap(), of_keys);
     assert_eq!(store.meta("secret").unwrap(), Some(vec![0, 1, 255]));
-    let mut acts = audit::rows();
+    let mut acts = audit::rows_of_fixtures();
     acts.reverse();
     let found = store.list_audit(audit::LAST, 99).unwrap().rows;
     assert_eq!(found, if schema >= WITH_AUDIT { acts } else { Vec::new() });

@@ -23,6 +23,7 @@ fn wrong_fields() -> Vec<(&'static str, Value, String)> {
     of("capacity", &counts, "/capacity");
     of("capacity", &[json!(null)], "/capacity");
     of("division_size", &counts, "/division_size");
+    of("review_s", &[json!(-1), json!(1.5), json!("5"), json!(true), json!(31_622_401)], "/review_s");
     of("on_invalid", &texts, "/on_invalid");
     of("on_invalid", &[json!("Reject"), json!("stop")], "/on_invalid");
     of("prize_ties", &texts, "/prize_ties");
@@ -186,6 +187,25 @@ fn applications_name_players() {
         let more = Request::new("POST", &path).json(&json!({"players": ["p"], "nope": 1}));
         world.refuse(&more, 400, "unknown_field", Some("/nope"));
     }
+}
+
+#[test]
+fn corrections_have_a_score_and_a_reason() {
+    let mut world = World::start();
+    let path = "/v1/contests/finished/members/p/correct";
+    let mut refuse = |body: Value, code: &str, pointer: &str| {
+        world.refuse(&Request::new("POST", path).json(&body), 400, code, Some(pointer));
+    };
+    for score in [json!(null), json!("x"), json!([]), json!(true)] {
+        refuse(json!({"score": score, "reason": "r"}), "invalid_field", "/score");
+    }
+    refuse(json!({"reason": "r"}), "invalid_field", "/score");
+    refuse(json!({"score": 1}), "invalid_field", "/reason");
+    for reason in [json!(null), json!(1), json!("x".repeat(256))] {
+        refuse(json!({"score": 1, "reason": reason}), "invalid_field", "/reason");
+    }
+    refuse(json!({"score": 1, "subscore": "x", "reason": "r"}), "invalid_field", "/subscore");
+    refuse(json!({"score": 1, "reason": "r", "player": "p"}), "unknown_field", "/player");
 }
 
 #[test]

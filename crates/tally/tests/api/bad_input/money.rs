@@ -88,6 +88,13 @@ fn bad_texts() -> [String; 5] {
     ["null".into(), "1".into(), "[]".into(), long, long_bytes]
 }
 
+/// Values that are no metadata.
+fn bad_metadata() -> Vec<(&'static str, Option<String>, u16, &'static str)> {
+    let long = format!("{{\"a\":\"{}\"}}", "x".repeat(2_041));
+    let values = ["null".into(), "1".into(), "\"{}\"".into(), "[]".into(), long];
+    values.into_iter().map(|value| ("metadata", Some(value), 400, "invalid_field")).collect()
+}
+
 fn texts(name: &'static str) -> [(&'static str, Option<String>, u16, &'static str); 5] {
     bad_texts().map(|value| (name, Some(value), 400, "invalid_field"))
 }
@@ -98,6 +105,7 @@ fn fields_of_movements_and_holds() {
     for (path, members) in operations() {
         let mut bad = bad_fields(&members);
         bad.extend(texts("reason"));
+        bad.extend(bad_metadata());
         if path == "/v1/holds" {
             for value in ["null", "1", "\"\"", "\"now\"", "\"2026-01-01\""] {
                 bad.push(("expires_at", Some(value.to_owned()), 400, "invalid_field"));
@@ -201,8 +209,11 @@ fn a_bad_row_of_money_fails_alone() {
     let Money { ann, bob, .. } = money();
     let members = [("from", ann.clone()), ("to", bob.clone())];
     let mut rows: Vec<(String, &str)> = Vec::new();
-    for (name, value, _, code) in
-        bad_fields(&members).into_iter().chain(texts("reference")).chain(texts("reason"))
+    for (name, value, _, code) in bad_fields(&members)
+        .into_iter()
+        .chain(texts("reference"))
+        .chain(texts("reason"))
+        .chain(bad_metadata())
     {
         rows.push((body(&members, name, value.as_deref()), code));
     }

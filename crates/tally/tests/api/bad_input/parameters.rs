@@ -1,16 +1,19 @@
 //! Queries, parameter by parameter.
 
 use super::world::World;
+use serde_json::{Value, json};
 use tally_testkit::Request;
 use tally_testkit::routes::all;
 
-const LISTS: [&str; 6] = [
+const LISTS: [&str; 8] = [
     "/v1/leaderboards",
     "/v1/keys",
     "/v1/audit",
     "/v1/leaderboards/b/scores",
     "/v1/leaderboards/b/periods",
     "/v1/ledger/owed",
+    "/v1/ledger/transactions",
+    "/v1/holds",
 ];
 const PAGE: &str = "/v1/leaderboards/b/scores";
 const AROUND: &str = "/v1/leaderboards/b/players/p/around";
@@ -44,6 +47,7 @@ const PARAMETERS: &[(&str, &[&str])] = &[
     ("/v1/me/transactions", &["limit", "cursor", "currency"]),
     ("/v1/wallets/{member}", &[]),
     ("/v1/wallets/{member}/transactions", &["limit", "cursor", "currency"]),
+    ("/v1/holds", &["member", "state", "from", "until", "limit", "cursor"]),
     ("/v1/holds/{hold}", &[]),
     ("/v1/contests", &["limit", "cursor", "state"]),
     ("/v1/contests/{contest}", &[]),
@@ -56,6 +60,23 @@ const PARAMETERS: &[(&str, &[&str])] = &[
     ("/v1/ledger/accounts", &[]),
     ("/v1/ledger/trial-balance", &[]),
     ("/v1/ledger/owed", &["limit", "cursor"]),
+    (
+        "/v1/ledger/transactions",
+        &[
+            "member",
+            "type",
+            "reference",
+            "contest",
+            "actor",
+            "currency",
+            "amount_min",
+            "amount_max",
+            "from",
+            "until",
+            "limit",
+            "cursor",
+        ],
+    ),
     ("/v1/ledger/transactions/{transaction}", &[]),
 ];
 
@@ -201,10 +222,13 @@ fn cursors_belong_to_their_list() {
     let other = cursor("/v1/leaderboards/other/scores?limit=1");
     let periods = cursor("/v1/leaderboards/w/periods?limit=1");
     let weekly = cursor("/v1/leaderboards/w/scores?limit=1&period=weekly");
+    let moves = cursor("/v1/ledger/transactions?limit=1");
     for (list, foreign) in [
         ("/v1/leaderboards", vec![&scores, &periods]),
         ("/v1/keys", vec![&scores, &boards, &periods]),
-        ("/v1/audit", vec![&scores, &boards, &periods]),
+        ("/v1/audit", vec![&scores, &boards, &periods, &moves]),
+        ("/v1/ledger/transactions", vec![&scores, &boards]),
+        ("/v1/holds", vec![&scores, &boards, &moves]),
         (PAGE, vec![&boards, &worst, &other, &periods, &weekly]),
         ("/v1/leaderboards/w/scores", vec![&scores, &weekly]),
         ("/v1/leaderboards/w/periods", vec![&scores, &boards, &weekly]),
@@ -231,68 +255,84 @@ fn cursors_belong_to_their_list() {
 }
 
 #[test]
-fn filters_of_the_audit_log() {
+fn filters_of_lists() {
     let mut world = World::start();
     let bad_instants = ["", "x", "2026-01-01", "1"];
-    let cases: [(&str, &[&str]); 4] = [
-        ("actor", &["", "x", "key:", "key:0123456789AB", "key:0123456789abc", "member:x", "Local"]),
-        ("action", &["", "x", "key", "key.made", "KEY.CREATED"]),
-        ("from", &bad_instants),
-        ("until", &bad_instants),
+    let bad_actors = ["", "x", "key:", "key:0123456789AB", "key:0123456789abc", "member:x", "Local"];
+    let bad_amounts = ["", "0", "-1", "x", "1.0", "1000000000000001", "99999999999999999999"];
+    let bad_members = ["", "x", "ann", "0190f8a0-1c2d-7a40-8f00-6b1d2c3e4f5"];
+    let (transfers, holds) = ("/v1/ledger/transactions", "/v1/holds");
+    let cases: [(&str, &str, &[&str]); 15] = [
+        ("/v1/audit", "actor", &bad_actors),
+        ("/v1/audit", "action", &["", "x", "key", "key.made", "KEY.CREATED"]),
+        ("/v1/audit", "from", &bad_instants),
+        ("/v1/audit", "until", &bad_instants),
+        (transfers, "member", &bad_members),
+        (transfers, "type", &["", "x", "Deposit", "transfer", "transfer_in"]),
+        (transfers, "contest", &["", ".", "a%20b", "a/b"]),
+        (transfers, "actor", &bad_actors),
+        (transfers, "currency", &["", "krw", "TOOLONGER"]),
+        (transfers, "amount_min", &bad_amounts),
+        (transfers, "amount_max", &bad_amounts),
+        (transfers, "from", &bad_instants),
+        (holds, "member", &bad_members),
+        (holds, "state", &["", "x", "Open", "closed"]),
+        (holds, "until", &bad_instants),
     ];
-    for (name, values) in cases {
+    for (list, name, values) in cases {
         for value in values {
-            let request = get(&format!("/v1/audit?{name}={value}"));
+            let request = get(&format!("{list}?{name}={value}"));
             world.refuse(&request, 400, "invalid_parameter", Some(name));
         }
     }
+    let request = get("/v1/ledger/transactions?amount_min=3&amount_max=2");
+    world.refuse(&request, 400, "invalid_parameter", Some("amount_max"));
 }
 
-/// Acts without a body take their reason from the query, those with one from it.
+/// Whether a body of this schema may have a reason.
+fn has_reason(api: &Value, schema: &Value) -> bool {
+    if let Some(reference) = schema["$ref"].as_str() {
+        return has_reason(api, api.pointer(reference.trim_start_matches('#')).expect("it is defined"));
+    }
+    let of = |list: &&str| schema[*list].as_array().into_iter().flatten().any(|one| has_reason(api, one));
+    schema["properties"]["reason"].is_object() || ["allOf", "oneOf", "anyOf"].iter().any(of)
+}
+
+/// Where OpenAPI has a reason a bad one is refused, and elsewhere it is an unknown parameter: acts without a body take it from
+/// the query, those with one from it.
 #[test]
-fn reasons_of_acts() {
+fn reasons_are_taken_where_openapi_has_them() {
     let mut world = World::start();
-    let (long, mut seen) = ("x".repeat(256), 0);
-    for route in all() {
-        let acts = [
-            ("POST", "/ban"),
-            ("POST", "/restore"),
-            ("POST", "/unlock-pin"),
-            ("POST", "/sign-out"),
-            ("POST", "/open"),
-            ("POST", "/start"),
-            ("POST", "/finish"),
-            ("POST", "/settle"),
-            ("POST", "/cancel"),
-            ("DELETE", "/v1/leaderboards/{board}"),
-            ("DELETE", "/v1/players/{player}"),
-            ("DELETE", "/v1/contest-series/{series}"),
-            ("DELETE", "/v1/keys/{id}"),
-        ];
-        let is_act = |(method, end): &(&str, &str)| {
-            route.method == *method && (route.path == *end || method == &"POST" && route.path.ends_with(end))
+    let api = world.client.get("/openapi.json").expect(200);
+    let (long, mut seen) = ("x".repeat(256), [0, 0]);
+    for route in all().iter().filter(|route| route.method != "GET") {
+        let operation = &api["paths"][&route.path][route.method.to_lowercase()];
+        let mut parameters = operation["parameters"].as_array().into_iter().flatten();
+        let in_query = parameters.any(|one| one["$ref"] == "#/components/parameters/reason");
+        let code = if in_query { "invalid_parameter" } else { "unknown_parameter" };
+        let queries = if in_query {
+            [format!("reason={long}"), "reason=a&reason=b".into()]
+        } else {
+            ["reason=a", "reason="].map(Into::into)
         };
-        if acts.iter().any(is_act) {
-            seen += 1;
-            for query in [format!("reason={long}"), "reason=a&reason=b".into()] {
-                let target = format!("{}?{query}", super::world::path(&route, &[]));
-                let request = Request { target: target.into_bytes(), ..super::world::bare(&route) };
-                world.refuse(&request, 400, "invalid_parameter", Some("reason"));
-            }
+        for query in queries {
+            let mut request = super::world::valid(route);
+            let mark = if request.target.contains(&b'?') { '&' } else { '?' };
+            request.target.extend_from_slice(format!("{mark}{query}").as_bytes());
+            world.refuse(&request, 400, code, Some("reason"));
         }
-    }
-    assert_eq!(seen, 15);
-    for (method, path) in [
-        ("PUT", "/v1/leaderboards/new"),
-        ("POST", "/v1/keys"),
-        ("POST", "/v1/contests"),
-        ("PATCH", "/v1/contest-series/yearly"),
-    ] {
-        for bad in [serde_json::json!(1), serde_json::json!(null), serde_json::json!(long)] {
-            let request = Request::new(method, path).json(&serde_json::json!({"reason": bad}));
-            world.refuse(&request, 400, "invalid_field", Some("/reason"));
+        let in_body = has_reason(&api, &operation["requestBody"]["content"]["application/json"]["schema"]);
+        for bad in [json!(1), json!(null), json!(long)].iter().filter(|_| in_body) {
+            let request = super::world::valid(route);
+            let body = request.body.as_deref().filter(|body| !body.is_empty());
+            let mut body: Value =
+                body.map_or_else(|| json!({}), |body| serde_json::from_slice(body).expect("JSON"));
+            body["reason"] = bad.clone();
+            world.refuse(&request.json(&body), 400, "invalid_field", Some("/reason"));
         }
+        seen = [seen[0] + usize::from(in_query), seen[1] + usize::from(in_body)];
     }
+    assert_eq!(seen, [16, 18]);
 }
 
 /// A cursor of the list of keys can be had only while keys exist.

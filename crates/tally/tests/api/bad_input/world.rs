@@ -221,8 +221,8 @@ fn contest_of(route: &Route) -> &'static str {
     match route.path.rsplit('/').next().unwrap_or_default() {
         "open" | "{contest}" => "draft",
         "members" | "finish" | "ban" | "restore" => "running",
-        "settle" => "finished",
-        "prizes" => "settled",
+        "settle" | "correct" => "finished",
+        "prizes" | "repay" => "settled",
         "refunds" => "cancelled",
         _ => "open",
     }
@@ -293,6 +293,7 @@ pub(crate) fn valid(route: &Route) -> Request {
         ("PATCH", "/v1/contests/{contest}") => request.json(&json!({"title": "New"})),
         ("POST", path) if path.ends_with("/applications") => request.json(&json!({"player": "new"})),
         ("POST", path) if path.contains("/applications/") => request.json(&json!({"players": ["p"]})),
+        ("POST", path) if path.ends_with("/correct") => request.json(&json!({"score": 1, "reason": "r"})),
         ("POST", path) if path.starts_with("/v1/contests/") => request,
         ("PATCH", "/v1/members/{member}") => request.json(&json!({"name": "New"})),
         ("POST", path) if ["/close", "/unlock-pin", "/sign-out"].iter().any(|end| path.ends_with(end)) => {

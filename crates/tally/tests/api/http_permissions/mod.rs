@@ -58,6 +58,7 @@ fn request(route: &Route, number: usize) -> Request {
         ("POST", "/v1/contests") => request.json(&json!({"id": format!("n{number}"), "title": "N"})),
         ("POST", path) if path.ends_with("/applications") => request.json(&json!({"player": "p"})),
         ("POST", path) if path.contains("/applications/") => request.json(&json!({"players": ["p"]})),
+        ("POST", path) if path.ends_with("/correct") => request.json(&json!({"score": 1, "reason": "r"})),
         ("POST", path) if path.starts_with("/v1/contests/") => request,
         ("PATCH", "/v1/contests/{contest}") => request.json(&json!({"title": "New"})),
         ("PATCH", _) => request.json(&json!({"name": "New"})),

@@ -21,7 +21,7 @@ fn what_is_held_cannot_be_spent_and_is_no_transaction() {
     let wanted = json!({
         "id": made["id"], "member": ann, "currency": "KRW", "amount": "60", "status": "open", "captured": null, "to": null,
         "group_id": null, "expires_at": null, "created_at": made["created_at"], "ended_at": null,
-        "actor": "local", "reason": null, "ended_by": null, "end_reason": null,
+        "actor": "local", "reason": null, "metadata": null, "ended_by": null, "end_reason": null,
     });
     assert_eq!(made, wanted);
     let path = format!("/v1/holds/{}", made["id"].as_str().unwrap());

@@ -1,4 +1,4 @@
-//! Money over HTTP, through the binary: transfers and histories, actors and reasons, reversals, holds, batches, settings; random
+//! Money over HTTP, through the binary: transfers and histories, actors and reasons, reversals, holds, batches, settings; lists by filters; random
 //! requests against a model, crowds, and kills.
 //!
 //! `world` is a server with members. Every world ends with the books' audit: balances are what their histories say, debits equal
@@ -9,6 +9,7 @@ mod caps;
 mod crowd;
 mod holds;
 mod kills;
+mod lists;
 mod model;
 mod moves;
 mod names;

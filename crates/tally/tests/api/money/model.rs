@@ -416,7 +416,7 @@ impl Model {
             }
             let purse = self.purses.entry((own, currency)).or_default();
             let line = json!({
-                "id": null, "type": kind, "amount": amount.to_string(), "before": purse.balance.to_string(),
+                "id": null, "type": kind, "currency": currency, "amount": amount.to_string(), "before": purse.balance.to_string(),
                 "after": (purse.balance + by).to_string(), "counterparty": other.map(|other| &self.people[other].id),
                 "group_id": group, "reference": reference, "status": "posted", "at": at,
             });

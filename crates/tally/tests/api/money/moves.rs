@@ -1,7 +1,7 @@
 //! Deposits, withdrawals, transfers, their entries in histories and accounts, and their retries.
 
 use super::world::World;
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[test]
 fn each_side_of_a_movement_shows_before_and_after() {
@@ -45,13 +45,21 @@ fn each_side_of_a_movement_shows_before_and_after() {
         (&whole["id"], &whole["type"], &whole["amount"]),
         (&sent["group_id"], &json!("transfer_out"), &json!("300"))
     );
-    assert_eq!(whole["debit"], json!({"account": "BANK_PAYABLE", "member": ann, "transaction": sent}));
-    assert_eq!(whole["credit"], json!({"account": "BANK_PAYABLE", "member": bob, "transaction": of_bob[1]}));
+    let side = |member: &str, name: &str, transaction: &Value, other: &str| {
+        let mut transaction = transaction.clone();
+        transaction["counterparty_name"] = json!(other);
+        json!({"account": "BANK_PAYABLE", "member": member, "name": name, "transaction": transaction})
+    };
+    assert_eq!(whole["debit"], side(&ann, "ann", &sent, "bob"));
+    assert_eq!(whole["credit"], side(&bob, "bob", &of_bob[1], "ann"));
     for side in [&sent, &of_bob[1]] {
         assert_eq!(world.get(&format!("/v1/ledger/transactions/{}", side["id"].as_str().unwrap())), whole);
     }
     let of_deposit = world.get(&format!("/v1/ledger/transactions/{}", paid["id"].as_str().unwrap()));
-    assert_eq!(of_deposit["debit"], json!({"account": "BANK_ASSET", "member": null, "transaction": null}));
+    assert_eq!(
+        of_deposit["debit"],
+        json!({"account": "BANK_ASSET", "member": null, "name": null, "transaction": null})
+    );
     assert_eq!(of_deposit["reference"], "card 7");
 
     let accounts = world.get("/v1/ledger/accounts")["accounts"].clone();

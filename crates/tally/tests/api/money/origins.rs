@@ -123,6 +123,51 @@ fn a_hold_keeps_both_of_its_making_and_of_its_end() {
     }
 }
 
+#[test]
+fn metadata_stay_with_transfers_and_holds_and_members_do_not_see_them() {
+    let mut world = World::start(&[]);
+    let (ann, token) = world.payer("ann", "010-2222", 100);
+    let bob = world.member("bob", 0);
+    let data = |order: u64| json!({"order": order, "text": "Grüße '\""});
+    let give = |order: u64| json!({"from": ann, "to": bob, "amount": 1, "metadata": data(order)});
+    let made = world.post_under("k", "/v1/transfers", &give(1)).expect(201);
+    world.post("/v1/transfers/batch", &json!({"transfers": [give(2)]})).expect(200);
+    world.post("/v1/deposits", &json!({"to": ann, "amount": 1, "metadata": data(3)})).expect(201);
+    let hold = json!({"member": ann, "amount": 5, "metadata": data(4)});
+    let hold = world.post_under("h", "/v1/holds", &hold).expect(201);
+    assert_eq!(hold["metadata"], data(4));
+    let hold = format!("/v1/holds/{}", hold["id"].as_str().expect("an id"));
+    // A retry needs the same.
+    let again = world.post_under("k", "/v1/transfers", &give(1));
+    assert!(again.is_replay());
+    world.post_under("k", "/v1/transfers", &give(2)).refused(422, "idempotency_key_reused");
+    let without = json!({"from": ann, "to": bob, "amount": 1});
+    world.post_under("k", "/v1/transfers", &without).refused(422, "idempotency_key_reused");
+    let other = json!({"member": ann, "amount": 5, "metadata": {}});
+    world.post_under("h", "/v1/holds", &other).refused(422, "idempotency_key_reused");
+    world.post(&format!("{hold}/capture"), &json!({})).expect(200);
+    let of = |rows: &[Value]| rows.iter().map(|row| row["metadata"].clone()).collect::<Vec<_>>();
+    let wanted = [Value::Null, data(3), data(2), data(1), Value::Null];
+    for killed in [false, true] {
+        if killed {
+            world.server.kill9();
+            world.restarted();
+        }
+        assert_eq!(of(&world.full_history(&ann, 2)), wanted, "killed: {killed}");
+        let path = format!("/v1/ledger/transactions/{}", made["group_id"].as_str().expect("an id"));
+        assert_eq!(world.get(&path)["metadata"], data(1));
+        let all = world.get("/v1/ledger/transactions");
+        assert_eq!(of(all["items"].as_array().expect("rows")), wanted);
+        let held = world.get(&hold);
+        assert_eq!((&held["metadata"], &held["status"]), (&data(4), &json!("captured")));
+        assert_eq!(world.get("/v1/holds")["items"], json!([held]));
+    }
+    let own = Request::new("GET", "/v1/me/transactions").key(&token);
+    for line in world.client.send(&own).expect(200)["items"].as_array().expect("lines") {
+        assert!(line.get("metadata").is_none(), "{line}");
+    }
+}
+
 /// The idempotency key of another credential is another key, so its request has an effect of its own. One scope has two actors:
 /// a replay keeps the first.
 #[test]

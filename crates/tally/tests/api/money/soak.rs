@@ -443,7 +443,9 @@ fn person(id: &str, name: &str, phone: &str) -> Person {
 /// A hold without its actors and reasons, which the model does not know.
 fn plain(mut shown: Value) -> Value {
     if let Some(hold) = shown.as_object_mut() {
-        ["actor", "reason", "ended_by", "end_reason"].iter().for_each(|name| drop(hold.remove(*name)));
+        ["actor", "reason", "metadata", "ended_by", "end_reason"]
+            .iter()
+            .for_each(|name| drop(hold.remove(*name)));
     }
     shown
 }
@@ -459,8 +461,8 @@ fn compare_lines(shown: &[Value], wanted: &[Value]) {
                 wanted[name] = shown[name].clone();
             }
         }
-        // Replies have no actor.
-        for name in ["actor", "reason"] {
+        // Replies have neither names nor actors.
+        for name in ["counterparty_name", "actor", "reason", "metadata"] {
             if let Some(value) = shown.get(name) {
                 wanted[name] = value.clone();
             }

@@ -91,12 +91,14 @@ impl World {
     pub(crate) fn history(&mut self, member: &str, limit: usize) -> Vec<Value> {
         let mut lines = self.full_history(member, limit);
         for line in lines.iter_mut().filter_map(Value::as_object_mut) {
-            ["actor", "reason"].iter().for_each(|name| drop(line.remove(*name)));
+            ["counterparty_name", "actor", "reason", "metadata"]
+                .iter()
+                .for_each(|name| drop(line.remove(*name)));
         }
         lines
     }
 
-    /// The same with actors and reasons.
+    /// The same with names, actors, reasons and metadata.
     pub(crate) fn full_history(&mut self, member: &str, limit: usize) -> Vec<Value> {
         read_pages(&mut self.client, &format!("/v1/wallets/{member}/transactions?limit={limit}"), "items").0
     }

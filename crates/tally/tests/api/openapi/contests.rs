@@ -166,16 +166,39 @@ fn with_money(tour: &mut Tour<'_>) {
     let scores = format!("{board}/scores");
     let stranger = post(&scores, &json!({"player": "contest-poor", "score": 1}));
     tour.refused("submitScore", 403, "not_a_member", &stranger);
+    for (id, what) in [("banPlayer", "ban"), ("restorePlayer", "restore")] {
+        let request = Request::new("POST", format!("{board}/players/contest-poor/{what}"));
+        tour.refused(id, 404, "player_not_found", &request);
+    }
     tour.good("finishContest", 200, act("paid", "finish"));
     tour.refused("submitScore", 409, "contest_state", &post(&scores, &score));
+    let path = "/v1/contests/paid/members/contest-rich/correct";
+    let correction = json!({"score": 2, "reason": "counted twice"});
+    tour.good("correctScore", 200, post(path, &correction));
+    let nobody = post("/v1/contests/paid/members/nobody/correct", &correction);
+    tour.refused("correctScore", 404, "player_not_found", &nobody);
+    tour.good("settleContest", 200, act("paid", "settle"));
+    tour.good("settleContest", 200, act("paid", "settle"));
+    tour.good("repayContest", 200, act("paid", "repay"));
+    let reused = act("paid", "repay").idempotent("taken");
+    tour.refused("repayContest", 422, "idempotency_key_reused", &reused);
     for (id, what) in [("banPlayer", "ban"), ("restorePlayer", "restore")] {
         let request = Request::new("POST", format!("{board}/players/contest-rich/{what}"));
         tour.refused(id, 409, "contest_state", &request);
     }
-    tour.good("settleContest", 200, act("paid", "settle"));
-    tour.good("settleContest", 200, act("paid", "settle"));
-    let prizes = tour.good("listContestPrizes", 200, Request::new("GET", "/v1/contests/paid/prizes"));
+    let list = Request::new("GET", "/v1/contests/paid/prizes");
+    let prizes = tour.good("listContestPrizes", 200, list.clone());
     assert_eq!((&prizes["items"][0]["member"], &prizes["items"][0]["paid"]), (&json!(rich), &json!(true)));
+    let prize = prizes["items"][0]["group_id"].as_str().expect("a transfer");
+    let part = json!({"amount": "1"});
+    tour.local.post(&format!("/v1/ledger/transactions/{prize}/reverse"), &part).expect(201);
+    let prizes = tour.good("listContestPrizes", 200, list);
+    assert_eq!(prizes["items"][0]["reversed"], json!("1"));
+    cancelled(tour, &rich);
+}
+
+/// A contest that has paid its fees back.
+fn cancelled(tour: &mut Tour<'_>, rich: &str) {
     let cup = json!({"id": "off", "title": "Off", "entry_fee": {"currency": "KRW", "amount": "10"}});
     tour.good("createContest", 201, post("/v1/contests", &cup));
     tour.good("openContest", 200, act("off", "open"));
@@ -187,6 +210,13 @@ fn with_money(tour: &mut Tour<'_>) {
     tour.good("cancelContest", 200, act("off", "cancel"));
     let refunds = tour.good("listContestRefunds", 200, Request::new("GET", "/v1/contests/off/refunds"));
     assert_eq!((&refunds["items"][0]["member"], &refunds["items"][0]["paid"]), (&json!(rich), &json!(true)));
+    let moved = tour.local.get("/v1/ledger/transactions?contest=off").expect(200);
+    let mut moved = moved["items"].as_array().expect("a list").iter();
+    let fee = moved.find(|row| row["debit"]["member"] == json!(rich)).expect("the fee");
+    let fee = fee["id"].as_str().expect("an id");
+    // The contest has paid it back.
+    let reversal = post(&format!("/v1/ledger/transactions/{fee}/reverse"), &json!({}));
+    tour.refused("reverseMovement", 409, "contest_state", &reversal);
 }
 
 fn in_the_wrong_state(tour: &mut Tour<'_>) {
@@ -198,6 +228,7 @@ fn in_the_wrong_state(tour: &mut Tour<'_>) {
         ("finishContest", act("paid", "finish")),
         ("cancelContest", act("paid", "cancel")),
         ("settleContest", act("a-draft", "settle")),
+        ("repayContest", act("a-draft", "repay")),
         ("applyToContest", post("/v1/contests/paid/applications", &json!({"player": "pele"}))),
         ("acceptApplications", post("/v1/contests/paid/applications/accept", &players)),
         ("rejectApplications", post("/v1/contests/paid/applications/reject", &players)),
@@ -206,6 +237,10 @@ fn in_the_wrong_state(tour: &mut Tour<'_>) {
         ("listContestPrizes", Request::new("GET", "/v1/contests/a-draft/prizes")),
         ("listContestRefunds", Request::new("GET", "/v1/contests/a-draft/refunds")),
         ("banContestMember", act("paid", "members/contest-rich/ban")),
+        (
+            "correctScore",
+            post("/v1/contests/paid/members/contest-rich/correct", &json!({"score": 1, "reason": "late"})),
+        ),
         ("restoreContestMember", act("paid", "members/contest-rich/restore")),
     ] {
         tour.refused(id, 409, "contest_state", &request);

@@ -28,7 +28,11 @@ pub(crate) fn tour(tour: &mut Tour<'_>) {
 }
 
 fn movements(tour: &mut Tour<'_>, ann: &str, bob: &str) {
-    tour.good("deposit", 201, post("/v1/deposits", &json!({"to": ann, "amount": "500", "reason": "gift"})));
+    tour.good(
+        "deposit",
+        201,
+        post("/v1/deposits", &json!({"to": ann, "amount": "500", "reason": "gift", "metadata": {"a": 1}})),
+    );
     tour.good("withdraw", 201, post("/v1/withdrawals", &json!({"from": ann, "amount": 1})));
     let given = json!({"from": ann, "to": bob, "currency": "KRW", "amount": 7, "reference": "order 7"});
     let sent = tour.good("transfer", 201, post("/v1/transfers", &given));
@@ -118,7 +122,7 @@ fn holds(tour: &mut Tour<'_>, ann: &str, bob: &str) {
         let made = tour.good("placeHold", 201, post("/v1/holds", &body));
         format!("/v1/holds/{}", made["id"].as_str().expect("an id"))
     };
-    let body = json!({"member": ann, "amount": 10, "expires_at": "2999-01-01T00:00:00Z", "reason": "entry"});
+    let body = json!({"member": ann, "amount": 10, "expires_at": "2999-01-01T00:00:00Z", "reason": "entry", "metadata": {}});
     let (one, two) = (place(tour, body), place(tour, json!({"member": ann, "amount": "10"})));
     tour.good("getHold", 200, Request::new("GET", &one));
     let capture = |hold: &str, body: &Value| post(&format!("{hold}/capture"), body);
@@ -181,5 +185,18 @@ fn reads(tour: &mut Tour<'_>, ann: &str) {
     tour.refused("listTransactions", 404, "wallet_not_found", &of("USD"));
     tour.example("listAccounts", 200);
     tour.example("getTrialBalance", 200);
+    let from = "from=2020-01-01T00:00:00Z&limit=1";
+    let filters = [
+        format!("member={ann}&actor=local&amount_min=1&amount_max=1000"),
+        "type=transfer_out&reference=order+7".to_owned(),
+        "contest=cup&currency=KRW".to_owned(),
+    ];
+    for filter in filters {
+        let target = format!("/v1/ledger/transactions?{filter}&{from}");
+        tour.good("listMovements", 200, Request::new("GET", target));
+    }
+    for filter in ["state=voided".to_owned(), format!("member={ann}")] {
+        tour.good("listHolds", 200, Request::new("GET", format!("/v1/holds?{filter}&{from}")));
+    }
     tour.good("listOwed", 200, Request::new("GET", "/v1/ledger/owed"));
 }

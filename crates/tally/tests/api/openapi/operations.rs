@@ -346,12 +346,18 @@ fn spoilt(operation: &Operation, code: &str, reader: &str) -> Option<Request> {
         "payload_too_large" => with_body(media, &vec![b' '; (2 << 20) + 1]),
         "unsupported_media_type" => with_body("text/plain", b"{}"),
         "leaderboard_not_found" => elsewhere("goals", "nope"),
+        // Only on a leaderboard of a contest.
+        "player_not_found" if ["banPlayer", "restorePlayer", "correctScore"].contains(&&*operation.id) => {
+            return None;
+        }
         "player_not_ranked" | "player_not_found" => elsewhere("pele", "nobody"),
         "series_not_found" => elsewhere("daily-cup", "nope"),
         "contest_not_found" => elsewhere("friday-cup", "nope"),
         "key_not_found" | "hold_not_found" | "transaction_not_found" => request,
         "member_not_found" => elsewhere(MEMBER, "017f22e2-79b0-71ec-8123-456789abcdec"),
         "idempotency_key_reused" if operation.right.as_deref() == Some("own") => return None,
+        // Its contest has to be over.
+        "idempotency_key_reused" if operation.id == "repayContest" => return None,
         "idempotency_key_reused" => request.idempotent("taken"),
         "login_taken" => request,
         "phone_taken" if operation.id != "createMember" => return None,

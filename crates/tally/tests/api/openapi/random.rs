@@ -345,6 +345,7 @@ impl Maker<'_> {
             "EntryFeeOrNull" => {
                 self.rng.pick(&[json!(null), json!({"currency": "KRW", "amount": "1"})]).clone()
             }
+            "ReviewOrNull" => self.rng.pick(&[json!(null), json!(0), json!(3_600)]).clone(),
             "DivisionSizeOrNull" => self.rng.pick(&[json!(null), json!(1), json!(50)]).clone(),
             "NewPin" => json!(*self.rng.pick(&["0042", "12345678"])),
             "MemberId" => self.id(&self.members.clone()),

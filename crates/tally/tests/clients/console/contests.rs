@@ -132,6 +132,15 @@ fn settle(console: &mut Console) {
     console.click("Finish");
     console.confirm(OPEN, "Finish");
     console.sees("The contest is over");
+    // The first member, which was the first of the ranking.
+    console.click("Correct");
+    console.fill("Score", "1");
+    console.fill("Reason", "counted twice");
+    console.check("contest-correct");
+    console.picture("contest-correct");
+    console.click("Correct");
+    console.sees("is corrected");
+    console.sees_row(&["1", "99"]);
     console.click("Settle and pay prizes");
     console.confirm(OPEN, "Settle");
     console.sees("The prizes are paid");

@@ -2,6 +2,7 @@
 
 use super::{Console, TALLY};
 use serde_json::json;
+use tally_rules::scope::Scope;
 use tally_testkit::TestTally;
 
 #[test]
@@ -34,6 +35,8 @@ fn acts(console: &mut Console, admin: &str) {
     console.click("Audit log");
     console.sees_row(&["key.created", "admin, desk", "local"]);
     console.sees_row(&["leaderboard.created", "“season 2”", "finals", "key:"]);
+    console.sees_row(&["key.created", "shop", "“the shop opens”"]);
+    console.sees_row(&["key.revoked", "“left us”"]);
     console.check("audit");
     console.picture("audit");
     console.fill("Act", "key.revoked");
@@ -95,8 +98,13 @@ fn roles(console: &mut Console, admin: &str) {
 
     staff(console, admin);
     console.show("#/settings");
+    scoped(console);
     console.sees_row(&["watcher", "reader"]);
     console.page.wait("(() => { const row = help.all('tr').find((one) => one.innerText.includes('watcher')); row?.querySelector('button').click(); return Boolean(row); })()");
+    console.fill("Reason", "left us");
+    console.check("key-revoke");
+    console.picture("key-revoke");
+    console.page.eval("document.querySelector('#typed').focus(); true");
     console.confirm("watcher", "Revoke");
     console.sees("Key watcher is revoked");
     acts(console, admin);
@@ -111,6 +119,33 @@ fn roles(console: &mut Console, admin: &str) {
     console.confirm("desk", "Revoke it all the same");
     // Without any key it stays closed.
     console.sees("A key is needed");
+}
+
+/// A key with scopes and a cap in place of a role, with the reason of its making.
+fn scoped(console: &mut Console) {
+    console.click("New key");
+    console.fill("What it is for", "shop");
+    // The scopes are shown with that choice only.
+    console.page.wait("help.field('money:mint') === undefined");
+    console.fill("Role", "");
+    console.page.wait("help.field('money:mint') !== undefined");
+    let offered =
+        console.page.eval("JSON.stringify(help.all('fieldset label').map((label) => label.innerText))");
+    let all: Vec<&str> = Scope::ALL.iter().map(|scope| scope.as_str()).collect();
+    assert_eq!(offered.as_str(), Some(&*json!(all).to_string()));
+    console.page.allow("status of 400");
+    console.click("Create");
+    console.sees("must be an array of one or more");
+    console.fill("money:mint", true);
+    console.fill("members:read", true);
+    console.fill("Most new money on a day", "KRW=1000000");
+    console.fill("Reason", "the shop opens");
+    console.check("key-scopes");
+    console.picture("key-scopes");
+    console.click("Create");
+    console.sees("it is shown this once");
+    console.click("I have kept it");
+    console.sees_row(&["shop", "scopes", "members:read", "money:mint", "at most 1000000 KRW made a day"]);
 }
 
 /// A server's key acts on a contest as one of its staff.

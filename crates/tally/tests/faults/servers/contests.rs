@@ -45,19 +45,28 @@ fn running(client: &mut Client, id: &str, players: &[&str]) {
     act(client, id, "start");
 }
 
-/// One server takes the best score, and bans the best player, and cannot publish it: it dies, or freezes. The other one
-/// ends the contest and pays at once.
+/// One server takes the best score, or corrects it in the review, and bans the best player, and cannot publish it: it dies, or
+/// freezes. The other one ends the contest and pays at once.
 #[test]
 fn what_a_server_took_and_did_not_publish_counts_for_prizes() {
-    for kill in [true, false] {
+    for (kill, in_review) in [(true, false), (false, false), (true, true), (false, true)] {
         let mut servers = Servers::start(2);
         let mut clients = servers.clients();
         let ids = members(&mut clients[1], &["ann", "bob", "cid"], 1);
         running(&mut clients[1], "cup", &["ann", "bob", "cid"]);
         submit(&mut clients[1], "contest:cup", "ann", 5).expect(200);
         submit(&mut clients[0], "contest:cup", "cid", 7).expect(200);
+        if in_review {
+            submit(&mut clients[0], "contest:cup", "bob", 4).expect(200);
+            act(&mut clients[1], "cup", "finish");
+        }
         servers.redis.freeze();
-        let stored = submit(&mut clients[0], "contest:cup", "bob", 6).expect(200);
+        let stored = if in_review {
+            let corrected = json!({"score": 6, "reason": "counted late"});
+            post(&mut clients[0], "/v1/contests/cup/members/bob/correct", &corrected)
+        } else {
+            submit(&mut clients[0], "contest:cup", "bob", 6).expect(200)
+        };
         assert_eq!((&stored["score"], &stored["rank"]), (&json!(6), &Value::Null), "stored, and no more");
         act(&mut clients[0], "cup", "members/cid/ban");
         if kill {
@@ -66,10 +75,12 @@ fn what_a_server_took_and_did_not_publish_counts_for_prizes() {
             servers.all[0].signal("STOP");
         }
         servers.redis.thaw();
-        act(&mut clients[1], "cup", "finish");
+        if !in_review {
+            act(&mut clients[1], "cup", "finish");
+        }
         assert_eq!(act(&mut clients[1], "cup", "settle")["state"], "settled");
         let paid: Vec<String> = ids.iter().map(|id| balance(&mut clients[1], id)).collect();
-        assert_eq!(paid, ["1", "501", "1"], "killed: {kill}");
+        assert_eq!(paid, ["1", "501", "1"], "killed: {kill}, in the review: {in_review}");
         let order = ["bob", "ann"];
         assert_eq!(names(&page(&mut clients[1], "contest:cup")), order);
         if kill {

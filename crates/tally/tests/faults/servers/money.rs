@@ -203,10 +203,11 @@ fn one_is_killed_while_money_moves_at_all_and_each_movement_is_done_once() {
         tally_testkit::audit::read_pages(&mut client, &target, "items").0
     };
     let mut lines: Vec<Value> = all.iter().flat_map(walk).collect();
-    // A history has the origin of each transfer besides.
+    // A history has the origin and the names of each transfer besides.
     for line in lines.iter_mut().filter_map(Value::as_object_mut) {
-        let origin = ["actor", "reason"].map(|field| line.remove(field));
-        assert_eq!(origin, [Some(json!("local")), Some(Value::Null)]);
+        let origin = ["actor", "reason", "metadata"].map(|field| line.remove(field));
+        assert_eq!(origin, [Some(json!("local")), Some(Value::Null), Some(Value::Null)]);
+        assert!(line.remove("counterparty_name").is_some());
     }
     assert_eq!(lines.len(), 2 * told.len() + all.len(), "each is done once, and no other");
     let shown: BTreeSet<String> = lines.iter().map(Value::to_string).collect();

@@ -222,8 +222,8 @@ fn contests_are_counted_by_state_and_payments_by_what_became_of_them() {
     };
     let turned = json!({"draft": 6, "open": 5, "running": 4, "finished": 2, "settled": 2, "cancelled": 1});
     assert_eq!(status["turned"], turned);
-    assert_eq!(status["prizes"], json!({"paid": 3, "member_closed": 1, "limit_exceeded": 0}));
-    assert_eq!(status["refunds"], json!({"paid": 2, "member_closed": 0, "limit_exceeded": 0}));
+    assert_eq!(status["prizes"], json!({"paid": 3, "member_closed": 1, "limit_exceeded": 0, "reversed": 0}));
+    assert_eq!(status["refunds"], json!({"paid": 2, "member_closed": 0, "limit_exceeded": 0, "reversed": 0}));
     assert_eq!(status["due"], 0);
     let families = check(&client.get("/metrics"));
     let sample = |family: &str, wanted: &[(&str, &str)]| {

@@ -48,6 +48,7 @@ pub(super) fn write_definition_of(contest: &Contest) -> Map<String, Value> {
         ("opens_at", at(contest.opens_at)),
         ("starts_at", at(contest.starts_at)),
         ("ends_at", at(contest.ends_at)),
+        ("review_s", json!(contest.review_s)),
     ];
     fields.map(|(name, value)| (name.to_owned(), value)).into_iter().collect()
 }
@@ -113,8 +114,8 @@ pub fn write_member(player: &PlayerId, enrolled: &ContestMember, banned: bool, m
     answer
 }
 
-/// A prize or a refund. With `money`, also its member, and its transfer or why there is none.
-pub fn write_payout(payout: &Payout, money: bool) -> Value {
+/// A prize or a refund. With `money`, also its member, its transfer or why there is none, and what was reversed of it.
+pub fn write_payout(payout: &Payout, money: bool, reversed: Option<i64>) -> Value {
     let mut answer = json!({
         "player": payout.player.as_str(),
         "currency": payout.currency.as_str(),
@@ -133,5 +134,6 @@ pub fn write_payout(payout: &Payout, money: bool) -> Value {
         Some(Err(why)) => drop(object.insert("reason".into(), json!(UnpaidReason::as_str(why)))),
         None => {}
     }
+    object.extend(reversed.map(|units| ("reversed".into(), json!(units.to_string()))));
     answer
 }

@@ -15,7 +15,7 @@ fn whole() -> Value {
         "entry_fee": {"currency": "KRW", "amount": "100"}, "leaderboard": {"order": "ascending"},
         "prizes": [{"from": 1, "to": 1, "currency": "KRW", "amount": 500}], "prize_ties": "each",
         "division_size": 50, "opens_at": "2026-11-21T08:20:00Z", "starts_at": null,
-        "ends_at": "2026-11-22T08:20:00+09:00"})
+        "ends_at": "2026-11-22T08:20:00+09:00", "review_s": 3600})
 }
 
 fn pointers(wrong: Vec<FieldError>) -> Vec<String> {
@@ -50,7 +50,8 @@ fn every_wrong_field_is_named_at_once() {
         "entry_fee": {"currency": "krw", "amount": 0, "x": 1},
         "leaderboard": {"order": "up", "periods": [{"name": 1}]},
         "prizes": [{"from": 1, "to": 1, "currency": "KRW", "amount": 1}, {"from": 0, "amount": "1.5"}, 7],
-        "prize_ties": 1, "division_size": 1.5, "opens_at": "now", "ends_at": 5, "state": "open"});
+        "prize_ties": 1, "division_size": 1.5, "opens_at": "now", "ends_at": 5, "review_s": -1,
+        "state": "open"});
     let mut wrong = pointers(read_new(body.clone()).unwrap_err());
     wrong.sort();
     let mut wanted = [
@@ -74,6 +75,7 @@ fn every_wrong_field_is_named_at_once() {
         "/division_size",
         "/opens_at",
         "/ends_at",
+        "/review_s",
         "/title",
         "/state",
     ];
@@ -90,11 +92,13 @@ fn every_wrong_field_is_named_at_once() {
 #[test]
 fn nothing_is_kept_and_null_takes_away() {
     assert_eq!(read_patch(json!({})), Ok(ContestSpec::default()));
-    let gone = read_patch(json!({"entry_fee": null, "division_size": null, "starts_at": null})).unwrap();
+    let gone = json!({"entry_fee": null, "division_size": null, "starts_at": null, "review_s": null});
+    let gone = read_patch(gone).unwrap();
     let wanted = ContestSpec {
         entry_fee: Some(None),
         division_size: Some(None),
         starts_at: Some(None),
+        review_s: Some(None),
         ..ContestSpec::default()
     };
     assert_eq!(gone, wanted);

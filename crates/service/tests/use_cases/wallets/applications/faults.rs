@@ -1,8 +1,11 @@
 //! Faults of Redis only: it loses applications, it is unavailable, it loses answers. Also servers that die in between.
 
 use super::site::{Kind, Site, player};
-use super::{boss, listed, members, row};
+use super::{boss, listed, members, noted, row};
 use crate::wallets::world::refused;
+use crate::wrapped::{Difference, Wrapped};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tally_ranking::RedisApplications;
 use tally_ranking::redis::Options;
 use tally_ranking::redis::applications::ApplicationsKey;
@@ -16,6 +19,7 @@ use tally_service::contests::{apply, change, finish, read, scheduler, start};
 use tally_service::failure::Fault;
 use tally_service::players::{erase, profile};
 use tally_service::{Failure, Tally};
+use tally_store::{Committed, Loaded, ReadSet, Store, StoreError, WriteSet};
 use tally_testkit::{Cut, Proxy, Reply};
 
 fn applied(tally: &Tally, id: &ContestId, no: usize) -> Result<(), Failure> {
@@ -292,6 +296,67 @@ fn an_answer_that_is_lost_is_found_again() {
     let done = applied(&tally, &id, 7);
     assert!(matches!(done, Err(Failure::Fault(Fault::OutcomeUnknown(_)))), "{done:?}");
     tally.drain();
+}
+
+/// The row of a decision is stored first. Without it nothing is decided, and no failure in between leaves a decision without it.
+#[test]
+fn no_decision_lacks_its_row() {
+    let mut site = Site::new(Kind::Redis);
+    let proxy = Proxy::start(site.redis().address());
+    let url = format!("redis://{}", proxy.address());
+    let away = Arc::new(AtomicBool::new(false));
+    site.store = Arc::new(Wrapped(Refusing { inner: Arc::clone(&site.store), away: Arc::clone(&away) }));
+    let tally = site.serve_with(Some(&url));
+    let id = site.open(&tally, "cup");
+    for no in 1..=3 {
+        applied(&tally, &id, no).unwrap();
+    }
+    let actions = || noted(&tally, &id).into_iter().map(|(.., detail)| detail).collect::<Vec<_>>();
+    away.store(true, Ordering::SeqCst);
+    let refused = apply::decide(&tally, &id, &boss(), &[player(1)], true, None);
+    assert!(matches!(refused, Err(Failure::Fault(Fault::StoreUnavailable(_)))), "{refused:?}");
+    away.store(false, Ordering::SeqCst);
+    assert_eq!((listed(&tally, &id, Status::Accepted), actions()), (vec![], vec![]));
+    // The reply of Redis is lost once: the second try finds the decision, and leaves no second row.
+    proxy.cut_at(b"1700000000000000", Cut::Answer);
+    accept(&tally, &id, 1).unwrap();
+    assert!(!proxy.is_armed());
+    assert_eq!(actions(), ["1 player: p01"]);
+    // The decision is made, and its reply is lost for good.
+    site.advance(1);
+    proxy.cut_off_at(b"1700000000000000", Cut::Answer);
+    let lost = apply::decide(&tally, &id, &boss(), &[player(2)], true, None);
+    assert!(matches!(lost, Err(Failure::Fault(Fault::OutcomeUnknown(_)))), "{lost:?}");
+    proxy.pass();
+    while read::counts(&tally, &[&read::get(&tally, &id).unwrap()]) == [None] {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert_eq!(listed(&tally, &id, Status::Accepted), [player(1), player(2)]);
+    assert_eq!(actions(), ["1 player: p01", "1 player: p02"]);
+    tally.drain();
+}
+
+/// A store that refuses transactions while it is away.
+struct Refusing {
+    inner: Arc<dyn Store>,
+    away: Arc<AtomicBool>,
+}
+
+impl Difference for Refusing {
+    fn inner(&self) -> &dyn Store {
+        &*self.inner
+    }
+
+    fn run(
+        &self,
+        plan: &ReadSet,
+        decide: &mut dyn FnMut(&Loaded) -> WriteSet,
+    ) -> Result<Committed, StoreError> {
+        if self.away.load(Ordering::SeqCst) {
+            return Err(StoreError::Unavailable("away".into()));
+        }
+        self.inner.run(plan, decide)
+    }
 }
 
 /// Redis is not configured any more, or another one is: the server takes no list for empty.

@@ -8,14 +8,17 @@ mod site;
 use crate::wallets::world::{identity, refused};
 use site::{Kind, Site, cup, player};
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use tally_rules::audit::{AuditAction, AuditEntry};
 use tally_rules::contest::{ContestId, State, Status};
-use tally_rules::{Origin, PlayerId, Rejection};
+use tally_rules::{Actor, Origin, PlayerId, Rejection};
+use tally_service::audit;
 use tally_service::contests::actions::{ActionResult, ContestDone};
 use tally_service::contests::execute::{ActingAs, ContestActor};
 use tally_service::contests::{apply, change, finish, read, scheduler, start};
 use tally_service::players::erase;
+use tally_service::scan::Span;
 use tally_service::{Failure, Tally};
 use tally_testkit::Rng;
 use tally_testkit::rng::soak;
@@ -25,6 +28,11 @@ const PLAYERS: usize = 9;
 
 fn boss() -> ContestActor {
     ActingAs::Member(player(0)).by(Origin::BACKGROUND)
+}
+
+/// A member that is not of the staff.
+fn elsewhere() -> ContestActor {
+    ActingAs::Member(player(9)).by(Origin::BACKGROUND)
 }
 
 /// The one row of a decision.
@@ -297,6 +305,58 @@ fn a_retry_has_the_effect_of_one(kind: Kind) {
     tally.drain();
 }
 
+/// The rows of decisions on a contest in the audit log, oldest first: action, actor, reason and detail.
+fn noted(tally: &Tally, id: &ContestId) -> Vec<(AuditAction, Actor, Option<String>, String)> {
+    let filter = audit::Filter { subject: Some(id.as_str().into()), ..audit::Filter::default() };
+    let mut rows = audit::list(tally, &filter, &Span { limit: 99, ..Span::default() }).unwrap().rows;
+    rows.retain(|(_, row)| matches!(row.action, AuditAction::ContestAccepted | AuditAction::ContestRejected));
+    let text = |text: Option<&Arc<str>>| text.map(|text| text.to_string());
+    let one = |row: AuditEntry| {
+        let detail = text(row.detail.as_ref()).expect("it names players");
+        (row.action, row.origin.actor, text(row.origin.reason.as_ref()), detail)
+    };
+    rows.into_iter().rev().map(|(_, row)| one(row)).collect()
+}
+
+/// A decision leaves one row, whatever the application store: with its actor, its reason and the players that it concerns.
+fn a_decision_leaves_a_row(kind: Kind) {
+    let site = Site::new(kind);
+    let tally = site.serve();
+    let id = site.open(&tally, "cup");
+    for no in 1..=3 {
+        apply::apply(&tally, &id, &ContestActor::SERVER, &player(no), None).unwrap();
+    }
+    let origin = Origin { actor: Actor::CommandLine, reason: Some("the list".into()), metadata: None };
+    let desk = ActingAs::Admin.by(origin);
+    let once = identity("accept", 1);
+    let players = |all: &[usize]| all.iter().map(|no| player(*no)).collect::<Vec<_>>();
+    let decide = |all: &[usize], accept, key| {
+        // The clock of the test stands still, and rows of one instant are in no order.
+        site.advance(1);
+        apply::decide(&tally, &id, &desk, &players(all), accept, key)
+    };
+    for replayed in [false, true] {
+        assert_eq!(decide(&[1, 9, 3], true, once.as_ref()).unwrap().replayed, replayed);
+    }
+    decide(&[8, 9], true, None).unwrap();
+    decide(&[2], false, None).unwrap();
+    assert_eq!(
+        refused(apply::decide(&tally, &id, &elsewhere(), &players(&[1]), true, None)),
+        Rejection::Forbidden
+    );
+    let row =
+        |action, detail: &str| (action, Actor::CommandLine, Some("the list".to_owned()), detail.to_owned());
+    let wanted = [
+        row(AuditAction::ContestAccepted, "2 players: p01, p03"),
+        row(AuditAction::ContestRejected, "1 player: p02"),
+    ];
+    assert_eq!(noted(&tally, &id), wanted);
+    start::start(&tally, &id, &boss(), None).unwrap();
+    assert_eq!(refused(decide(&[1], true, None)), Rejection::ContestState(State::Running));
+    assert_eq!(noted(&tally, &id), wanted);
+    tally.drain();
+}
+
 /// A contest that moves money has its applications in the store, whatever the setting says.
 fn money_is_never_elsewhere(kind: Kind) {
     let site = Site::new(kind);
@@ -364,6 +424,10 @@ macro_rules! suite {
             #[test]
             fn an_erased_player_has_not_applied() {
                 super::an_erased_player_has_not_applied($kind);
+            }
+            #[test]
+            fn a_decision_leaves_a_row() {
+                super::a_decision_leaves_a_row($kind);
             }
             #[test]
             fn money_is_never_elsewhere() {

@@ -18,16 +18,20 @@ use paper::{CAPACITY, FEE, Model, Op, PRIZES, Paper, Shape};
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 use tally_rules::contest::definition::{ContestSpec, Fee};
+use tally_rules::contest::member::UnpaidReason;
 use tally_rules::contest::record::{ApplicationLocation, ContestTask};
 use tally_rules::contest::{ContestId, Payout, Prize, PrizeTies, State, Status};
 use tally_rules::definition::Ranking;
 use tally_rules::idempotency::IdempotencyKey;
-use tally_rules::ledger::{Amount, MemberId};
+use tally_rules::ledger::{Amount, Entry, Kind as Entered, MemberId, WalletKey};
 use tally_rules::score::ScoreInput;
-use tally_rules::{Definition, PlayerId, Rejection};
+use tally_rules::{Definition, Origin, PlayerId, Rejection};
 use tally_service::contests::actions::{ActionResult, ContestDone};
 use tally_service::contests::execute::ContestActor;
-use tally_service::contests::{apply, ban, change, finish, read, scheduler, settle, start};
+use tally_service::contests::{
+    apply, ban, change, correct, finish, pay_again, read, scheduler, settle, start,
+};
+use tally_service::ledger::reversals::{self, NewReversal};
 use tally_service::scores::submit::{self, NewScore};
 use tally_service::{Failure, Tally};
 use tally_store::Store;
@@ -124,13 +128,32 @@ impl Hand<'_> {
             Op::Finish => finish::finish(tally, id, admin, key).map(drop),
             Op::Settle | Op::SettleTwice => settle::settle(tally, id, admin, key).map(drop),
             Op::Cancel => finish::cancel(tally, id, admin, key).map(drop),
+            Op::Correct(player, score) => {
+                let (player, score) = (who(player), (ScoreInput::Int(score), None));
+                let done = correct::correct(tally, id, admin, &player, score, key.cloned());
+                self.runtime.block_on(done).map(drop)
+            }
+            Op::Repay => pay_again::pay_again(tally, id, admin, key).map(drop),
+            Op::ReverseFee(player) => {
+                let wallet = WalletKey { member: self.members[player], currency: code("KRW") };
+                let entries = tally.store.ledger().history(wallet, 1..10_000)?;
+                let board = id.board(None);
+                let is_fee = |entry: &Entry| {
+                    entry.kind == Entered::Fee && entry.reference.as_deref() == Some(board.as_str())
+                };
+                let fee = entries.into_iter().find(|(_, entry)| is_fee(entry));
+                let transaction = fee.ok_or(Rejection::TransactionNotFound)?.1.transfer.0;
+                let (amount, origin, identity) = (None, Origin::default(), key.cloned());
+                let new = NewReversal { transaction, amount, origin, identity };
+                self.runtime.block_on(reversals::reverse(tally, new)).map(drop)
+            }
         }
     }
 }
 
 fn any_op(rng: &mut Rng) -> Op {
     let player = rng.below(PLAYERS as u64) as usize;
-    match rng.below(50) {
+    match rng.below(56) {
         0..3 => Op::Open,
         3..15 => Op::Apply(player),
         15..23 => Op::Accept(player),
@@ -145,6 +168,9 @@ fn any_op(rng: &mut Rng) -> Op {
         44..46 => Op::Finish,
         46 => Op::Settle,
         47..49 => Op::SettleTwice,
+        49..52 => Op::ReverseFee(player),
+        52..54 => Op::Correct(player, rng.below(4) as i64),
+        54 => Op::Repay,
         _ => Op::Cancel,
     }
 }
@@ -359,7 +385,9 @@ impl History {
                 paper.members.iter().map(|player| (*player, paper.division(*player))).collect();
             assert_eq!(found, wanted, "{id:?}: {paper:?}");
             let paid = |(_, row): &(u32, Payout)| {
-                assert!(matches!(row.paid, Some(Ok(_))), "{row:?}");
+                let is_reversed = row.rank == 0 && paper.reversed.contains(&player(&row.player));
+                let unpaid = row.paid.expect("it was tried").err();
+                assert_eq!(unpaid, is_reversed.then_some(UnpaidReason::Reversed), "{row:?}");
                 (player(&row.player), row.division.map(|no| no as usize), row.rank, row.amount.units())
             };
             if paper.state == State::Settled {

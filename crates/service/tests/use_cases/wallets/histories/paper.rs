@@ -42,6 +42,12 @@ pub(crate) enum Op {
     /// Two at once.
     SettleTwice,
     Cancel,
+    /// The score of a player is set in the review.
+    Correct(usize, i64),
+    /// What could not be paid, which is nothing here.
+    Repay,
+    /// The fee of a player is taken back.
+    ReverseFee(usize),
 }
 
 /// One contest.
@@ -54,8 +60,10 @@ pub(crate) struct Paper {
     pub(crate) rejected: Vec<usize>,
     /// In order of acceptance.
     pub(crate) members: Vec<usize>,
-    /// Whether it ran when it was cancelled.
+    /// Whether it ran, or was reviewed, when it was cancelled.
     pub(crate) refunded: bool,
+    /// Those whose fees were taken back.
+    pub(crate) reversed: BTreeSet<usize>,
     /// The best of each, and when it was reached.
     scores: BTreeMap<usize, (i64, usize)>,
     banned: BTreeSet<usize>,
@@ -94,6 +102,7 @@ impl Paper {
             rejected: Vec::new(),
             members: Vec::new(),
             refunded: false,
+            reversed: BTreeSet::new(),
             scores: BTreeMap::new(),
             banned: BTreeSet::new(),
         }
@@ -228,8 +237,18 @@ impl Paper {
         }
     }
 
+    fn correct(&mut self, player: usize, score: i64, moment: usize) -> Result<(), &'static str> {
+        self.must(State::Finished)?;
+        if !self.members.contains(&player) {
+            return Err("player_not_found");
+        }
+        // The instant decides ties, and stays.
+        self.scores.entry(player).or_insert((score, moment)).0 = score;
+        Ok(())
+    }
+
     fn ban(&mut self, player: usize, banned: bool) -> Result<(), &'static str> {
-        self.must(State::Running)?;
+        self.must(State::Running).or_else(|_| self.must(State::Finished))?;
         if !self.members.contains(&player) {
             return Err("player_not_found");
         }
@@ -284,12 +303,27 @@ impl Model {
             Op::Cancel => match one.state {
                 State::Cancelled => {}
                 State::Draft | State::Open => one.state = State::Cancelled,
-                State::Running => {
+                State::Running | State::Finished => {
                     (one.state, one.refunded) = (State::Cancelled, true);
-                    one.members.iter().for_each(|player| money[*player] += one.shape.fee);
+                    let paying = one.members.iter().filter(|player| !one.reversed.contains(player));
+                    paying.for_each(|player| money[*player] += one.shape.fee);
                 }
-                State::Finished | State::Settled => return Err("contest_state"),
+                State::Settled => return Err("contest_state"),
             },
+            Op::Correct(player, score) => one.correct(player, score, self.moments)?,
+            Op::Repay => one.must(State::Settled).or_else(|_| one.must(State::Cancelled))?,
+            Op::ReverseFee(player) => {
+                if one.shape.fee == 0 || !one.members.contains(&player) {
+                    return Err("transaction_not_found");
+                }
+                if one.state == State::Cancelled {
+                    return Err("contest_state");
+                }
+                if !one.reversed.insert(player) {
+                    return Err("exceeds_reversible");
+                }
+                money[player] += one.shape.fee;
+            }
         }
         Ok(())
     }

@@ -64,7 +64,7 @@ pub(super) fn cut_a_restore() {
     let seen = std::cell::Cell::new([0; 3]);
     let copy_of = |disk: &SimulatedDisk| disk.folder().join("copy.db");
     let work = |disk: &Arc<SimulatedDisk>| {
-        let _cut = restore_on(&options(disk), &copy_of(disk), &path_on(disk), true);
+        let _cut = restore_on(&options(disk), (&copy_of(disk), &path_on(disk)), true, None);
     };
     let check = |disk: &Arc<SimulatedDisk>, at: u64| {
         let mut counts = seen.get();
@@ -72,7 +72,7 @@ pub(super) fn cut_a_restore() {
             Ok(store) => store,
             Err(StoreError::Layout(_)) => {
                 counts[2] += 1;
-                restore_on(&options(disk), &copy_of(disk), &path_on(disk), false).unwrap();
+                restore_on(&options(disk), (&copy_of(disk), &path_on(disk)), false, None).unwrap();
                 open_on(disk).unwrap()
             }
             Err(other) => panic!("cut at {at}: {other}"),

@@ -60,7 +60,7 @@ fn a_journal_that_is_no_database_is_refused_and_repaired() {
     std::fs::write(&path, bytes).unwrap();
     let Err(StoreError::Corrupt(text)) = place.open() else { panic!("it starts") };
     assert!(text.contains("journal-2") && text.contains("`tally repair`"), "{text}");
-    let repaired = repair(&place.path(), &Options::default()).unwrap();
+    let repaired = repair(&place.path(), &Options::default(), None).unwrap();
     assert!(repaired.wrong.is_some() && !repaired.set_aside.is_empty());
     assert_eq!(score(&place.open().unwrap(), "ann"), Some(1));
 }

@@ -1,0 +1,57 @@
+//! Paying again, by hand, the prizes and fees that a contest could not pay: a wallet was full, or a member closed. Blocks.
+//!
+//! Each page of them is one action, and each action changes the contest's revision, so a row that two callers find is paid once. What
+//! still cannot be paid stays as it is. Not here: what earlier releases left unpaid by mistake (`repay`).
+
+use super::actions::{Action, ContestDone};
+use super::bounded_steps::STEP_ROWS;
+use super::execute::{ContestActor, Planned, execute_at, find};
+use crate::failure::Failure;
+use crate::tally::Tally;
+use tally_rules::contest::member::UnpaidReason;
+use tally_rules::contest::{ContestId, Event, Payout, Record, state};
+use tally_rules::idempotency::IdempotencyKey;
+use tally_rules::ledger::Uuid;
+
+/// Tries every unpaid prize or fee once more. The rows of the first page are under the idempotency key; a retry goes on with what
+/// is unpaid then.
+pub fn pay_again(
+    tally: &Tally,
+    id: &ContestId,
+    actor: &ContestActor,
+    identity: Option<&IdempotencyKey>,
+) -> Result<ContestDone, Failure> {
+    let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
+    let no = find(tally, id)?.no;
+    let step = |from: u32, identity| {
+        let plan = |record: &Record| -> Planned {
+            let by = actor.by(record, Event::Repay, None)?;
+            // Neither state is left again.
+            state::transition(record.state, Event::Repay, by)?;
+            Ok((by, Action::Repay(unpaid(tally, record.no, from)?.0)))
+        };
+        execute_at(tally, id, (&actor.origin, identity), None, plan)
+    };
+    let mut next = unpaid(tally, no, 0)?.1;
+    let mut done = step(0, identity)?;
+    while let Some(from) = next {
+        let (rows, after) = unpaid(tally, no, from)?;
+        if !rows.is_empty() {
+            done.record = step(from, None)?.record;
+        }
+        next = after;
+    }
+    Ok(done)
+}
+
+/// Payouts with their numbers.
+type Rows = Vec<(u32, Payout)>;
+
+/// The unpaid rows of one read from that number on, and the start of the next read.
+fn unpaid(tally: &Tally, no: Uuid, from: u32) -> Result<(Rows, Option<u32>), Failure> {
+    let mut rows = tally.store.ledger().payouts(no, from, STEP_ROWS)?;
+    let next = rows.last().filter(|_| rows.len() == STEP_ROWS).and_then(|(last, _)| last.checked_add(1));
+    let may_be_paid = |why: UnpaidReason| why != UnpaidReason::Reversed;
+    rows.retain(|(_, row)| row.paid.is_some_and(|paid| paid.is_err_and(may_be_paid)));
+    Ok((rows, next))
+}

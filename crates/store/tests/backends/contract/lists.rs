@@ -1,0 +1,103 @@
+//! Transfers and holds, newest first and page by page, wherever their rows are.
+
+use super::ledger::{change, member_id, wallet_key};
+use super::*;
+use tally_rules::ledger::hold::End;
+use tally_rules::ledger::{Currency, Hold, HoldId, Kind, Transfer, TransferId, Uuid};
+use tally_rules::{Actor, Origin};
+use tally_store::LedgerWriteSet;
+
+/// The id of that microsecond.
+fn id(at: i64) -> Uuid {
+    Uuid::new(Micros(at), 4)
+}
+
+/// Checks a list from each of its ends, in pages of several sizes. `newest` has all rows.
+fn check<V: Clone + PartialEq + std::fmt::Debug>(
+    newest: &[(Uuid, V)],
+    list: impl Fn(Uuid, usize) -> Vec<(Uuid, V)>,
+) {
+    for limit in [1, 2, 7, 1_000] {
+        let (mut before, mut all) = (Uuid([0xff; 16]), Vec::new());
+        loop {
+            let page = list(before, limit);
+            assert!(page.len() <= limit);
+            let Some((last, _)) = page.last() else { break };
+            before = *last;
+            all.extend(page);
+        }
+        assert_eq!(all, newest, "pages of {limit}");
+    }
+    for (at, (id, _)) in newest.iter().enumerate() {
+        let rest = &newest[at + 1..];
+        assert_eq!(list(*id, 3), rest[..rest.len().min(3)]);
+    }
+}
+
+pub(crate) fn transfers_are_listed_newest_first(backend: &dyn Backend) {
+    let store = open(backend);
+    let row = |at: i64| {
+        let text = |is_given: bool, text: &str| is_given.then(|| text.into());
+        let (reason, metadata) = (text(at % 2 == 0, "Grüße"), text(at % 3 == 0, "{\"a\":\"Grüße'\"}"));
+        let origin = Origin { actor: Actor::Local, reason, metadata };
+        let credit = Some((member_id(1), at.unsigned_abs()));
+        let currency = Currency::parse("KRW").unwrap();
+        let (kind, amount) = (Kind::Deposit, at);
+        (id(at), Transfer { kind, reverses: None, currency, amount, debit: None, credit, origin })
+    };
+    let list = |store: &dyn Store, before, limit| {
+        let page = store.ledger().list_transfers(TransferId(before), limit).unwrap();
+        assert_eq!(page.damaged, []);
+        page.map(|(id, transfer)| (id.0, transfer)).rows
+    };
+    assert_eq!(list(&*store, Uuid([0xff; 16]), 9), []);
+    let put = |store: &dyn Store, times: &mut dyn Iterator<Item = i64>| {
+        let transfers = times.map(row).map(|(id, transfer)| (TransferId(id), transfer)).collect();
+        change(store, LedgerWriteSet { transfers, ..Default::default() });
+    };
+    // Older and newer ones are stored last, and are in the memtable of the embedded store.
+    put(&*store, &mut (10..20));
+    store.checkpoint().unwrap();
+    put(&*store, &mut (1..10).chain(20..30));
+    let newest: Vec<_> = (1..30).rev().map(row).collect();
+    let store = super::ledger::twice(backend, store, |store| {
+        check(&newest, |before, limit| list(store, before, limit));
+    });
+    store.checkpoint().unwrap();
+    check(&newest, |before, limit| list(&*store, before, limit));
+}
+
+pub(crate) fn holds_are_listed_as_they_are(backend: &dyn Backend) {
+    let store = open(backend);
+    let row = |at: i64, end: Option<End>| {
+        // The longest that a hold may have.
+        let metadata = (at % 2 == 0).then(|| format!("{{\"a\":\"{}\"}}", "x".repeat(2_040)).into());
+        let origin = Origin { actor: Actor::Local, reason: None, metadata };
+        let end = end.map(|end| (end, Micros(99)));
+        let ended_by = end.map(|_| Origin::BACKGROUND).unwrap_or_default();
+        let hold = Hold { wallet: wallet_key(1, "KRW"), amount: at, expires_at: None, origin, end, ended_by };
+        (id(at), hold)
+    };
+    let list = |store: &dyn Store, before, limit| {
+        let page = store.ledger().list_holds(HoldId(before), limit).unwrap();
+        assert_eq!(page.damaged, []);
+        page.map(|(id, hold)| (id.0, hold)).rows
+    };
+    let put = |rows: Vec<(Uuid, Hold)>| {
+        let holds = rows.into_iter().map(|(id, hold)| (HoldId(id), hold)).collect();
+        change(&*store, LedgerWriteSet { holds, ..Default::default() });
+    };
+    put((1..9).map(|at| row(at, None)).collect());
+    store.checkpoint().unwrap();
+    // Some end, and others begin: a page has their newest state.
+    put(vec![row(2, Some(End::Voided)), row(5, Some(End::Expired)), row(9, None)]);
+    let state = |at: i64| match at {
+        2 => row(at, Some(End::Voided)),
+        5 => row(at, Some(End::Expired)),
+        _ => row(at, None),
+    };
+    let newest: Vec<_> = (1..10).rev().map(state).collect();
+    super::ledger::twice(backend, store, |store| {
+        check(&newest, |before, limit| list(store, before, limit));
+    });
+}
