@@ -113,6 +113,8 @@ fn leaderboards_are_made_and_deleted_while_a_contest_starts() {
     change::open(tally, &id, &ContestActor::ADMIN, None).unwrap();
     apply::apply(tally, &id, &ContestActor::SERVER, &ann, None).unwrap();
     apply::decide(tally, &id, &ContestActor::ADMIN, std::slice::from_ref(&ann), true, None).unwrap();
+    // The reply of a batch comes before its end.
+    wait_until(|| tally.ledger_stats().in_flight == 0);
     std::thread::scope(|scope| {
         let money = store.hold_money();
         let started = scope.spawn(|| start::start(tally, &id, &ContestActor::ADMIN, None).map(drop));
