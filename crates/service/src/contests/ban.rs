@@ -57,24 +57,35 @@ async fn of(
     banned: bool,
     identity: Option<IdempotencyKey>,
 ) -> Result<bool, Failure> {
-    let by = actor.origin.clone();
-    let (reader, id, actor, who) = (Arc::clone(tally), id.clone(), actor.clone(), player.clone());
-    let board = blocking(move || {
+    match member_board(tally, (id, named), actor, player, Event::Ban).await? {
+        Ok(board) => erase::ban(tally, &board, player.clone(), banned, actor.origin.clone(), identity).await,
+        // It ended meanwhile; a retry still gets the first reply.
+        Err(ended) => replay_or_reject(tally, identity.as_ref(), ended).await.map(|removed| removed.replayed),
+    }
+}
+
+/// The leaderboard of a member, in that division or in any, for an act that the actor may do now. The inner error is the
+/// state of a contest that allows it no more.
+pub(super) async fn member_board(
+    tally: &Arc<Tally>,
+    (id, named): (&ContestId, Option<Option<u32>>),
+    actor: &ContestActor,
+    player: &PlayerId,
+    act: Event,
+) -> Result<Result<BoardId, Rejection>, Failure> {
+    let (reader, id, actor, player) = (Arc::clone(tally), id.clone(), actor.clone(), player.clone());
+    let found = blocking(move || {
         let record = find(&reader, &id)?;
-        let by = actor.by(&record, Event::Ban, None)?;
-        let row = state::transition(record.state, Event::Ban, by);
+        let by = actor.by(&record, act, None)?;
+        let row = state::transition(record.state, act, by);
         match row.and_then(|_| record.check_review()) {
             Err(Rejection::ContestState(ended)) => return Ok(Err(Rejection::ContestState(ended))),
             checked => checked?,
         };
-        let key = EntrantKey { contest: record.no, player: who };
+        let key = EntrantKey { contest: record.no, player };
         let enrolled = reader.store.ledger().enrolled(&[key])?.pop().flatten();
         let enrolled = enrolled.filter(|one| named.is_none_or(|division| one.division == division));
         Ok(Ok(id.board(enrolled.ok_or(Rejection::PlayerNotFound)?.division)))
     });
-    match board.await? {
-        Ok(board) => erase::ban(tally, &board, player.clone(), banned, by, identity).await,
-        // It ended meanwhile; a retry still gets the first reply.
-        Err(ended) => replay_or_reject(tally, identity.as_ref(), ended).await.map(|removed| removed.replayed),
-    }
+    found.await
 }
