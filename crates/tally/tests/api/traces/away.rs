@@ -3,8 +3,7 @@
 use super::collector::Collector;
 use super::{TALLY, server};
 use serde_json::json;
-use std::net::TcpListener;
-use tally_testkit::{Client, TestTally};
+use tally_testkit::{Client, TestTally, wait_until};
 
 const GONE: &str = "traces are not delivered";
 
@@ -27,23 +26,20 @@ fn serves(client: &mut Client, board: &str) {
 
 #[track_caller]
 fn wait(client: &mut Client, outcome: &str) {
-    while counted(client, outcome) == 0 {
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    wait_until(outcome, || counted(client, outcome) > 0);
 }
 
 /// Waits for the line with the reason of the failed delivery: it may come a moment after it was counted.
+#[track_caller]
 fn logged(server: &TestTally, why: &str) {
-    while !server.log().iter().any(|line| line.contains(GONE) && line.contains(why)) {
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    wait_until(why, || server.log().iter().any(|line| line.contains(GONE) && line.contains(why)));
 }
 
 #[test]
 fn no_listener() {
-    let nobody = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");
-    let url = format!("http://{nobody}");
-    let settings = [("TALLY_TRACES_URL", url.as_str()), ("TALLY_TRACES_RATIO", "1")];
+    // No test gets this port. One that was free a moment ago may be another test's by now.
+    let url = "http://127.0.0.1:1";
+    let settings = [("TALLY_TRACES_URL", url), ("TALLY_TRACES_RATIO", "1")];
     let mut server = TestTally::start_set(TALLY, &settings);
     server.allow(GONE);
     let mut client = server.client();
