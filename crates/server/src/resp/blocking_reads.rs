@@ -20,6 +20,9 @@ use tokio::task::JoinHandle;
 /// Limits concurrent read transactions of all connections: each may produce as many bytes as one reply may have.
 static TRANSACTIONS: Semaphore = Semaphore::const_new(4);
 
+/// The bytes of replies that are made at once with the rankings locked: less than a millisecond.
+const BRIEF_BYTES: usize = 1 << 20;
+
 /// The maximum number of concurrent reads of one pipeline.
 const AT_ONCE: usize = 32;
 
@@ -72,6 +75,11 @@ impl BlockingReads {
         }
     }
 
+    /// The bytes of all replies that are known.
+    pub(super) fn bytes(&self) -> usize {
+        self.replies.iter().map(Vec::len).sum()
+    }
+
     /// The next reply, in the order in which the reads were started.
     pub(super) fn next(&mut self) -> Vec<u8> {
         self.replies.pop_front().expect("it was settled")
@@ -115,25 +123,76 @@ struct Transaction<'a> {
     quota: &'a Quota,
 }
 
+/// The replies of a transaction, and the buffer in which each of them grows.
+///
+/// A reply that grows in a buffer of its own touches twice its memory, while the rankings are locked.
+struct Replies<'a> {
+    /// The numbers of the commands.
+    which: &'a [usize],
+    all: Vec<Vec<u8>>,
+    buffer: Vec<u8>,
+}
+
 impl Transaction<'_> {
     /// Returns the replies in order. Reads that wait for the store or for Redis run before the rankings are locked, and so
     /// do those without a key. A thread with locked rankings must not wait for anything else.
+    ///
+    /// Writes wait for locked rankings, and a large reply takes most of its time for new memory. So large ones are made
+    /// twice: first without a lock, which leaves them their memory.
     fn run(&self, which: &[usize]) -> Vec<Vec<u8>> {
         let mut windows = TransactionWindows::default();
-        let covered: Vec<bool> = which.iter().map(|at| self.add_windows(*at, &mut windows)).collect();
-        // A reply that grows in a buffer of its own touches twice its memory, while the rankings are locked.
-        let mut buffer = Vec::new();
-        let mut one = |at: usize, rankings: &Rankings<'_>| self.one(at, rankings, &mut buffer);
-        let free = |(at, covered): (&usize, &bool)| (!covered).then(|| one(*at, &Rankings::FREE));
-        let mut replies: Vec<Option<Vec<u8>>> = which.iter().zip(&covered).map(free).collect();
+        let mut replies = Replies { which, all: vec![Vec::new(); which.len()], buffer: Vec::new() };
+        let (covered, free): (Vec<_>, Vec<_>) =
+            (0..which.len()).partition(|at| self.add_windows(which[*at], &mut windows));
+        self.each(free, &Rankings::FREE, self.quota, &mut replies);
+        let brief = Quota::new(self.quota.left().min(BRIEF_BYTES));
+        let mut late = self.locked(&covered, &windows, &brief, &mut replies);
+        if brief.is_used_up() {
+            let sizing = Quota::new(self.quota.left());
+            self.each(covered.iter().copied(), &Rankings::FREE, &sizing, &mut replies);
+            late = self.locked(&covered, &windows, self.quota, &mut replies);
+        } else {
+            self.quota.take_up_to(self.quota.left().min(BRIEF_BYTES) - brief.left());
+        }
+        // The leaderboard or the period was created meanwhile.
+        self.each(late, &Rankings::FREE, self.quota, &mut replies);
+        replies.all
+    }
+
+    /// Makes these replies with the rankings locked. Returns those that need another ranking.
+    fn locked(
+        &self,
+        covered: &[usize],
+        windows: &TransactionWindows,
+        quota: &Quota,
+        replies: &mut Replies<'_>,
+    ) -> Vec<usize> {
+        let mut late = Vec::new();
         windows.read(|rankings, missed| {
-            for (at, reply) in which.iter().zip(&mut replies).filter(|(_, reply)| reply.is_none()) {
-                *reply = Some(one(*at, rankings)).filter(|_| !missed());
+            for at in covered {
+                self.each([*at], rankings, quota, replies);
+                late.extend(missed().then_some(*at));
             }
         });
-        // The leaderboard or the period was created meanwhile.
-        let late = |(at, reply): (&usize, Option<_>)| reply.unwrap_or_else(|| one(*at, &Rankings::FREE));
-        which.iter().zip(replies).map(late).collect()
+        late
+    }
+
+    fn each(
+        &self,
+        some: impl IntoIterator<Item = usize>,
+        rankings: &Rankings<'_>,
+        quota: &Quota,
+        replies: &mut Replies<'_>,
+    ) {
+        for at in some {
+            let (args, buffer) = (Args::Logged(self.log, replies.which[at]), &mut replies.buffer);
+            buffer.clear();
+            if let Some(Spec { kind: Kind::Read(read), .. }) = spec::find(args.get(0)) {
+                self.context(rankings).answer(*read, args, buffer, quota);
+            }
+            replies.all[at].clear();
+            replies.all[at].extend_from_slice(buffer);
+        }
     }
 
     /// Adds the rankings that a command reads. Returns whether the locks cover all of them.
@@ -154,15 +213,6 @@ impl Transaction<'_> {
             };
         }
         covered
-    }
-
-    fn one(&self, at: usize, rankings: &Rankings<'_>, buffer: &mut Vec<u8>) -> Vec<u8> {
-        let args = Args::Logged(self.log, at);
-        buffer.clear();
-        if let Some(Spec { kind: Kind::Read(read), .. }) = spec::find(args.get(0)) {
-            self.context(rankings).answer(*read, args, buffer, self.quota);
-        }
-        buffer.as_slice().to_vec()
     }
 
     fn context<'o>(&'o self, rankings: &'o Rankings<'o>) -> ReadContext<'o> {

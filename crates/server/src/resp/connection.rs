@@ -15,14 +15,15 @@ use super::session::{NextAction, Session};
 use super::spec;
 use crate::progress::PROGRESS_BYTES;
 use crate::traces::Pipeline;
-use std::future::poll_fn;
+use bytes::BufMut;
+use std::future::{Future as _, poll_fn};
 use std::io;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use tally_wire::resp::{Bounds, Decoder, Encoder, Protocol, ProtocolError};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -34,6 +35,8 @@ const INPUT_MAX_BEFORE_AUTH: usize = 256 << 10;
 const READ_BYTES: usize = 16 << 10;
 /// The maximum of one read, and of one write.
 const PIECE_BYTES: usize = 256 << 10;
+/// A larger input grows on another thread.
+const COPY_BYTES: usize = 1 << 20;
 /// Empty buffers larger than this are freed.
 const KEPT_BYTES: usize = 64 << 10;
 /// The same for the collected commands.
@@ -48,12 +51,9 @@ const GATHERED_BYTES: usize = 1 << 20;
 /// The buffers of a connection.
 struct Pipe<S> {
     stream: S,
-    /// Its length is all its memory, so nothing is cleared before a read.
     input: Vec<u8>,
     /// The start of the first command that has not run.
     start: usize,
-    /// The end of the received bytes.
-    filled: usize,
     out: Vec<u8>,
     /// Whether input arrived during a write: it may not have been decoded.
     fresh: bool,
@@ -96,7 +96,10 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     loop {
         pipe.expect(&session);
         if !std::mem::take(&mut pipe.fresh) {
-            let before = pipe.filled;
+            if pipe.make_room().await.is_err() {
+                return;
+            }
+            let before = pipe.input.len();
             let late = pipe.late(&session);
             let read = tokio::select! {
                 biased;
@@ -115,7 +118,7 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
             if read.is_err() || pipe.ended {
                 return;
             }
-            session.budget.bytes(pipe.filled - before);
+            session.budget.bytes(pipe.input.len() - before);
         }
         session.budget.yield_if_spent().await;
         let arrived = session.heard();
@@ -156,7 +159,7 @@ async fn round<S: AsyncRead + AsyncWrite + Unpin>(
     let mut commands = 0;
     let open = loop {
         let bounds = if session.caller().is_some() { Bounds::FULL } else { Bounds::BEFORE_AUTH };
-        let length = match decoder.next(&pipe.input[pipe.start..pipe.filled], &bounds) {
+        let length = match decoder.next(&pipe.input[pipe.start..], &bounds) {
             Ok(Some(length)) => length,
             Ok(None) => break true,
             Err(ProtocolError::Foreign) => break false,
@@ -166,7 +169,7 @@ async fn round<S: AsyncRead + AsyncWrite + Unpin>(
                 break false;
             }
         };
-        let args = Args::Wire(decoder, &pipe.input[pipe.start..pipe.filled]);
+        let args = Args::Wire(decoder, &pipe.input[pipe.start..]);
         if args.len() > 0 {
             commands += 1;
             if let Some(sampled) = &mut sampled {
@@ -252,7 +255,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Pipe<S> {
             stream,
             input: Vec::new(),
             start: 0,
-            filled: 0,
             out: Vec::new(),
             fresh: false,
             ended: false,
@@ -273,9 +275,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Pipe<S> {
             (INPUT_MAX, None)
         };
         self.unfinished = match self.unfinished {
-            _ if self.filled == 0 => None,
-            Some((since, had)) if self.filled < had + PROGRESS_BYTES => Some((since, had)),
-            _ => Some((Instant::now(), self.filled)),
+            _ if self.input.is_empty() => None,
+            Some((since, had)) if self.input.len() < had + PROGRESS_BYTES => Some((since, had)),
+            _ => Some((Instant::now(), self.input.len())),
         };
     }
 
@@ -294,7 +296,27 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Pipe<S> {
 
     /// Counts the buffered bytes. Returns whether they are within the limit.
     fn count(&mut self) -> bool {
-        self.holding.set(self.input.len() + self.out.capacity() + self.beside)
+        self.holding.set(self.input.capacity() + self.out.capacity() + self.beside)
+    }
+
+    /// Makes room for reading. The buffer grows with the received bytes, so a large value is not copied again and again.
+    async fn make_room(&mut self) -> io::Result<()> {
+        if self.input.capacity() - self.input.len() >= READ_BYTES {
+            return Ok(());
+        }
+        let room = self.input.len() + READ_BYTES;
+        if self.input.len() <= COPY_BYTES {
+            self.input.reserve_exact(room);
+        } else {
+            // New memory may take a second for each gigabyte, and other connections share this thread.
+            let mut input = std::mem::take(&mut self.input);
+            let grow = move || (input.reserve_exact(room), input).1;
+            self.input = tokio::task::spawn_blocking(grow).await?;
+        }
+        if self.input.capacity() > FREE_BYTES && !self.count() {
+            return Err(io::ErrorKind::OutOfMemory.into());
+        }
+        Ok(())
     }
 
     /// Waits for bytes.
@@ -303,25 +325,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Pipe<S> {
     }
 
     fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.filled - self.start >= self.most {
+        if self.input.len() - self.start >= self.most {
             return Poll::Ready(Err(io::ErrorKind::OutOfMemory.into()));
         }
-        if self.input.len() - self.filled < READ_BYTES {
-            // The buffer grows with the received bytes, so a large value is not copied again and again.
-            self.input.resize(self.filled * 2 + READ_BYTES, 0);
-            if self.input.len() > FREE_BYTES && !self.count() {
-                return Poll::Ready(Err(io::ErrorKind::OutOfMemory.into()));
-            }
-        }
-        let end = self.input.len().min(self.filled + PIECE_BYTES);
-        let mut buffer = ReadBuf::new(&mut self.input[self.filled..end]);
-        let read = Pin::new(&mut self.stream).poll_read(cx, &mut buffer);
-        let got = buffer.filled().len();
-        self.filled += got;
-        if matches!(read, Poll::Ready(Ok(()))) && got == 0 {
-            self.ended = true;
-        }
-        read
+        // Memory that has no bytes yet is not cleared: clearing a large buffer takes its thread longer than reading.
+        let mut free = (&mut self.input).limit(PIECE_BYTES);
+        let read = pin!(self.stream.read_buf(&mut free)).poll(cx);
+        read.map_ok(|bytes| self.ended |= bytes == 0)
     }
 
     /// Writes a piece of the replies, or reads one while the client is slow to read.
@@ -330,12 +340,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Pipe<S> {
         match Pin::new(&mut self.stream).poll_write(cx, &self.out[written..end]) {
             Poll::Ready(Ok(0)) => Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
             Poll::Ready(some) => Poll::Ready(some.map(Moved::Out)),
-            Poll::Pending if self.ended || self.filled - self.start >= self.most / 2 => Poll::Pending,
+            Poll::Pending if !self.reads_during_write() => Poll::Pending,
             Poll::Pending => {
-                let before = self.filled;
-                self.poll_read(cx).map_ok(|()| Moved::In(self.filled - before))
+                let before = self.input.len();
+                self.poll_read(cx).map_ok(|()| Moved::In(self.input.len() - before))
             }
         }
+    }
+
+    fn reads_during_write(&self) -> bool {
+        !self.ended && self.input.len() - self.start < self.most / 2
     }
 
     /// Writes all replies, and reads meanwhile.
@@ -346,6 +360,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Pipe<S> {
         let (client, late) = (Arc::clone(&self.holding.client), self.until);
         let mut written = 0;
         while written < self.out.len() {
+            if self.reads_during_write() {
+                self.make_room().await?;
+            }
             let moved = poll_fn(|cx| self.poll_move(cx, written));
             let moved = tokio::select! {
                 biased;
@@ -374,10 +391,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Pipe<S> {
         if self.start > 0 {
             self.unfinished = None;
         }
-        self.input.copy_within(self.start..self.filled, 0);
-        self.filled -= self.start;
+        self.input.drain(..self.start);
         self.start = 0;
-        if self.filled == 0 && self.input.len() > KEPT_BYTES {
+        if self.input.is_empty() && self.input.capacity() > KEPT_BYTES {
             self.input = Vec::new();
         }
     }

@@ -3,8 +3,9 @@
 use super::args::Args;
 use super::error;
 use super::pattern::Pattern;
-use super::run::{Prepared, Shape, StepBuilder};
+use super::run::{Prepared, StepBuilder};
 use super::session::Session;
+use super::shape::Shape;
 use super::target::{ReadContext, board_id};
 use std::sync::Arc;
 use tally_rules::{Origin, Rejection};

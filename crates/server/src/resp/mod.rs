@@ -24,6 +24,7 @@ pub mod listen;
 mod pattern;
 mod run;
 mod session;
+mod shape;
 mod spec;
 mod target;
 mod threads;

@@ -8,21 +8,20 @@ use super::args::{Args, Log};
 use super::blocking_reads::{self, BlockingReads};
 use super::counts::Class;
 use super::error;
+use super::keys;
 use super::session::Session;
+use super::shape::Shape;
 use super::spec::{self, ConnectionCommand, Kind, Spec};
-use super::target;
-use super::{keys, lb};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
-use tally_rules::definition::ScoreType;
 use tally_rules::idempotency::RequestKey;
 use tally_rules::{BoardId, Rejection};
 use tally_service::requests::KeyGuard;
 use tally_service::scores::pipeline::{self, Pipeline};
 use tally_service::scores::steps::{ReadStep, Step, StepReply};
 use tally_service::{Failure, Tally, boards};
-use tally_wire::resp::{Encoder, Protocol, Quota};
+use tally_wire::resp::{Encoder, Quota};
 
 /// The maximum bytes of all read replies of a transaction, or of collected commands.
 pub(super) const REPLIES_BYTES_MAX: usize = 64 << 20;
@@ -43,26 +42,6 @@ pub(super) enum Prepared {
     Reply(fn(&mut Encoder<'_>)),
     /// The sorted set of this name must be created first.
     NeedsSortedSet(BoardId),
-}
-
-/// The form of the reply to a command.
-pub(super) enum Shape {
-    /// The number of added members; with `CH` the number of changed ones.
-    Added { changed: bool },
-    /// The score after an increment, or null.
-    Incremented(ScoreType),
-    /// A number.
-    Count,
-    /// Members with scores, as nested pairs if the protocol has them.
-    Members { kind: ScoreType, pairs: bool },
-    /// The number of boards that had members, for `DEL`.
-    Deleted,
-    /// For `LB.SUBMIT`.
-    Submitted(ScoreType),
-    /// For `LB.MSUBMIT`: an error, or the reply of the next step.
-    SubmittedMany(Vec<error::Result<ScoreType>>),
-    /// Bytes unchanged.
-    Read,
 }
 
 /// The state while steps are created.
@@ -115,6 +94,16 @@ struct Run {
     quota: Arc<Quota>,
     /// Held until the replies are known, so that a retry gets "in progress" exactly until then.
     _running: Vec<KeyGuard>,
+}
+
+impl Run {
+    /// The bytes of the replies that are known, and some for each other step.
+    fn bytes(&self, replies: &[StepReply]) -> usize {
+        let slot = |slot: &Slot| if let Slot::Answered(reply) = slot { reply.len() } else { 0 };
+        let step = |reply: &StepReply| if let StepReply::Read(bytes) = reply { bytes.len() } else { 16 };
+        let (slots, steps) = (self.slots.iter().map(slot), replies.iter().map(step));
+        self.early.len() + self.blocking.bytes() + slots.chain(steps).sum::<usize>()
+    }
 }
 
 impl Session {
@@ -313,8 +302,8 @@ impl Session {
         out: &mut Vec<u8>,
     ) {
         self.answer_later(&mut run, log).await;
-        // Reserved at once: a growing buffer takes up to three times as much.
-        out.reserve(REPLIES_BYTES_MAX - run.quota.left().min(REPLIES_BYTES_MAX));
+        // Reserved at once: a growing buffer takes up to three times as much, and copying it keeps the thread for long.
+        out.reserve(run.bytes(replies.as_deref().unwrap_or_default()));
         let (mut replies, mut early) = (replies.map(Vec::into_iter), 0);
         let mut replies_elsewhere = run.blocking;
         for (slot, class) in run.slots.into_iter().zip(run.classes) {
@@ -338,61 +327,6 @@ impl Session {
             self.pipeline_counts.answered(class, &out[start..]);
             self.budget.bytes(out.len() - start);
             self.budget.yield_if_spent().await;
-        }
-    }
-}
-
-impl Shape {
-    /// Writes the reply of one command.
-    pub(super) fn write(&self, mut replies: impl Iterator<Item = StepReply>, to: &mut Encoder<'_>) {
-        if let Self::SubmittedMany(rows) = self {
-            return lb::submit::write_many(rows, replies, to);
-        }
-        if matches!(self, Self::Deleted) {
-            let replies: Vec<StepReply> = replies.collect();
-            if replies.iter().any(|reply| matches!(reply, StepReply::Rejected(_))) {
-                return to.error(error::TOO_MANY_IN_MULTI);
-            }
-            if let Some(StepReply::Failed(fault)) =
-                replies.iter().find(|reply| matches!(reply, StepReply::Failed(_)))
-            {
-                return to.error(error::of_failure(&fault.clone().into()).as_bytes());
-            }
-            let there = |reply: &&StepReply| matches!(reply, StepReply::Took(list) if !list.is_empty());
-            return to.integer(replies.iter().filter(there).count() as i64);
-        }
-        let Some(reply) = replies.next() else { return to.error("ERR internal error: a step has no reply") };
-        match (self, reply) {
-            (_, StepReply::Rejected(Rejection::ScoreOverflow)) => to.error(match self {
-                Self::Incremented(ScoreType::Float64) => error::NAN,
-                _ => error::OVERFLOW,
-            }),
-            (_, StepReply::Rejected(Rejection::TooManyAtOnce)) => to.error(error::TOO_MANY_IN_MULTI),
-            (_, StepReply::Rejected(rejection)) => to.error(error::of_rejection(&rejection).as_bytes()),
-            (_, StepReply::Failed(fault)) => to.error(error::of_failure(&fault.into()).as_bytes()),
-            (Self::Added { changed }, StepReply::Added { added, updated, .. }) => {
-                to.integer((added + if *changed { updated } else { 0 }).cast_signed());
-            }
-            (Self::Incremented(kind), StepReply::Added { score, .. }) => match score {
-                Some(score) => target::write_score(to, *kind, score),
-                None => to.null(),
-            },
-            (Self::Count, StepReply::Removed(count)) => to.integer(count.cast_signed()),
-            (Self::Count, StepReply::Took(list)) => to.integer(list.len() as i64),
-            (Self::Members { kind, pairs }, StepReply::Took(list)) => {
-                let nested = *pairs && to.protocol() == Protocol::Resp3;
-                to.array(if nested { list.len() } else { list.len() * 2 });
-                for (player, score) in list {
-                    if nested {
-                        to.array(2);
-                    }
-                    to.bulk(player.as_bytes());
-                    target::write_score(to, *kind, score);
-                }
-            }
-            (Self::Submitted(kind), StepReply::Submitted(done)) => lb::submit::write(&done, *kind, to),
-            (Self::Read, StepReply::Read(bytes)) => to.raw(&bytes),
-            (_, _) => to.error("ERR internal error: a step has another reply than its command"),
         }
     }
 }

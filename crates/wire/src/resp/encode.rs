@@ -59,7 +59,7 @@ impl Quota {
     }
 
     /// Takes the remaining bytes, up to this many.
-    fn take_up_to(&self, bytes: usize) {
+    pub fn take_up_to(&self, bytes: usize) {
         if bytes > 0 {
             let _always = self.left.fetch_update(Relaxed, Relaxed, |left| Some(left.saturating_sub(bytes)));
         }

@@ -2,7 +2,8 @@
 
 use crate::resp::args::Args;
 use crate::resp::error::{self, ErrorReply};
-use crate::resp::run::{Prepared, Shape, StepBuilder};
+use crate::resp::run::{Prepared, StepBuilder};
+use crate::resp::shape::Shape;
 use crate::resp::target::{board_id, player, score};
 use tally_rules::definition::ScoreType;
 use tally_rules::sorted_set::Add;

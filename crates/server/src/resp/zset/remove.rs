@@ -6,7 +6,8 @@
 use super::range::{check_sorted_set, lex};
 use crate::resp::args::Args;
 use crate::resp::error;
-use crate::resp::run::{Prepared, Shape, StepBuilder};
+use crate::resp::run::{Prepared, StepBuilder};
+use crate::resp::shape::Shape;
 use crate::resp::target::{board_id, player, score_range};
 use std::sync::Arc;
 use tally_rules::Definition;
