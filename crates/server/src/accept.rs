@@ -7,7 +7,10 @@
 
 use crate::listener::{Listeners, PeerAddress};
 use crate::transport::Transport;
+use prometheus_client::metrics::counter::Counter;
 use std::collections::HashMap;
+use std::fs::File;
+use std::io;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -15,9 +18,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
 /// The pause after a failed accept.
-const PAUSE: Duration = Duration::from_millis(10);
-/// The maximum number of connections that wait for a slot.
-const WAITING_MAX: usize = 512;
+const PAUSE: Duration = Duration::from_millis(100);
+/// Errors of a process, and of a system, without a free file descriptor: `EMFILE` and `ENFILE`.
+const NO_DESCRIPTOR: [i32; 2] = [24, 23];
 /// The maximum number of slots reserved for this machine, and again for health checks.
 const RESERVED_MAX: usize = 16;
 /// One of so many slots is reserved for each of the two.
@@ -32,6 +35,8 @@ pub struct ConnectionLimits {
     pub address: usize,
     /// The same for a loopback address; `None` is no limit.
     pub loopback: Option<usize>,
+    /// Those that wait for a slot; further ones are closed.
+    pub waiting: usize,
 }
 
 pub(crate) struct Acceptor {
@@ -46,6 +51,19 @@ pub(crate) struct Acceptor {
     waiting: JoinSet<Option<Accepted>>,
     /// What the server sends on a refused connection.
     rejection: &'static [u8],
+    refused: Refused,
+    /// Takes a descriptor, which is free for an accept when no other one is.
+    spare: Option<File>,
+}
+
+/// The counts of refused connections, by the reason.
+pub(crate) struct Refused {
+    /// Its address has too many.
+    pub(crate) address: Counter,
+    /// All slots are taken, and too many connections wait.
+    pub(crate) full: Counter,
+    /// No file descriptor was free.
+    pub(crate) descriptors: Counter,
 }
 
 /// Slots of one kind.
@@ -75,6 +93,7 @@ impl Acceptor {
         limits: ConnectionLimits,
         health: bool,
         rejection: &'static [u8],
+        refused: Refused,
     ) -> Self {
         let reserved = (limits.all / RESERVED_OF).min(RESERVED_MAX);
         let reserved_for_health = if health { reserved } else { 0 };
@@ -87,6 +106,8 @@ impl Acceptor {
             addresses: Addresses::default(),
             waiting: JoinSet::new(),
             rejection,
+            refused,
+            spare: spare(),
         }
     }
 
@@ -106,9 +127,43 @@ impl Acceptor {
                         return accepted;
                     }
                 }
-                // Out of file descriptors, or the connection broke at once. Other connections may still arrive.
-                Err(_) => tokio::time::sleep(PAUSE).await,
+                Err(error) if is_of_connection(&error) => {}
+                Err(error) => {
+                    if let Some(accepted) = self.without_descriptor(&error).await {
+                        return accepted;
+                    }
+                }
             }
+        }
+    }
+
+    /// Refuses a connection for which there is no file descriptor. Without this it would wait until one is free. The error does not
+    /// say that there is a connection: the system looks for a descriptor first.
+    async fn without_descriptor(&mut self, error: &io::Error) -> Option<Accepted> {
+        let is_full = error.raw_os_error().is_some_and(|code| NO_DESCRIPTOR.contains(&code));
+        let accepted = if is_full && self.spare.take().is_some() {
+            tokio::time::timeout(PAUSE, self.listeners.accept()).await
+        } else {
+            tokio::time::sleep(PAUSE).await;
+            Ok(Err(io::ErrorKind::Other.into()))
+        };
+        self.spare = self.spare.take().or_else(spare);
+        match accepted {
+            Ok(Ok((stream, peer))) if self.spare.is_some() => self.admit(stream, peer),
+            Ok(Ok((stream, _))) => {
+                tracing::warn!(%error, "accept: a connection is refused");
+                self.refused.descriptors.inc();
+                self.reject(&stream);
+                drop(stream);
+                self.spare = spare();
+                None
+            }
+            Ok(Err(_)) => {
+                tracing::warn!(%error, "accept: a connection may wait");
+                tokio::time::sleep(PAUSE).await;
+                None
+            }
+            Err(_) => None,
         }
     }
 
@@ -117,6 +172,7 @@ impl Acceptor {
         let local = peer.ip().to_canonical().is_loopback();
         let most = if local { self.limits.loopback } else { Some(self.limits.address) };
         let Some(address) = self.addresses.take(peer.ip(), most.unwrap_or(usize::MAX)) else {
+            self.refused.address.inc();
             self.reject(&stream);
             return None;
         };
@@ -129,7 +185,8 @@ impl Acceptor {
                 slot: Slot { reserved, _permit: permit, _address: address },
             });
         }
-        if self.waiting.len() >= WAITING_MAX {
+        if self.waiting.len() >= self.limits.waiting {
+            self.refused.full.inc();
             self.reject(&stream);
             return None;
         }
@@ -158,6 +215,17 @@ impl Acceptor {
             let _closed = pool.free.acquire_many(pool.all).await;
         }
     }
+}
+
+/// A file that takes a descriptor.
+fn spare() -> Option<File> {
+    File::open("/dev/null").ok()
+}
+
+/// Whether an error of accept is of one connection, which broke before it was accepted.
+fn is_of_connection(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
+    matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted)
 }
 
 impl Pool {
@@ -225,7 +293,13 @@ mod tests {
 
     async fn acceptor(all: usize, address: usize, loopback: Option<usize>, health: bool) -> Acceptor {
         let (listeners, _, _) = Listen::default().open().await.unwrap();
-        Acceptor::new(listeners, ConnectionLimits { all, address, loopback }, health, FULL)
+        let limits = ConnectionLimits { all, address, loopback, waiting: 512 };
+        let refused = Refused {
+            address: Counter::default(),
+            full: Counter::default(),
+            descriptors: Counter::default(),
+        };
+        Acceptor::new(listeners, limits, health, FULL, refused)
     }
 
     /// A connection from this address to the acceptor, and its other end.

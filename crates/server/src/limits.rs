@@ -53,6 +53,9 @@ pub enum KeysRequired {
     Always,
 }
 
+/// Connections of a protocol that wait for a slot; above it, they are closed.
+pub const WAITING_MAX: usize = 512;
+
 /// Bytes of a request's head: request line and header fields.
 pub const HEAD_BYTES_MAX: usize = 64 * 1024;
 
@@ -110,7 +113,12 @@ impl Default for Limits {
             body_bytes_max: 2 << 20,
             bodies_bytes_max: 256 << 20,
             responses_bytes_max: 256 << 20,
-            connections: ConnectionLimits { all: 10_000, address: 2_500, loopback: None },
+            connections: ConnectionLimits {
+                all: 10_000,
+                address: 2_500,
+                loopback: None,
+                waiting: WAITING_MAX,
+            },
             head_timeout: Duration::from_secs(60),
             body_timeout: Duration::from_secs(30),
             write_timeout: Duration::from_secs(60),

@@ -5,6 +5,7 @@
 
 mod scrape;
 
+use crate::accept::Refused;
 use crate::readiness::Readiness;
 use crate::resp::counts::AllCounts;
 use crate::security;
@@ -41,6 +42,12 @@ struct Sent {
     event: &'static str,
 }
 
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct RefusedConnection {
+    protocol: &'static str,
+    reason: &'static str,
+}
+
 /// The registry and its handles.
 pub struct Metrics {
     registry: Registry,
@@ -57,6 +64,7 @@ pub struct Metrics {
     /// Sent events, by kind.
     events_sent: Family<Sent, Counter>,
     security_events: Family<Sent, Counter>,
+    refused: Family<RefusedConnection, Counter>,
     /// Event streams that were closed because the client did not read.
     pub event_streams_slow: Counter,
 }
@@ -106,6 +114,9 @@ impl Metrics {
         for event in security::EVENTS {
             drop(security_events.get_or_create(&Sent { event }));
         }
+        let refused = Family::<RefusedConnection, Counter>::default();
+        let help = "Connections that were closed unserved, by protocol and reason";
+        registry.register("connections_refused", help, refused.clone());
         let event_streams_slow = Counter::default();
         let help = "Streams of events closed because their clients did not read";
         registry.register("event_streams_slow", help, event_streams_slow.clone());
@@ -119,6 +130,7 @@ impl Metrics {
             event_streams,
             events_sent,
             security_events,
+            refused,
             event_streams_slow,
         }
     }
@@ -140,6 +152,12 @@ impl Metrics {
     /// The counter of security events of this kind.
     pub(crate) fn security_events(&self, event: &'static str) -> Counter {
         self.security_events.get_or_create(&Sent { event }).clone()
+    }
+
+    /// The counters of refused connections of a protocol. They appear at zero.
+    pub(crate) fn refused(&self, protocol: &'static str) -> Refused {
+        let of = |reason| self.refused.get_or_create(&RefusedConnection { protocol, reason }).clone();
+        Refused { address: of("address"), full: of("full"), descriptors: of("descriptors") }
     }
 
     /// Renders the text that Prometheus reads.

@@ -4,6 +4,7 @@
 
 use crate::config::{Config, Usage};
 use crate::member_settings;
+use tally_server::limits::WAITING_MAX;
 use tally_server::{ConnectionLimits, KeysRequired, Limits};
 
 /// The connection limits of a protocol, whose total has this name.
@@ -17,7 +18,7 @@ pub(crate) fn connections(config: &Config, name: &'static str) -> Result<Connect
         "off" => None,
         _ => Some(config.count("connections.loopback_max")?),
     };
-    Ok(ConnectionLimits { all, address, loopback })
+    Ok(ConnectionLimits { all, address, loopback, waiting: WAITING_MAX })
 }
 
 /// The limits of HTTP. A `demo` trusts the loopback interface.

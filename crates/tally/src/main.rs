@@ -17,6 +17,7 @@ mod csv_scores;
 mod csv_text;
 mod data_dir;
 mod demo;
+mod descriptors;
 mod doctor;
 mod export;
 mod football;
@@ -44,7 +45,7 @@ mod verify;
 mod version;
 
 use clap::{CommandFactory, Parser};
-use cli::{Cli, Command};
+use cli::{Cli, Command, LogFormat};
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -81,13 +82,24 @@ fn main() -> ExitCode {
         Command::Repair(why) => repair::run(&cli, why),
         Command::Load(args) => load::run(&cli, args),
     };
-    match done {
+    let code = match done {
         Ok(code) => code,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("tally: {error:#}");
+            log::fatal(&format!("{error:#}"), asks_for_json(&cli));
             ExitCode::from(if error.is::<config::Usage>() { 2 } else { 1 })
         }
+    };
+    log::flush();
+    code
+}
+
+/// Whether the log is to be JSON, as far as that is known without the configuration file: the error may be in that.
+fn asks_for_json(cli: &Cli) -> bool {
+    match (cli.log, &cli.command) {
+        (Some(format), _) => matches!(format, LogFormat::Json),
+        (None, Command::Serve(_)) => std::env::var("TALLY_LOG_FORMAT").is_ok_and(|format| format == "json"),
+        (None, _) => false,
     }
 }
 

@@ -10,8 +10,8 @@ use crate::config::{Config, Usage};
 use crate::data_dir::{DataDir, new_token};
 use crate::doctor::{RepeatedChecks, files};
 use crate::store::{self, Opened, Opening, StoreLoss};
-use crate::{demo, limit_settings, log, member_settings, money_settings};
-use anyhow::{Context, Result, bail};
+use crate::{demo, descriptors, limit_settings, log, member_settings, money_settings};
+use anyhow::{Context, Error, Result, bail};
 pub(crate) use listen::{Listen, UNIX};
 use progress::{announce_ready, show_progress};
 use std::process::ExitCode;
@@ -52,6 +52,7 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
     let started = Instant::now();
     let config = Config::load(cli)?;
     log::start(&config)?;
+    tracing::info!(version = env!("CARGO_PKG_VERSION"), process = std::process::id(), "starting");
     let mut server = Server::listen(&config, &Listen::settings(&config)?, (true, args.demo))?;
     let (mut terminate, mut interrupt) = server.signals.take().context("hear signals")?;
     let (address, resp) = (server.address(), server.resp_address());
@@ -69,9 +70,9 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
         if !demo {
             server.announce_protected_mode();
         }
-        announce_ready(&server, started)?;
+        announce_ready(&server, started);
         if let Some(address) = address.filter(|_| demo) {
-            eprintln!("{}", demo::what_to_try(address, resp));
+            log::notice(&demo::what_to_try(address, resp));
         }
         Ok::<_, anyhow::Error>(None)
     })?;
@@ -87,11 +88,13 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
             // No change was acknowledged and loading only reads: there is nothing to drain.
             server.store.release();
             server.retract();
-            std::process::exit(0);
+            tracing::info!("stopped before it was ready");
+            log::exit(0);
         }
         End::Signal => {
             tracing::info!("draining");
             server.stop();
+            tracing::info!("stopped");
             Ok(ExitCode::SUCCESS)
         }
         End::StoreLost(StoreLoss::Lost(lost)) => bail!("{lost}"),
@@ -100,7 +103,7 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
             server.gate.drain();
             server.retract();
             // Waiting requests get no response: their changes were rejected, or done before.
-            std::process::exit(1);
+            log::exit(1);
         }
     }
 }
@@ -120,9 +123,17 @@ impl Server {
     /// address is announced, so that none is missed.
     pub(crate) fn listen(config: &Config, listen: &Listen, (signals, demo): (bool, bool)) -> Result<Self> {
         let data = DataDir::open(config)?;
-        let (limits, token) = (limit_settings::limits(config, demo)?, new_token()?);
+        let (mut limits, token) = (limit_settings::limits(config, demo)?, new_token()?);
+        let mut resp = listen.resp.clone();
         settings(config)?;
         let place = data.place(config)?;
+        if signals {
+            let mut all = vec![&mut limits.connections];
+            all.extend(resp.as_mut().map(|(_, settings)| &mut settings.connections));
+            let databases = place.databases() * config.count("store.pool_max")?;
+            let warning = descriptors::fit(descriptors::raise(), databases, &mut all).map_err(Error::msg)?;
+            warning.iter().for_each(|warning| tracing::warn!("{warning}"));
+        }
         let (ranking, applications) = (place.ranking(config)?, store::applications(config)?);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
@@ -153,7 +164,7 @@ impl Server {
         let signals = signals.then(hear).transpose().context("hear signals")?;
         let http = http.context("HTTP")?;
         let (found, local) = runtime.block_on(listen::for_commands(&gate, &http, listen.tls.is_some()))?;
-        let resp = match &listen.resp {
+        let resp = match &resp {
             None => None,
             Some((at, settings)) => {
                 let start = tally_server::resp::start(Arc::clone(&gate), at, settings.clone());

@@ -150,6 +150,15 @@ impl Place {
         }
     }
 
+    /// The number of its databases; a file is none.
+    pub(crate) fn databases(&self) -> usize {
+        match self {
+            Self::Sqlite(_) => 0,
+            Self::MySql(_) => 1,
+            Self::Shards(urls) => urls.len(),
+        }
+    }
+
     pub(crate) fn open(&self, config: &Config, data: &Path, opening: Opening) -> Result<Opened> {
         match self {
             Self::Sqlite(path) => {
@@ -190,7 +199,7 @@ impl Place {
 
 /// Prints what this process waits for.
 pub(crate) fn print_notice(what: &str) {
-    eprintln!("tally: {what}");
+    crate::log::notice(&format!("tally: {what}"));
 }
 
 /// Opens a database. `writer` is a name and whether it must be the only writer; `None` opens it beside other writers.

@@ -66,7 +66,8 @@ async fn accept_all(
 ) {
     let dispatch = Arc::new(Dispatch::new(Arc::clone(&readiness)));
     let rejection = if tls.is_some() { b"".as_slice() } else { FULL };
-    let mut acceptor = Acceptor::new(listeners, readiness.limits.connections, true, rejection);
+    let refused = readiness.metrics.refused("http");
+    let mut acceptor = Acceptor::new(listeners, readiness.limits.connections, true, rejection, refused);
     let graceful = GracefulShutdown::new();
     loop {
         let Accepted { stream, peer, slot } = tokio::select! {

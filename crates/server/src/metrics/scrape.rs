@@ -109,6 +109,8 @@ fn listeners(scrape: &mut Scrape, readiness: &Readiness) {
     let spans = readiness.traces.as_ref().map_or(&off, |traces| traces.counts()).all();
     let spans = spans.map(|(outcome, count)| (labels([("outcome", &outcome)]), count));
     scrape.counters("trace_spans", "Spans of sampled requests by outcome", spans);
+    let lines = crate::LOG_LINES.all().map(|(outcome, count)| (labels([("outcome", &outcome)]), count));
+    scrape.counters("log_lines", "Lines of the log by outcome", lines);
     let counts = &readiness.metrics.resp_counts;
     let answered = counts
         .answered()

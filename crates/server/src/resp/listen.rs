@@ -89,7 +89,8 @@ pub async fn start(
     });
     let threads = Threads::start(listener.settings.threads, &listener, &stopped)?;
     let rejection = if listener.settings.tls.is_some() { b"".as_slice() } else { FULL };
-    let acceptor = Acceptor::new(listeners, listener.settings.connections, false, rejection);
+    let refused = listener.readiness.metrics.refused("resp");
+    let acceptor = Acceptor::new(listeners, listener.settings.connections, false, rejection, refused);
     let accepting = tokio::spawn(accept_all(listener, threads, acceptor, stopped));
     Ok(RespServer { address, file, stop, accepting })
 }
@@ -190,7 +191,7 @@ mod tests {
     /// A listener whose keys are not loaded.
     async fn loading() -> RespServer {
         let settings = Settings {
-            connections: ConnectionLimits { all: 10, address: 10, loopback: None },
+            connections: ConnectionLimits { all: 10, address: 10, loopback: None, waiting: 512 },
             idle_timeout: None,
             auth_timeout: Duration::from_millis(50),
             command_timeout: 2 * GIVE_UP,

@@ -2,7 +2,7 @@
 
 use super::Server;
 use super::listen::place;
-use anyhow::Result;
+use crate::log;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use tally_server::Readiness;
 
 /// Shows the progress of the start, on a terminal only, until it is dropped.
 pub(super) async fn show_progress(gate: &Readiness) -> std::convert::Infallible {
-    if !std::io::stderr().is_terminal() {
+    if !std::io::stderr().is_terminal() || log::is_json() {
         return std::future::pending().await;
     }
     let bar = ProgressBar::new(0);
@@ -28,18 +28,16 @@ pub(super) async fn show_progress(gate: &Readiness) -> std::convert::Infallible 
     }
 }
 
-pub(super) fn announce_ready(server: &Server, started: Instant) -> Result<()> {
+/// Says that the server is ready, on stdout and in the log.
+pub(super) fn announce_ready(server: &Server, started: Instant) {
     let http = server.http.as_ref().and_then(|http| place(http.address, http.file.as_ref()));
     let resp = server.resp.as_ref().and_then(|resp| place(resp.address, resp.file.as_ref()));
     let (http, resp) = (http.unwrap_or_default(), resp.unwrap_or_else(|| "off".into()));
+    let (store, ranking) = (&server.store.shown, server.ranking.shown());
+    let seconds = started.elapsed().as_secs_f64();
+    tracing::info!(http, resp, store, ranking = %ranking, seconds, "ready");
     let mut out = std::io::stdout().lock();
-    writeln!(
-        out,
-        "ready http={http} resp={resp} store={} ranking={} in={:.3}",
-        server.store.shown,
-        server.ranking.shown(),
-        started.elapsed().as_secs_f64()
-    )?;
-    out.flush()?;
-    Ok(())
+    let line = format!("ready http={http} resp={resp} store={store} ranking={ranking} in={seconds:.3}\n");
+    // The server serves even if the reader of its output has gone.
+    let _ = out.write_all(line.as_bytes()).and_then(|()| out.flush());
 }

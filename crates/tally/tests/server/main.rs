@@ -8,10 +8,12 @@ mod boundaries;
 mod cli;
 mod contests;
 mod demo;
+mod descriptors;
 mod doctor;
 mod edges;
 mod file_modes;
 mod load;
+mod logs;
 mod members;
 mod security_events;
 

@@ -1,0 +1,131 @@
+//! The log of a server: its reader may be slow or gone, and each line of a log in JSON is an object.
+//!
+//! Not here: security events (`security_events`), and which lines repeat each other (`tally/src/log/repeats.rs`).
+
+use crate::TALLY;
+use serde_json::Value;
+use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Read};
+use std::net::SocketAddr;
+use std::process::{Child, Command, Stdio};
+use tally_testkit::audit::metric;
+use tally_testkit::command::{command, run_set};
+use tally_testkit::{Client, Response};
+use tempfile::TempDir;
+
+/// More than a pipe, the queue and a write hold, in paths of about 1,000 bytes.
+const REQUESTS: usize = 2_000;
+
+struct Server {
+    process: Child,
+    client: Client,
+    _data: TempDir,
+}
+
+/// A server with this stderr that is ready.
+fn start(stderr: PipeWriter, settings: &[(&str, &str)]) -> Server {
+    let data = TempDir::with_prefix("tally-log-").expect("it can be made");
+    let mut serve = command(TALLY, &["serve", "--http", "127.0.0.1:0", "--resp", "off"]);
+    serve.arg("--data").arg(data.path()).env("TALLY_KEYS_REQUIRED", "false").envs(settings.iter().copied());
+    let mut process = serve.stdout(Stdio::piped()).stderr(stderr).spawn().expect("the binary starts");
+    let mut line = String::new();
+    let mut out = BufReader::new(process.stdout.take().expect("it is piped"));
+    out.read_line(&mut line).expect("it is text");
+    let address = line.split(' ').find_map(|word| word.strip_prefix("http=")).expect("it says where");
+    let address: SocketAddr = address.parse().expect("an address");
+    Server { process, client: Client::new(address), _data: data }
+}
+
+impl Server {
+    fn log_much(&mut self) {
+        let path = format!("/{}", "x".repeat(1_000));
+        (0..REQUESTS).for_each(|_| assert_eq!(self.client.get(&path).status, 404));
+    }
+
+    fn lines(&mut self, outcome: &str) -> f64 {
+        let metrics: Response = self.client.get("/metrics");
+        metric(&metrics, &format!("tally_log_lines_total{{outcome=\"{outcome}\"}}"))
+    }
+
+    /// Ends it in peace.
+    fn end(mut self) {
+        let sent = Command::new("kill").arg(self.process.id().to_string()).status();
+        assert!(sent.expect("there is a `kill`").success());
+        let status = self.process.wait().expect("it ends");
+        assert_eq!(status.code(), Some(0), "{status}");
+    }
+}
+
+#[test]
+fn a_reader_of_the_log_that_stalls_stops_nothing_and_is_told_what_it_missed() {
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    let mut server = start(writer, &[("TALLY_LOG_LEVEL", "debug")]);
+    server.log_much();
+    let full = server.lines("full");
+    assert!(full > 0.0, "the log has no bound");
+    // The reader goes on, and the lines of the log with it.
+    let reading = std::thread::spawn(move || {
+        BufReader::new(reader).lines().map(|line| line.expect("the log is text")).collect::<Vec<_>>()
+    });
+    while server.lines("written") == 0.0 {
+        std::thread::yield_now();
+    }
+    server.end();
+    let lines = reading.join().expect("it reads to the end");
+    let told = lines.iter().filter_map(|line| line.split("lines of the log were dropped").nth(1));
+    let told: f64 = told.filter_map(|rest| rest.split("lines=").nth(1)?.trim().parse::<f64>().ok()).sum();
+    assert!(told >= full, "{told} of {full}");
+    assert!(lines.last().is_some_and(|line| line.contains("stopped")), "{:?}", lines.last());
+}
+
+#[test]
+fn a_server_goes_on_without_a_reader_of_its_log() {
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let mut server = start(writer, &[("TALLY_LOG_LEVEL", "debug")]);
+    server.log_much();
+    while server.lines("failed") < 1.0 {
+        std::thread::yield_now();
+    }
+    server.end();
+}
+
+fn messages(mut reader: PipeReader) -> Vec<String> {
+    let mut text = String::new();
+    reader.read_to_string(&mut text).expect("the log is text");
+    text.lines()
+        .map(|line| {
+            let line: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+            line["fields"]["message"].as_str().expect("a line has a message").to_owned()
+        })
+        .collect()
+}
+
+#[test]
+fn a_log_in_json_is_json_from_the_start_to_the_end() {
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    start(writer, &[("TALLY_LOG_FORMAT", "json")]).end();
+    let said = messages(reader);
+    let life: Vec<&str> = said
+        .iter()
+        .map(String::as_str)
+        .filter(|said| ["starting", "ready", "draining", "stopped"].contains(said))
+        .collect();
+    assert_eq!(life, ["starting", "ready", "draining", "stopped"], "{said:?}");
+}
+
+#[test]
+fn an_error_before_the_log_starts_is_json_too() {
+    let data = TempDir::with_prefix("tally-log-").expect("it can be made");
+    let wrong = ("TALLY_HTTP_BODY_TIMEOUT", "soon");
+    let serve = ["serve", "--http", "127.0.0.1:0", "--resp", "off", "--config", "none.toml"];
+    let by_variable = run_set(TALLY, data.path(), &serve, &[("TALLY_LOG_FORMAT", "json")]);
+    let by_flag = run_set(TALLY, data.path(), &["serve", "--log", "json", "--http", "127.0.0.1:0"], &[wrong]);
+    for (ended, code, named) in [(by_variable, 1, "none.toml"), (by_flag, 2, "http.body_timeout")] {
+        ended.expect(code);
+        let line = ended.stderr.lines().last().expect("it says why");
+        let line: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        assert_eq!(line["level"], "ERROR");
+        assert!(line["fields"]["message"].as_str().is_some_and(|said| said.contains(named)), "{line}");
+        assert!(ended.stderr.lines().all(|line| line.starts_with('{')), "{}", ended.stderr);
+    }
+}
