@@ -36,7 +36,10 @@ named! {
         StoreMigrated = "store.migrated", /// Its journal was repaired.
         StoreRepaired = "store.repaired", /// It was restored from a copy.
         StoreRestored = "store.restored", /// A score was corrected in the review of its contest.
-        ScoreCorrected = "score.corrected" }
+        ScoreCorrected = "score.corrected", /// A webhook was made.
+        WebhookCreated = "webhook.created", /// It was changed, disabled or enabled, or got a new secret.
+        WebhookChanged = "webhook.changed", /// It was deleted.
+        WebhookDeleted = "webhook.deleted" }
 }
 
 impl AuditAction {
@@ -69,6 +72,9 @@ impl AuditAction {
             Self::StoreRepaired => 61,
             Self::StoreRestored => 62,
             Self::ScoreCorrected => 23,
+            Self::WebhookCreated => 70,
+            Self::WebhookChanged => 71,
+            Self::WebhookDeleted => 72,
         }
     }
 
@@ -133,7 +139,7 @@ mod tests {
         let numbers: Vec<u8> = AuditAction::ALL.iter().map(|one| one.number()).collect();
         let wanted = [
             1, 2, 10, 11, 12, 20, 21, 22, 30, 31, 40, 41, 42, 43, 44, 45, 46, 47, 48, 50, 51, 52, 60, 61, 62,
-            23,
+            23, 70, 71, 72,
         ];
         assert_eq!(numbers, wanted);
         assert!(AuditAction::ALL.iter().all(|one| AuditAction::of_number(one.number()) == Some(*one)));

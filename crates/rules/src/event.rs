@@ -1,9 +1,9 @@
-//! Events of a contest and of the periods of a board, as they are stored for subscribers.
+//! Events of a contest, of the periods of a board and of a member, as they are stored for subscribers.
 //!
 //! They name no player, so erasing a player changes no event. Transfers are no events: the entries of a wallet already record
 //! them. Not here: how and how long events are stored, and which subscribers get them.
 
-use crate::contest::State;
+use crate::contest::{ContestId, State};
 use crate::instant::Micros;
 use crate::period::Span;
 
@@ -23,11 +23,15 @@ pub enum EventKind {
     Contest(ContestChanged),
     /// A period of a board was closed, and its ranks are final.
     PeriodClosed(PeriodClosed),
+    /// A member was closed.
+    MemberClosed,
 }
 
 /// A change of a contest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContestChanged {
+    /// The contest. Events of earlier releases do not have it.
+    pub contest: Option<ContestId>,
     /// The state before; `None` if it was created.
     pub before: Option<State>,
     /// The state now. It equals the state before if the definition was changed.

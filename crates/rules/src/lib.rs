@@ -30,6 +30,7 @@ pub mod role;
 pub mod scope;
 pub mod score;
 pub mod sorted_set;
+pub mod webhook;
 
 pub use actor::{Actor, KeyId, Origin};
 pub use definition::Definition;

@@ -52,6 +52,8 @@ pub enum Outcome {
     ContestChanged,
     /// A player applied.
     Applied(Application),
+    /// A webhook was made or changed; a replay shows its current state.
+    WebhookChanged,
 }
 
 const SUBMITTED: u8 = 1;
@@ -69,6 +71,8 @@ const HOLD_ENDED: u8 = 8;
 const MEMBER_MADE: u8 = 9;
 const CONTEST_CHANGED: u8 = 10;
 const APPLIED: u8 = 11;
+const ACCEPTED: u8 = 12;
+const WEBHOOK_CHANGED: u8 = 13;
 
 impl Outcome {
     /// The stored form.
@@ -96,8 +100,10 @@ impl Outcome {
             Self::HoldEnded(id) => with_id(HOLD_ENDED, id.0),
             Self::MemberMade(id) => with_id(MEMBER_MADE, id.0),
             Self::ContestChanged => vec![CONTEST_CHANGED],
-            Self::Applied(Application { place, applied_at, member, hold, .. }) => {
-                let mut bytes = vec![APPLIED, u8::from(member.is_some()), u8::from(hold.is_some())];
+            Self::WebhookChanged => vec![WEBHOOK_CHANGED],
+            Self::Applied(Application { status, place, applied_at, member, hold }) => {
+                let format = if *status == Status::Accepted { ACCEPTED } else { APPLIED };
+                let mut bytes = vec![format, u8::from(member.is_some()), u8::from(hold.is_some())];
                 bytes.extend_from_slice(&place.to_le_bytes());
                 bytes.extend_from_slice(&applied_at.0.to_le_bytes());
                 let ids = member.map(|id| id.0.0).into_iter().chain(hold.map(|id| id.0.0));
@@ -132,7 +138,8 @@ impl Outcome {
             [HOLD_PLACED, id @ ..] => Some(Self::HoldPlaced(HoldId(Uuid(id.try_into().ok()?)))),
             [HOLD_ENDED, id @ ..] => Some(Self::HoldEnded(HoldId(Uuid(id.try_into().ok()?)))),
             [CONTEST_CHANGED] => Some(Self::ContestChanged),
-            [APPLIED, has_member @ (0 | 1), has_hold @ (0 | 1), rest @ ..] => {
+            [WEBHOOK_CHANGED] => Some(Self::WebhookChanged),
+            [format @ (APPLIED | ACCEPTED), has_member @ (0 | 1), has_hold @ (0 | 1), rest @ ..] => {
                 let (place, rest) = rest.split_first_chunk()?;
                 let (at, rest) = rest.split_first_chunk()?;
                 let (ids, after) = rest.as_chunks::<16>();
@@ -140,7 +147,8 @@ impl Outcome {
                 let mut id = |there: &u8| if *there == 1 { ids.next().map(Some) } else { Some(None) };
                 let (member, hold) = (id(has_member)?.map(MemberId), id(has_hold)?.map(HoldId));
                 let (place, applied_at) = (u64::from_le_bytes(*place), Micros(i64::from_le_bytes(*at)));
-                let application = Application { status: Status::Pending, place, applied_at, member, hold };
+                let status = if *format == ACCEPTED { Status::Accepted } else { Status::Pending };
+                let application = Application { status, place, applied_at, member, hold };
                 (after.is_empty() && ids.next().is_none()).then_some(Self::Applied(application))
             }
             [MEMBER_MADE, id @ ..] => Some(Self::MemberMade(MemberId(Uuid(id.try_into().ok()?)))),
@@ -193,13 +201,20 @@ mod tests {
             assert_eq!(Outcome::decode(&outcome.encode()), Some(outcome));
         }
         assert_eq!(Outcome::ContestChanged.encode(), [10]);
+        assert_eq!(Outcome::WebhookChanged.encode(), [13]);
+        assert_eq!(Outcome::decode(&[13]), Some(Outcome::WebhookChanged));
         for (member, hold) in
             [(None, None), (Some(MemberId(id)), None), (Some(MemberId(id)), Some(HoldId(id)))]
         {
-            let (status, place, applied_at) = (Status::Pending, 7, Micros(-1));
-            let applied = Outcome::Applied(Application { status, place, applied_at, member, hold });
-            assert_eq!(applied.encode()[..4], [11, member.is_some().into(), hold.is_some().into(), 7]);
-            assert_eq!(Outcome::decode(&applied.encode()), Some(applied));
+            for (status, number) in [(Status::Pending, 11), (Status::Accepted, 12)] {
+                let (place, applied_at) = (7, Micros(-1));
+                let applied = Outcome::Applied(Application { status, place, applied_at, member, hold });
+                assert_eq!(
+                    applied.encode()[..4],
+                    [number, member.is_some().into(), hold.is_some().into(), 7]
+                );
+                assert_eq!(Outcome::decode(&applied.encode()), Some(applied));
+            }
         }
         let record = Record { score: 1, subscore: 2, at: Micros(3) };
         let (score, subscore) = (ScoreType::Float64, true);

@@ -4,9 +4,14 @@
 //! to its own messages in one `match` without a wildcard, so that a new rejection does not compile until every listener
 //! handles it.
 
+mod limit;
+
+pub use limit::Limit;
+
 use crate::contest::start::InvalidApplication;
 use crate::contest::state::State;
 use crate::ledger::mint::CapReached;
+use crate::webhook::WEBHOOKS_MAX;
 
 const PERIOD_CLOSED: &str = "no period of this leaderboard takes a score of that instant any more";
 const LEADERBOARD_DAMAGED: &str =
@@ -31,38 +36,6 @@ impl WrongField {
     #[must_use]
     pub fn within(self, pointer: &str) -> Self {
         Self { pointer: format!("{pointer}{}", self.pointer), ..self }
-    }
-}
-
-/// A limit of an amount of money.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Limit {
-    /// Of one transfer.
-    Amount,
-    /// Of one transfer, as configured.
-    PerTransfer,
-    /// Of the transfers of one day, as configured.
-    PerDay,
-    /// Of the reversals of one transfer.
-    Reversals,
-    /// Of members of a contest whose fees were reversed.
-    ReversedFees,
-    /// Of a balance.
-    Balance,
-}
-
-impl Limit {
-    fn detail(self) -> &'static str {
-        match self {
-            Self::Amount => "an amount is at most 1000000000000000",
-            Self::PerTransfer => {
-                "the amount exceeds the limit of one transfer (setting `wallet.transfer_max`)"
-            }
-            Self::PerDay => "the amount exceeds what is left of the daily limit (setting `wallet.day_max`)",
-            Self::Reversals => "a transfer has at most 100 reversals",
-            Self::ReversedFees => "a contest has at most 500 members with reversed fees: cancel it",
-            Self::Balance => "a balance is at most 9000000000000000000",
-        }
     }
 }
 
@@ -214,6 +187,14 @@ pub enum Rejection {
     PlayerInContest(Box<str>),
     /// A wallet of the member is not empty.
     WalletNotEmpty,
+    /// No webhook has this id.
+    WebhookNotFound,
+    /// The limit of webhooks is reached.
+    TooManyWebhooks,
+    /// The event is not kept any more, or never was.
+    DeliveryNotFound,
+    /// An earlier event of the topic was not delivered.
+    DeliveryWaits,
 }
 
 fn in_contest(contest: &str) -> String {
@@ -225,6 +206,9 @@ fn in_contest(contest: &str) -> String {
 
 const LAST_ADMIN_KEY: &str = "this is the last key of role admin: without one only commands on the server's machine can \
     make keys; to revoke it all the same, send `force=true` (`tally keys revoke --force`)";
+const DELIVERY_WAITS: &str = "an earlier event of this topic was not delivered; send that one again first";
+const WALLET_NOT_EMPTY: &str = "there is money in the member's wallets; take it out, or close with `force`";
+const CURRENCY_MISMATCH: &str = "the currency is not configured (settings `wallet.currency`, `currencies`)";
 
 impl Rejection {
     /// The stable code for programs.
@@ -295,6 +279,10 @@ impl Rejection {
             Self::PlayerTaken => "player_taken",
             Self::PlayerInContest(_) => "player_in_contest",
             Self::WalletNotEmpty => "wallet_not_empty",
+            Self::WebhookNotFound => "webhook_not_found",
+            Self::TooManyWebhooks => "too_many_webhooks",
+            Self::DeliveryNotFound => "delivery_not_found",
+            Self::DeliveryWaits => "delivery_waits",
         }
     }
 
@@ -360,9 +348,7 @@ impl Rejection {
             Self::NotReversible => "a reversal cannot be reversed; make the transfer again instead".into(),
             Self::ExceedsReversible { left } => exceeds_reversible(*left),
             Self::HoldExpiryInPast => "`expires_at` must be in the future".into(),
-            Self::CurrencyMismatch => {
-                "the currency is not configured (settings `wallet.currency`, `currencies`)".into()
-            }
+            Self::CurrencyMismatch => CURRENCY_MISMATCH.into(),
             Self::SameWallet => "payer and recipient are the same wallet".into(),
             Self::MemberNotFound => "no such member".into(),
             Self::RecipientNotFound => "the receiving member does not exist".into(),
@@ -376,9 +362,11 @@ impl Rejection {
             Self::PhoneTaken => "another member has this phone number".into(),
             Self::PlayerTaken => "another member has this player".into(),
             Self::PlayerInContest(contest) => in_contest(contest),
-            Self::WalletNotEmpty => {
-                "there is money in the member's wallets; take it out, or close with `force`".into()
-            }
+            Self::WalletNotEmpty => WALLET_NOT_EMPTY.into(),
+            Self::WebhookNotFound => "no such webhook".into(),
+            Self::TooManyWebhooks => format!("there are {WEBHOOKS_MAX} webhooks, the most there may be"),
+            Self::DeliveryNotFound => "no such event is kept: events are kept for 7 days".into(),
+            Self::DeliveryWaits => DELIVERY_WAITS.into(),
         }
     }
 }

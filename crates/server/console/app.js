@@ -15,6 +15,8 @@ import * as owed from "./owed.js";
 import * as settings from "./settings.js";
 import * as wallet from "./wallet.js";
 import * as wallets from "./wallets.js";
+import * as webhook from "./webhook.js";
+import * as webhooks from "./webhooks.js";
 
 /** Pages by their path; `{x}` is a parameter. */
 const PAGES = [
@@ -28,6 +30,8 @@ const PAGES = [
   ["/owed", owed, "wallets"],
   ["/settings", settings, "settings"],
   ["/audit", audit, "settings"],
+  ["/webhooks", webhooks, "settings"],
+  ["/webhooks/{webhook}", webhook, "settings"],
 ];
 
 const LINKS = [

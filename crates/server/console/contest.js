@@ -109,8 +109,11 @@ function factsOf(contest) {
   const pairs = [
     ["Players", `${grouped(contest.state === "open" ? counts.accepted : counts.members)} of ${grouped(contest.capacity)}`],
     waiting,
+    contest.auto_accept && ["Applications", "accepted at once while there is room"],
+    contest.members_min !== null && ["Players at least", `${grouped(contest.members_min)}; with fewer the clock ${contest.below_min === "cancel" ? "calls it off" : "starts it all the same"}`],
     ["Entry fee", fee ? money(fee.amount, fee.currency) : "none"],
     ["Prizes", prizes.length > 0 ? prizes.map((one) => h("span", {}, `${range(one)}: ${money(one.amount, one.currency)}`)) : "none"],
+    ...poolOf(contest, range),
     ["Staff", contest.staff.length > 0 ? contest.staff.join(", ") : "none"],
     contest.opens_at && ["Opens", when(contest.opens_at)],
     contest.starts_at && ["Starts", when(contest.starts_at)],
@@ -119,6 +122,19 @@ function factsOf(contest) {
     ["Changed", when(contest.updated_at)],
   ];
   return h("section", { class: "card" }, h("div", { class: "body" }, facts(pairs)));
+}
+
+/** The pool, and what is to be won of it. */
+function poolOf({ pool, pool_account: account, entry_fee: fee }, range) {
+  if (!pool) return [];
+  const percent = (parts) => `${parts / 100} %`;
+  const won = [money(account.to_win, fee.currency), `of fees of ${money(account.fees, fee.currency)}`];
+  if (account.rake) won.push(`; ${money(account.rake, fee.currency)} went to FEES, ${money(account.top_up, fee.currency)} came from PRIZES`);
+  return [
+    ["Shares", pool.prizes.map((one) => h("span", {}, `${range(one)}: ${percent(one.share)}`))],
+    ["Rake", percent(pool.rake)],
+    ["To be won", won.join(" ")],
+  ];
 }
 
 /** A server's key acts on a contest as one of its staff; an admin's needs no player. */
@@ -210,9 +226,9 @@ function payments(label, path, signal, nothing) {
   const view = table(label, [
     { label: "Rank", kind: "num fit", cell: ({ rank }) => grouped(rank) },
     { label: "Player", cell: ({ player, member }) => (member ? h("a", { class: "name", href: `#/wallets/${encodeURIComponent(member)}` }, player) : h("span", { class: "name" }, player)) },
-    { label: "Amount", kind: "num", cell: ({ amount, currency }) => money(amount, currency) },
+    { label: "Amount", kind: "num", cell: ({ amount, currency, pool }) => [money(amount, currency), pool && h("span", { class: "under" }, "of the pool")].filter(Boolean) },
     { label: "Paid", kind: "fit", cell: outcome },
-  ], { key: ({ division, rank, player }) => `${division} ${rank} ${player}` });
+  ], { key: ({ division, rank, player, pool }) => `${division} ${rank} ${player} ${pool}` });
   const all = list(view, (cursor) => get(path, { limit: 20, cursor }, signal), () => empty(label, nothing));
   const said = h("div", {});
   every(PAUSE, signal, async () => {

@@ -1,10 +1,10 @@
 // Applications: chosen one by one or all of a page, accepted or rejected in one request.
 
 import { change, get } from "./api.js";
-import { failed, inline, toast } from "./dialog.js";
+import { dialog, failed, inline, toast } from "./dialog.js";
 import { button, choice, empty, h, notice, put, set } from "./dom.js";
 import { count, when } from "./format.js";
-import { field, form } from "./form.js";
+import { field, form, reason } from "./form.js";
 import { list, table } from "./table.js";
 
 const LIMIT = 200;
@@ -40,7 +40,7 @@ export function applications(contest, path, signal, look) {
   const all = list(view, (cursor) => get(`${path}/applications`, { status, limit: LIMIT, cursor }, signal), () => empty(...NOTHING[status]));
 
   const accept = button("Accept", () => decide("accept"), { kind: "main small", failed });
-  const reject = button("Reject", () => decide("reject"), { kind: "small danger", failed });
+  const reject = button("Reject", () => sure(), { kind: "small danger", failed });
   const tell = () => {
     set(number, chosen.size > 0 ? `${chosen.size} chosen` : "");
     accept.hidden = chosen.size === 0 || status === "accepted";
@@ -71,11 +71,18 @@ export function applications(contest, path, signal, look) {
     // An error of an earlier choice is outdated.
     return reload().catch((error) => mine === turn && inline(said, error));
   };
-  const decide = async (what) => {
+  const sure = () => dialog(`Reject ${count(chosen.size, "application")}?`, (box) => {
+    const send = async ({ reason: why }) => {
+      await decide("reject", why && { reason: why });
+      box.close();
+    };
+    return form([reason()], "Reject now", send, { cancel: () => box.close() });
+  });
+  const decide = async (what, why = {}) => {
     const players = [...chosen];
     const bad = [];
     for (let from = 0; from < players.length; from += 1000) {
-      const { results } = await change("POST", `${path}/applications/${what}`, { players: players.slice(from, from + 1000) });
+      const { results } = await change("POST", `${path}/applications/${what}`, { players: players.slice(from, from + 1000), ...why });
       bad.push(...results.filter(({ error }) => error));
     }
     const good = players.length - bad.length;

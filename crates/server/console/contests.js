@@ -67,6 +67,9 @@ const FIELDS = [
   { name: "id", label: "Id", placeholder: "friday-cup", hint: "Letters, digits, . _ and -. Without one it gets one." },
   { name: "capacity", label: "Players at most", type: "number", min: 1, hint: "How many may be accepted. Without one, the bound of the server." },
   { name: "on_invalid", label: "A bad application at the start", options: [["reject", "Stops the start"], ["skip", "Is left out"]], hint: "Bad: its fee is not held any more, or the member was closed." },
+  { name: "auto_accept", label: "Accept applications at once", type: "checkbox", hint: "While there is room; without it they wait." },
+  { name: "members_min", label: "Players at least", type: "number", min: 1, hint: "For a start by the clock. Empty: any number." },
+  { name: "below_min", label: "With fewer, the clock", options: [["cancel", "Calls it off"], ["start", "Starts it"]], hint: "Called off, what is held is released." },
   { name: "staff", label: "Staff", placeholder: "ada, ben", hint: "Player ids with commas between. They may run it, and not take part." },
   { name: "division_size", label: "Players of a division", type: "number", min: 1, hint: "Members fill divisions in order, each with its ranks and prizes. Empty: none." },
 ];
@@ -83,6 +86,9 @@ const MONEY = [
   { name: "fee", label: "Entry fee", inputmode: "numeric", placeholder: "100", hint: "In the smallest unit. Held with the application, taken at the start." },
   { name: "currency", label: "Currency", value: "KRW", maxlength: 16, hint: "Of fee and prizes." },
   { name: "prizes", label: "Prizes", placeholder: "1: 500, 2-3: 50", hint: "Rank or ranks, colon, amount for each of them." },
+  { name: "pool", label: "Shares of the fees", placeholder: "1: 50, 2-3: 25", hint: "Rank or ranks, colon, per cent of the fees for each of them. Empty: fees are not paid out." },
+  { name: "rake", label: "Rake in per cent", type: "number", min: 0, max: 100, step: "0.01", hint: "What you keep of fees that are paid out." },
+  { name: "pool_min", label: "At least to be won", inputmode: "numeric", hint: "What the fees lack is made. Empty: nothing is guaranteed." },
   { name: "prize_ties", label: "Who share a rank get", options: [["split", "Equal parts of their places"], ["each", "Each the prize of the rank"]] },
 ];
 
@@ -102,17 +108,32 @@ function create() {
 
 /** The request body, without empty fields. */
 function body(values) {
-  const made = { title: values.title, on_invalid: values.on_invalid, prize_ties: values.prize_ties };
+  const made = { title: values.title };
+  for (const name of ["on_invalid", "auto_accept", "below_min", "prize_ties"]) made[name] = values[name];
   if (values.id) made.id = values.id;
-  for (const name of ["capacity", "division_size", "review_s"]) if (values[name]) made[name] = Number(values[name]);
+  for (const name of ["capacity", "members_min", "division_size", "review_s"]) if (values[name]) made[name] = Number(values[name]);
   const staff = values.staff.split(",").map((player) => player.trim()).filter(Boolean);
   if (staff.length > 0) made.staff = staff;
   for (const { name } of TIMES) if (values[name]) made[name] = new Date(values[name]).toISOString();
   if (values.fee) made.entry_fee = { currency: values.currency, amount: values.fee };
   if (values.prizes) made.prizes = prizes(values.prizes, values.currency);
+  if (values.pool) made.pool = pool(values);
   const rules = definition(values);
   if (Object.keys(rules).length > 0) made.leaderboard = rules;
   return made;
+}
+
+/** Per cent in parts of ten thousand. */
+const parts = (percent) => Math.round(Number(percent) * 100);
+
+/** `1: 50, 2-3: 25` */
+function pool({ pool: text, rake, pool_min: min }) {
+  const shares = text.split(",").map((one) => {
+    const [, from, to, percent] = /^\s*(\d+)\s*(?:[-–]\s*(\d+))?\s*[:=]\s*(\d+(?:\.\d{1,2})?)\s*%?\s*$/.exec(one) ?? [];
+    if (!percent) throw new Error(`“${one.trim()}” is no share: write ranks, a colon and per cent, like 1: 50, 2-3: 25`);
+    return { from: Number(from), to: Number(to ?? from), share: parts(percent) };
+  });
+  return { prizes: shares, rake: parts(rake || 0), min: min || null };
 }
 
 /** `1: 500, 2-3: 50` */

@@ -23,9 +23,9 @@ export function field(options) {
   return h("div", { class: "field" }, h("label", { for: id }, label), input, hint && h("span", { class: "hint", id: about }, hint));
 }
 
-/** The field of an optional reason for the audit log. */
-export function reason() {
-  return field({ name: "reason", label: "Reason", maxlength: 255, hint: "May stay empty. The audit log keeps it." });
+/** The field of an optional reason, by default for the audit log. */
+export function reason(who = "The audit log keeps it.") {
+  return field({ name: "reason", label: "Reason", maxlength: 255, hint: `May stay empty. ${who}` });
 }
 
 /** The values of a form by name: trimmed text, whether a box is ticked, a file. */

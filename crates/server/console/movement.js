@@ -4,7 +4,7 @@ import { change, get, part } from "./api.js";
 import { toast } from "./dialog.js";
 import { chip, facts, h, set } from "./dom.js";
 import { money, when } from "./format.js";
-import { field, form } from "./form.js";
+import { field, form, reason } from "./form.js";
 
 /** Shows a transfer in `place`. `link` gives the address of a member's page; `changed` is called after a reversal. */
 export async function look(place, id, link, changed) {
@@ -38,10 +38,10 @@ function reversal({ id, amount, currency, reversed, reverses }, again) {
   if (reverses || left === 0n) return null;
   const content = [
     field({ name: "amount", label: "Amount", inputmode: "numeric", value: String(left), required: true, hint: `At most ${money(left, currency)}, in the smallest unit.` }),
-    field({ name: "reason", label: "Reason", maxlength: 255, hint: "Why. Members do not see it." }),
+    reason("Members do not see it."),
   ];
-  const send = async ({ amount: sum, reason }) => {
-    await change("POST", `/v1/ledger/transactions/${part(id)}/reverse`, { amount: sum, ...(reason && { reason }) });
+  const send = async ({ amount: sum, reason: why }) => {
+    await change("POST", `/v1/ledger/transactions/${part(id)}/reverse`, { amount: sum, ...(why && { reason: why }) });
     toast("ok", `${money(sum, currency)} taken back`);
     await again();
   };

@@ -12,7 +12,8 @@ export const title = "Settings";
 export function render(root, _parameters, signal) {
   const place = h("div", {}, h("p", { class: "body soft" }, "Reading."));
   const audit = h("a", { class: "button", href: "#/audit" }, "Audit log");
-  put(root, head("Settings", { about: "What is in force on this server. Settings come from flags, TALLY_… variables or tally.toml, in that order.", actions: [audit] }),
+  const webhooks = h("a", { class: "button", href: "#/webhooks" }, "Webhooks");
+  put(root, head("Settings", { about: "What is in force on this server. Settings come from flags, TALLY_… variables or tally.toml, in that order.", actions: [webhooks, audit] }),
     h("div", { class: "two" }, h("section", { class: "card" }, place), keys(signal)));
   get("/v1/status", {}, signal)
     .then(({ settings }) => show(place, settings))
@@ -145,6 +146,11 @@ function amounts(text) {
 
 /** Shows the new key, this once. */
 function secret({ name, role = "with scopes", key: text }, used) {
+  return shownOnce(`Key ${name || role}`, text, used && h("p", { class: "small" }, "This tab uses it from now on."));
+}
+
+/** Shows a secret, this once. */
+export function shownOnce(what, text, more) {
   const copy = async () => {
     await navigator.clipboard.writeText(text);
     toast("ok", "Copied");
@@ -153,8 +159,8 @@ function secret({ name, role = "with scopes", key: text }, used) {
   const close = button("I have kept it", () => code.closest(".notice").remove(), { kind: "small" });
   const clipboard = navigator.clipboard && button("Copy", copy, { kind: "small", failed });
   return h("div", { class: "body" }, notice("ok",
-    h("p", { class: "strong" }, `Key ${name || role}: it is shown this once`),
+    h("p", { class: "strong" }, `${what}: it is shown this once`),
     code,
-    used && h("p", { class: "small" }, "This tab uses it from now on."),
+    more,
     h("div", { class: "row" }, clipboard, close)));
 }

@@ -4,7 +4,7 @@ import { change, get, part } from "./api.js";
 import { confirmTyped, dialog, failed, inline, toast } from "./dialog.js";
 import { button, card, chip, choice, empty, facts, h, head, notice, put, set } from "./dom.js";
 import { grouped, money, when } from "./format.js";
-import { field, form } from "./form.js";
+import { field, form, reason } from "./form.js";
 import { look } from "./movement.js";
 import { link } from "./wallets.js";
 import { list, table } from "./table.js";
@@ -104,9 +104,9 @@ function currencyField(wallets) {
 }
 
 function deposit(member, wallets, renew) {
-  const content = [h("div", { class: "fields" }, amount(), currencyField(wallets)), field({ name: "reference", label: "Reference", hint: "What it is for; it is kept with the entry." })];
-  const send = async ({ amount: sum, currency, reference }, made) => {
-    const body = { to: member.id, amount: sum, ...(currency && { currency }), ...(reference && { reference }) };
+  const content = [h("div", { class: "fields" }, amount(), currencyField(wallets)), field({ name: "reference", label: "Reference", hint: "What it is for; it is kept with the entry." }), reason("Members do not see it.")];
+  const send = async ({ amount: sum, currency, reference, reason: why }, made) => {
+    const body = { to: member.id, amount: sum, ...(currency && { currency }), ...(reference && { reference }), ...(why && { reason: why }) };
     const { after } = await change("POST", "/v1/deposits", body);
     made.reset();
     toast("ok", `${money(sum, currency)} deposited`, `The balance is ${money(after, currency)}.`);

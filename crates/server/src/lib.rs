@@ -22,6 +22,7 @@ pub mod tls;
 mod traces;
 mod transport;
 mod trust;
+mod webhooks;
 
 pub use accept::ConnectionLimits;
 pub use http::listen::{HttpServer, start};
@@ -32,3 +33,4 @@ pub use log_lines::{LOG_LINES, LogLines};
 pub use readiness::{Finding, Readiness};
 pub use security::Security;
 pub use tls::Tls;
+pub use webhooks::{WebhookClient, WebhookSettings};

@@ -40,6 +40,8 @@ pub struct Limits {
     pub trusted_proxies: Vec<Network>,
     /// Whether `/metrics` needs no key.
     pub metrics_open: bool,
+    /// Whether webhooks may have private addresses and `http://`.
+    pub webhooks_private: bool,
 }
 
 /// Where callers of this machine need a credential even before the first key is created. All other callers always need one.
@@ -131,6 +133,7 @@ impl Default for Limits {
             cors_origins: Vec::new(),
             trusted_proxies: Vec::new(),
             metrics_open: false,
+            webhooks_private: false,
         }
     }
 }

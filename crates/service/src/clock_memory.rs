@@ -93,3 +93,15 @@ fn newest(store: &dyn Store) -> Result<Micros, Failure> {
     let micros = stored.and_then(|bytes| std::str::from_utf8(&bytes).ok()?.parse().ok());
     Ok(Micros(micros.unwrap_or(i64::MIN)))
 }
+
+/// How far the newest stored instant is ahead of the clock; logged if it is more than the clock may jump.
+pub(crate) fn lead(micros: i64, most: i64) -> i64 {
+    if micros > most {
+        tracing::warn!(
+            seconds = micros / SECOND,
+            "the newest stored instant lies ahead of the clock: the clock is behind, or was ahead. Scores count by the clock; \
+             instants of new rows go on after the newest one, and decide ties only"
+        );
+    }
+    micros.max(0)
+}

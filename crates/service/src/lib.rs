@@ -37,6 +37,7 @@ pub mod settings;
 pub mod tally;
 pub mod traces;
 pub mod verify;
+pub mod webhooks;
 
 pub use background::LaneByHand;
 pub use clock::Clock;

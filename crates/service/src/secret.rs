@@ -24,6 +24,8 @@ pub enum Use {
     Pin,
     /// Signing what members present after they have signed in.
     Token,
+    /// Making the secrets of webhooks.
+    Webhook,
     /// Recognising the secret itself.
     Fingerprint,
 }
@@ -67,6 +69,7 @@ impl Secret {
             Use::ApiKey => "tally 2026 secret part of an API key",
             Use::Pin => "tally 2026 digest of a member's PIN",
             Use::Token => "tally 2026 signature of a member's token",
+            Use::Webhook => "tally 2026 secrets of webhooks",
             Use::Fingerprint => "tally 2026 fingerprint of the secret",
         };
         blake3::derive_key(sentence, &self.0)

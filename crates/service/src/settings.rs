@@ -8,6 +8,7 @@ use tally_ranking::RankingBackend;
 use tally_ranking::redis::RedisApplications;
 use tally_rules::clock::ClockBounds;
 use tally_rules::idempotency::KEEP_DEFAULT_MICROS;
+use tally_rules::instant::SECOND;
 
 /// Settings of the service, with the defaults of the product.
 #[derive(Clone, Debug)]
@@ -36,6 +37,8 @@ pub struct Settings {
     pub ledger: LedgerSettings,
     /// Settings of members.
     pub members: MemberSettings,
+    /// How long an event is sent again until its webhook is disabled, in microseconds.
+    pub webhook_retry_micros: i64,
     /// What does the work that no caller waits for.
     pub background: Background,
 }
@@ -76,6 +79,7 @@ impl Default for Settings {
             clock: ClockBounds::default(),
             ledger: LedgerSettings::default(),
             members: MemberSettings::default(),
+            webhook_retry_micros: 3 * 24 * 3600 * SECOND,
             background: Background::default(),
         }
     }

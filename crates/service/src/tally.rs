@@ -7,7 +7,7 @@ use crate::Fault;
 use crate::background::{self, Tasks};
 use crate::boards::{Board, Boards, run_once};
 use crate::clock::{Clock, ClockReading};
-use crate::clock_memory::ClockMemory;
+use crate::clock_memory::{ClockMemory, lead};
 use crate::contests::counts::Counts as ContestCounts;
 use crate::contests::repay;
 use crate::contests::{Contests, scheduler as contests};
@@ -31,31 +31,20 @@ use crate::scores::unpublished::Unpublished;
 use crate::secret::{Secret, Use};
 use crate::servers::{Followed, Follower};
 use crate::settings::{Background, Settings};
+use crate::webhooks::Webhooks;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
 use tally_lanes::{Barrier, Times};
 use tally_ranking::{RankingBackend, RemoteRanking, WindowRanking};
 use tally_rules::clock::DecisionTime;
 use tally_rules::idempotency::{IdempotencyKey, RequestKey, Stored};
-use tally_rules::instant::{Instants, SECOND};
+use tally_rules::instant::Instants;
 use tally_rules::outcome::Outcome;
 use tally_rules::{BoardId, Micros, Rejection};
 use tally_store::{BoardNo, Loaded, ReadSet, Store, WriteSet};
 
 /// The name under which the store remembers the secret's fingerprint.
 pub const SECRET_META: &str = "secret_fingerprint";
-
-/// How far the newest stored instant is ahead of the clock; logged if it is more than the clock may jump.
-fn lead(micros: i64, most: i64) -> i64 {
-    if micros > most {
-        tracing::warn!(
-            seconds = micros / SECOND,
-            "the newest stored instant lies ahead of the clock: the clock is behind, or was ahead. Scores count by the clock; \
-             instants of new rows go on after the newest one, and decide ties only"
-        );
-    }
-    micros.max(0)
-}
 
 /// The running service.
 pub struct Tally {
@@ -84,6 +73,8 @@ pub struct Tally {
     pub balance: Balance,
     /// Event streams.
     pub events: Events,
+    /// Receivers of events over HTTP.
+    pub webhooks: Webhooks,
     /// How often the Redis of applications was unavailable.
     pub applications_faults: AtomicU64,
     pub(crate) lane: ScoreLanes,
@@ -165,6 +156,7 @@ impl Tally {
             contests: Contests::default(),
             balance: Balance::default(),
             events,
+            webhooks: Webhooks::new(secret),
             applications_faults: AtomicU64::new(0),
             lane,
             ledger,
@@ -346,6 +338,7 @@ impl Tally {
         self.tasks.periods.stop();
         self.tasks.holds.stop();
         self.events.stop();
+        self.webhooks.stop();
         self.lane.drain();
         self.ledger.drain();
         if let Some(follower) = &self.follower {

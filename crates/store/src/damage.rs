@@ -9,6 +9,7 @@ use crate::StoreError;
 use crate::contests::{EntrantKey, PayoutKey};
 use crate::events::Topic;
 use crate::plan::{BlockKey, BoardNo, ImportKey, KeyChange, ScoreKey, Window, WindowKey};
+use crate::webhooks::WebhookKey;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -151,8 +152,13 @@ key_text! {
     Topic: |key| match key {
         Topic::Board(board) => format!("board {}", board.0),
         Topic::Contest(contest) => format!("contest {contest}"),
+        Topic::Member(member) => format!("member {}", member.0),
     };
     KeyChange: |key| key.id().to_owned();
+    WebhookKey: |key| match key.topic {
+        None => key.id.to_string(),
+        Some(topic) => format!("{}/{}", topic.text(), key.id),
+    };
 }
 
 /// Bytes in hexadecimal, as SQL writes them.

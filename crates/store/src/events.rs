@@ -1,4 +1,4 @@
-//! Events in a store: changes of a contest or of the periods of a board, numbered for each topic.
+//! Events in a store: changes of a contest, of the periods of a board or of a member, numbered for each topic.
 //!
 //! The events of a topic have the numbers 1, 2, 3 … without a gap. The store gives the numbers as it writes, under the lock
 //! of the topic's last number. So an event is visible only after all before it, whatever transactions run side by side.
@@ -18,6 +18,8 @@ pub enum Topic {
     Board(BoardNo),
     /// A contest, by its number.
     Contest(Uuid),
+    /// A member.
+    Member(MemberId),
 }
 
 /// One event.

@@ -7,6 +7,7 @@
 use crate::contest_reads::Contests;
 use crate::contests::{ContestLoaded, ContestReadSet, ContestWriteSet};
 use crate::events::{EventReads, Topic};
+use crate::webhooks::{WebhookKey, WebhookReads, WebhookRow};
 use crate::{Listing, Snapshot, StoreError};
 use std::ops::Range;
 use tally_rules::Micros;
@@ -35,6 +36,8 @@ pub struct LedgerReadSet {
     pub reversals: Vec<TransferId>,
     /// What API keys have made.
     pub minted: Vec<MintKey>,
+    /// Webhooks and their positions.
+    pub webhooks: Vec<WebhookKey>,
     /// Contests, which receive and pay money.
     pub contests: ContestReadSet,
 }
@@ -54,6 +57,8 @@ pub struct LedgerLoaded {
     pub reversals: Vec<Option<ReversalLink>>,
     /// What the key has made on its last day.
     pub minted: Vec<Option<Spent>>,
+    /// The webhook, or the position.
+    pub webhooks: Vec<Option<WebhookRow>>,
     /// The rows of contests.
     pub contests: ContestLoaded,
 }
@@ -73,6 +78,8 @@ pub struct LedgerWriteSet {
     pub reversals: Vec<(TransferId, ReversalLink)>,
     /// What API keys have made.
     pub minted: Vec<(MintKey, Spent)>,
+    /// Webhooks and their positions; `None` removes one.
+    pub webhooks: Vec<(WebhookKey, Option<WebhookRow>)>,
     /// New transfers.
     pub transfers: Vec<(TransferId, Transfer)>,
     /// New entries.
@@ -94,6 +101,7 @@ impl LedgerReadSet {
             && self.holds.is_empty()
             && self.reversals.is_empty()
             && self.minted.is_empty()
+            && self.webhooks.is_empty()
             && self.contests.is_empty()
     }
 
@@ -104,6 +112,7 @@ impl LedgerReadSet {
         assert!(self.holds.is_sorted_by(|a, b| a < b), "holds of a plan ascend");
         assert!(self.reversals.is_sorted_by(|a, b| a < b), "reversals of a plan ascend");
         assert!(self.minted.is_sorted_by(|a, b| a < b), "keys of a plan ascend");
+        assert!(self.webhooks.is_sorted_by(|a, b| a < b), "webhooks of a plan ascend");
         self.contests.assert_sorted();
     }
 }
@@ -116,6 +125,7 @@ impl LedgerLoaded {
         assert_eq!(self.holds.len(), plan.holds.len());
         assert_eq!(self.reversals.len(), plan.reversals.len());
         assert_eq!(self.minted.len(), plan.minted.len());
+        assert_eq!(self.webhooks.len(), plan.webhooks.len());
         self.contests.assert_answers(&plan.contests);
     }
 }
@@ -130,6 +140,7 @@ impl LedgerWriteSet {
             holds,
             reversals,
             minted,
+            webhooks,
             transfers,
             entries,
             totals,
@@ -142,6 +153,7 @@ impl LedgerWriteSet {
             && holds.is_empty()
             && reversals.is_empty()
             && minted.is_empty()
+            && webhooks.is_empty()
             && transfers.is_empty()
             && entries.is_empty()
             && totals.is_empty()
@@ -156,6 +168,7 @@ impl LedgerWriteSet {
         assert!(self.holds.is_sorted_by(|a, b| a.0 < b.0), "changed holds ascend");
         assert!(self.reversals.is_sorted_by(|a, b| a.0 < b.0), "changed reversals ascend");
         assert!(self.minted.is_sorted_by(|a, b| a.0 < b.0), "changed keys ascend");
+        assert!(self.webhooks.is_sorted_by(|a, b| a.0 < b.0), "changed webhooks ascend");
         assert!(self.transfers.is_sorted_by(|a, b| a.0 < b.0), "new transfers ascend");
         assert!(self.entries.is_sorted_by(|a, b| a.0 < b.0), "new entries ascend");
         assert!(self.totals.is_sorted_by(|a, b| a.0 < b.0), "totals ascend");
@@ -164,7 +177,7 @@ impl LedgerWriteSet {
 }
 
 /// Reads of the ledger without a transaction.
-pub trait Ledger: Contests + EventReads {
+pub trait Ledger: Contests + EventReads + WebhookReads {
     /// Every wallet of a member, in order of currency.
     fn list_wallets(&self, member: MemberId) -> Result<Listing<(Currency, Wallet)>, StoreError>;
 

@@ -32,6 +32,7 @@ mod throttled_log;
 
 pub mod sqlite;
 mod transactions;
+mod webhooks;
 
 pub use contest_reads::{Contests, Due, DueAfter};
 pub use contests::{ContestLoaded, ContestReadSet, ContestWriteSet, EntrantKey, PayoutKey};
@@ -61,6 +62,7 @@ pub use slow::{SLOW, Slow, Stage};
 pub use throttled_log::ThrottledLog;
 
 pub use transactions::Transactions;
+pub use webhooks::{WebhookKey, WebhookReads, WebhookRow};
 
 /// A durable store: its transactions, its reads, what several servers share, and its maintenance.
 pub trait Store: Transactions + Reads + Coordination + Maintenance + 'static {}

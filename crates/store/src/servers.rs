@@ -227,6 +227,8 @@ pub enum Task {
     Outbox,
     /// Closing periods.
     Periods,
+    /// Delivering events to webhooks.
+    Webhooks,
 }
 
 impl Task {
@@ -237,6 +239,7 @@ impl Task {
             Self::Load => "load",
             Self::Outbox => "marks",
             Self::Periods => "periods",
+            Self::Webhooks => "webhooks",
         }
     }
 }

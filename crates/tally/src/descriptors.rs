@@ -89,10 +89,12 @@ mod tests {
     fn connections_never_take_what_is_reserved() {
         for limit in [RESERVED + 50, 256, 1_024, 4_096, 16_000] {
             let (warning, all) = fitted(limit, 8);
+            let http = &all[0];
             assert!(warning.is_ok_and(|warning| warning.is_some_and(|text| text.contains("LimitNOFILE"))));
             let taken: usize = all.iter().map(|one| one.all + one.waiting).sum();
             assert!(taken + RESERVED + 8 <= limit, "{limit}: {all:?}");
-            assert!(taken + RESERVED + 8 + 2 >= limit || taken >= 16_000, "{limit}: {all:?}");
+            // One that has all it wants leaves the rest of its share.
+            assert!(taken + RESERVED + 8 + 2 >= limit || http.all == 10_000, "{limit}: {all:?}");
             assert!(all.iter().all(|one| one.address >= 1 && one.address <= one.all / 4 + 1), "{all:?}");
         }
     }

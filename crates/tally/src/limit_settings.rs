@@ -47,5 +47,6 @@ pub(crate) fn limits(config: &Config, demo: bool) -> Result<Limits, Usage> {
         trusted_proxies: member_settings::trusted_proxies(config)?,
         cors_origins: config.list("http.cors_origins"),
         metrics_open: config.parse("metrics.open", "true or false")?,
+        webhooks_private: config.parse("webhooks.private", "true or false")?,
     })
 }

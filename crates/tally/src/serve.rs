@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use tally_ranking::RedisApplications;
 use tally_rules::clock::ClockBounds;
 use tally_server::resp::{self, RespServer};
-use tally_server::{HttpServer, KeysRequired, Readiness, Security};
+use tally_server::{HttpServer, KeysRequired, Readiness, Security, WebhookClient, WebhookSettings};
 use tally_service::{Keys, Progress, RankingBackend, Settings, Tally, clock};
 use tally_store::Store;
 use tally_traces::Traces;
@@ -227,6 +227,8 @@ impl Server {
             Settings { ranking, applications, lanes, waits_for_ranking: waits, ..settings(config)? };
         let store: Arc<dyn Store> = Arc::clone(&self.store.store);
         let (data, config) = (self.data.clone(), config.clone());
+        let webhooks = WebhookClient::new(&webhook_settings(&config)?, self.runtime.handle().clone());
+        let webhooks = webhooks.map_err(|why| Usage(format!("setting `webhooks.ca_file` {why}")))?;
         Ok(self.runtime.spawn_blocking(move || {
             let secret = data.secret(&config, &*store)?;
             tally_service::tally::check_secret(&*store, &secret)?;
@@ -238,6 +240,7 @@ impl Server {
             if demo {
                 demo::fill(&tally, &gate.progress)?;
             }
+            tally.start_webhooks(Arc::new(webhooks))?;
             gate.open(tally);
             Ok(())
         }))
@@ -308,6 +311,12 @@ impl Server {
     }
 }
 
+fn webhook_settings(config: &Config) -> Result<WebhookSettings, Usage> {
+    let ca_file = Some(config.text("webhooks.ca_file")).filter(|path| !path.is_empty()).map(Into::into);
+    let private = config.parse("webhooks.private", "true or false")?;
+    Ok(WebhookSettings { private, ca_file, version: env!("CARGO_PKG_VERSION") })
+}
+
 fn settings(config: &Config) -> Result<Settings, Usage> {
     let keep = config.duration("idempotency.keep")?.as_micros();
     let micros = |name| config.duration(name).map(|time| i64::try_from(time.as_micros()).unwrap_or(i64::MAX));
@@ -319,6 +328,7 @@ fn settings(config: &Config) -> Result<Settings, Usage> {
         contests_keep_micros: money_settings::contests_keep(config)?,
         keys_max: config.count("limits.keys")?,
         members: member_settings::members(config)?,
+        webhook_retry_micros: micros("webhooks.retry")?,
         ..Settings::default()
     };
     settings.lane.batch_rows_max = config.count("lane.batch_rows_max")?;

@@ -5,7 +5,7 @@
 
 use crate::command::{Finished, command, run_set};
 use crate::http::Client;
-use crate::{audit, backends};
+use crate::{audit, backends, wait_until};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, SocketAddr};
@@ -160,6 +160,12 @@ impl TestTally {
     /// The log of its processes so far.
     pub fn log(&self) -> Vec<String> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Waits for a line of the log with this text: a line is written after what it tells of.
+    #[track_caller]
+    pub fn wait_logged(&self, text: &str) {
+        wait_until(&format!("a line with {text:?}"), || self.log().iter().any(|line| line.contains(text)));
     }
 
     /// Starts it on the same data and waits until it is ready; returns its ready line.

@@ -57,6 +57,8 @@ pub enum Names {
     Transactions = 30,
     /// Holds.
     Holds = 31,
+    /// Deliveries of a webhook.
+    Deliveries = 32,
 }
 
 impl ScoreCursor {

@@ -38,7 +38,7 @@ pub(super) const EDGES: &[Edges] = &[
     Edges { name: "tally-ranking", inside: &["tally-rules", "tally-index", "tally-tls"], outside: Never(&["hyper", "rusqlite"]) },
     Edges { name: "tally-wire", inside: &["tally-rules"], outside: Never(&["tokio", "hyper", "rusqlite"]) },
     Edges { name: "tally-service", inside: &["tally-rules", "tally-store", "tally-ranking", "tally-lanes", "tally-memory"], outside: Never(&["hyper"]) },
-    Edges { name: "tally-server", inside: &["tally-memory", "tally-rules", "tally-service", "tally-traces", "tally-wire"], outside: Any },
+    Edges { name: "tally-server", inside: &["tally-memory", "tally-rules", "tally-service", "tally-tls", "tally-traces", "tally-wire"], outside: Any },
     Edges { name: "tally-load", inside: &["tally-wire"], outside: Never(&["rusqlite"]) },
     Edges { name: "tally-bench", inside: &["tally-rules", "tally-index", "tally-lanes", "tally-memory", "tally-store", "tally-ranking", "tally-service", "tally-wire", "tally-load"], outside: Any },
     Edges { name: TESTKIT, inside: &["tally-rules", "tally-disk", "tally-wire"], outside: Any },
@@ -51,7 +51,7 @@ pub(super) const EDGES: &[Edges] = &[
 pub(super) const HOLDERS: &[(&str, &[&str])] = &[
     ("anyhow", &["tally", "xtask"]),                // libraries have named errors, so that callers can tell them apart
     ("clap", &["tally", "tally-bench"]),             // the command lines
-    ("hyper", &["tally-server", "tally-traces"]),   // the HTTP listener; the span exporter
+    ("hyper", &["tally-server", "tally-traces"]),   // the HTTP listener and requests to webhooks; the span exporter
     ("mysql_async", &["tally-store", "tally-bench"]), // as rusqlite
     ("opentelemetry-proto", &["tally-traces"]),     // the span exporter; other crates use its types
     ("redis", &["tally-ranking"]),                  // rankings in Redis; other crates use the protocol of tally-wire

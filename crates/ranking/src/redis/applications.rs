@@ -89,6 +89,8 @@ pub struct ApplicationsChange {
     pub revision: Option<u64>,
     /// The maximum number of applications before it.
     pub most: Option<u32>,
+    /// The maximum number of accepted applications before it; the change counts as a decision, and increments the revision.
+    pub accepted: Option<u32>,
     /// The idempotency key, the stored outcome, and how long it is kept.
     pub request: Option<(RequestKey, Vec<u8>, Duration)>,
     /// The changed applications.
@@ -176,6 +178,7 @@ impl RedisApplications {
             change.mark.clone().into_bytes(),
             number(change.revision),
             number(change.most.map(u64::from)),
+            number(change.accepted.map(u64::from)),
         ];
         let (value, kept_for) =
             change.request.as_ref().map_or((Vec::new(), Vec::new()), |(_, value, kept_for)| {

@@ -8,6 +8,7 @@
 mod tests;
 
 use super::application::Capacity;
+use super::pool::Pool;
 use super::prize::{self, Prize, PrizeTies};
 use super::state::State;
 use crate::definition::Definition;
@@ -33,6 +34,12 @@ named! {
         Reject = "reject", /// The other applications start.
         Skip = "skip" }
 }
+named! {
+    /// What the clock does at the start of a contest with fewer members than it needs.
+    pub enum BelowMin { /// It cancels the contest.
+        Cancel = "cancel", /// It starts the contest all the same.
+        Start = "start" }
+}
 
 /// The entry fee.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +61,12 @@ pub struct Contest {
     pub capacity: u32,
     /// What a bad application does to a start.
     pub on_invalid: OnInvalid,
+    /// Whether an application is accepted at once while there is room.
+    pub auto_accept: bool,
+    /// How many members the clock starts it with, if it needs some.
+    pub members_min: Option<NonZeroU32>,
+    /// What the clock does with fewer.
+    pub below_min: BelowMin,
     /// The entry fee.
     pub entry_fee: Option<Fee>,
     /// Its leaderboard, or that of each division.
@@ -62,6 +75,8 @@ pub struct Contest {
     pub prizes: Vec<Prize>,
     /// What players get that share a rank.
     pub prize_ties: PrizeTies,
+    /// The prizes of the ranks that are parts of the fees.
+    pub pool: Option<Pool>,
     /// How many members a division has, if there are divisions.
     pub division_size: Option<NonZeroU32>,
     /// When the clock opens it.
@@ -81,10 +96,14 @@ impl Default for Contest {
             staff: Vec::new(),
             capacity: 1,
             on_invalid: OnInvalid::Reject,
+            auto_accept: false,
+            members_min: None,
+            below_min: BelowMin::Cancel,
             entry_fee: None,
             leaderboard: Definition::default(),
             prizes: Vec::new(),
             prize_ties: PrizeTies::Split,
+            pool: None,
             division_size: None,
             opens_at: None,
             starts_at: None,
@@ -122,6 +141,12 @@ pub struct ContestSpec {
     pub capacity: Option<u32>,
     /// See [`Contest::on_invalid`].
     pub on_invalid: Option<OnInvalid>,
+    /// See [`Contest::auto_accept`].
+    pub auto_accept: Option<bool>,
+    /// See [`Contest::members_min`].
+    pub members_min: Option<Option<NonZeroU32>>,
+    /// See [`Contest::below_min`].
+    pub below_min: Option<BelowMin>,
     /// See [`Contest::entry_fee`].
     pub entry_fee: Option<Option<Fee>>,
     /// See [`Contest::leaderboard`].
@@ -130,6 +155,8 @@ pub struct ContestSpec {
     pub prizes: Option<Vec<Prize>>,
     /// See [`Contest::prize_ties`].
     pub prize_ties: Option<PrizeTies>,
+    /// See [`Contest::pool`].
+    pub pool: Option<Option<Pool>>,
     /// See [`Contest::division_size`].
     pub division_size: Option<Option<NonZeroU32>>,
     /// See [`Contest::opens_at`].
@@ -153,10 +180,14 @@ pub const FROZEN_FROM: &[Field] = &[
     ("capacity", State::Open, |old, new| new.capacity < old.capacity),
     ("capacity", State::Running, |old, new| new.capacity != old.capacity),
     ("on_invalid", State::Running, |old, new| old.on_invalid != new.on_invalid),
+    ("auto_accept", State::Running, |old, new| old.auto_accept != new.auto_accept),
+    ("members_min", State::Running, |old, new| old.members_min != new.members_min),
+    ("below_min", State::Running, |old, new| old.below_min != new.below_min),
     ("entry_fee", State::Open, |old, new| old.entry_fee != new.entry_fee),
     ("leaderboard", State::Open, |old, new| old.leaderboard != new.leaderboard),
     ("prizes", State::Open, |old, new| old.prizes != new.prizes),
     ("prize_ties", State::Open, |old, new| old.prize_ties != new.prize_ties),
+    ("pool", State::Open, |old, new| old.pool != new.pool),
     ("division_size", State::Running, |old, new| old.division_size != new.division_size),
     ("opens_at", State::Open, |old, new| old.opens_at != new.opens_at),
     ("starts_at", State::Running, |old, new| old.starts_at != new.starts_at),
@@ -178,6 +209,11 @@ impl Contest {
     /// Whether a player is staff.
     pub fn is_staff(&self, player: &PlayerId) -> bool {
         self.staff.contains(player)
+    }
+
+    /// Whether the clock cancels it instead of starting it with this many members.
+    pub fn lacks_members(&self, members: u32) -> bool {
+        self.below_min == BelowMin::Cancel && self.members_min.is_some_and(|least| members < least.get())
     }
 
     /// The number of leaderboards for this many members.
@@ -215,6 +251,9 @@ impl Contest {
         if self.capacity == 0 {
             no("/capacity".into(), "must be 1 or more".into());
         }
+        if self.members_min.is_some_and(|least| least.get() > self.capacity) {
+            no("/members_min".into(), "must not exceed `capacity`".into());
+        }
         if self.entry_fee.is_some_and(|fee| currencies.digits(fee.currency).is_none()) {
             no("/entry_fee/currency".into(), Rejection::CurrencyMismatch.detail());
         }
@@ -242,6 +281,11 @@ impl Contest {
                 no(format!("/prizes/{at}/currency"), Rejection::CurrencyMismatch.detail());
             }
         }
+        for WrongField { pointer, why } in
+            self.pool.iter().flat_map(|pool| pool.check(self.entry_fee, self.capacity))
+        {
+            no(pointer, why);
+        }
         let times = [("opens_at", self.opens_at), ("starts_at", self.starts_at), ("ends_at", self.ends_at)];
         for (place, (name, at)) in times.iter().enumerate() {
             let before = times[..place].iter().rev().find(|(_, at)| at.is_some());
@@ -263,9 +307,10 @@ impl Contest {
 }
 
 impl ContestSpec {
-    /// Whether it sets prizes.
+    /// Whether it sets prizes that make money.
     pub fn has_prizes(&self) -> bool {
-        self.prizes.as_ref().is_some_and(|prizes| !prizes.is_empty())
+        let guarantees = self.pool.iter().flatten().any(|pool| pool.min.is_some());
+        guarantees || self.prizes.as_ref().is_some_and(|prizes| !prizes.is_empty())
     }
 
     /// A new contest.
@@ -306,10 +351,14 @@ impl ContestSpec {
             staff: self.staff.clone().unwrap_or_else(|| base.staff.clone()),
             capacity: self.capacity.unwrap_or(base.capacity),
             on_invalid: self.on_invalid.unwrap_or(base.on_invalid),
+            auto_accept: self.auto_accept.unwrap_or(base.auto_accept),
+            members_min: self.members_min.unwrap_or(base.members_min),
+            below_min: self.below_min.unwrap_or(base.below_min),
             entry_fee: self.entry_fee.unwrap_or(base.entry_fee),
             leaderboard: self.leaderboard.clone().unwrap_or_else(|| base.leaderboard.clone()),
             prizes: self.prizes.clone().unwrap_or_else(|| base.prizes.clone()),
             prize_ties: self.prize_ties.unwrap_or(base.prize_ties),
+            pool: self.pool.clone().unwrap_or_else(|| base.pool.clone()),
             division_size: self.division_size.unwrap_or(base.division_size),
             opens_at: self.opens_at.unwrap_or(base.opens_at),
             starts_at: self.starts_at.unwrap_or(base.starts_at),

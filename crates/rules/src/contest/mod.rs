@@ -2,7 +2,7 @@
 //!
 //! [`state`] is the state machine as one table. [`definition`] has the definition, its checks and which fields may still
 //! change. [`application`] has the applications, [`start`] their selection, [`division`] the groups of members, and
-//! [`member`] the members. [`prize`] has the prizes, [`due`] the events of the clock, and [`series`] recurring contests.
+//! [`member`] the members. [`prize`] has the prizes, [`pool`] those of fees, [`due`] the events of the clock, and [`series`] recurring contests.
 //! [`record`] is a contest as it is stored.
 //!
 //! Not here: money itself (`ledger`), ranks, cron and time zones, and storage.
@@ -13,6 +13,7 @@ pub mod division;
 pub mod due;
 pub mod id;
 pub mod member;
+pub mod pool;
 pub mod prize;
 pub mod record;
 pub mod series;
@@ -20,9 +21,10 @@ pub mod start;
 pub mod state;
 
 pub use application::{Application, Status};
-pub use definition::{Contest, OnInvalid};
+pub use definition::{BelowMin, Contest, OnInvalid};
 pub use id::ContestId;
 pub use member::{ContestMember, Payout};
+pub use pool::Pool;
 pub use prize::{Prize, PrizeTies};
 pub use record::Record;
 pub use series::{Series, SeriesRecord};

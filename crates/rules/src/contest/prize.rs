@@ -42,20 +42,29 @@ impl Prize {
     }
 }
 
+/// Refuses a range of ranks that is none, or that overlaps one before it.
+pub(super) fn check_range(
+    (from, to): (u32, u32),
+    mut before: impl Iterator<Item = (u32, u32)>,
+) -> Result<(), (&'static str, String)> {
+    if from == 0 {
+        return Err(("from", "ranks begin at 1".into()));
+    }
+    if to < from {
+        return Err(("to", "must not be before `from`".into()));
+    }
+    match before.find(|other| other.0 <= to && from <= other.1) {
+        Some(other) => Err(("from", format!("another prize is for ranks {} to {}", other.0, other.1))),
+        None => Ok(()),
+    }
+}
+
 /// Refuses an invalid table; `most` is the limit of members.
 pub fn check(prizes: &[Prize], ties: PrizeTies, most: u32) -> Result<(), Wrong> {
     let mut sums: BTreeMap<Currency, i128> = BTreeMap::new();
     for (at, prize) in prizes.iter().enumerate() {
-        if prize.from == 0 {
-            return Err((at, "from", "ranks begin at 1".into()));
-        }
-        if prize.to < prize.from {
-            return Err((at, "to", "must not be before `from`".into()));
-        }
-        let overlaps = |other: &&Prize| other.from <= prize.to && prize.from <= other.to;
-        if let Some(other) = prizes[..at].iter().find(overlaps) {
-            return Err((at, "from", format!("another prize is for ranks {} to {}", other.from, other.to)));
-        }
+        let before = prizes[..at].iter().map(|one| (one.from, one.to));
+        check_range((prize.from, prize.to), before).map_err(|(field, why)| (at, field, why))?;
         // With `each`, all members may share a rank.
         let ranks = match ties {
             PrizeTies::Split => prize.ranks(),
@@ -117,13 +126,22 @@ pub struct Share<T> {
 /// All payouts of a final ranking, best first. The flag says whether a player shares the rank of the one before. `ranked` may
 /// end after the last rank with a prize and the players that share it.
 pub fn shares<T: Clone>(prizes: &[Prize], ties: PrizeTies, ranked: &[(T, bool)]) -> Vec<Share<T>> {
-    let last = last_rank(prizes) as usize;
+    distribute(last_rank(prizes), ranked, |rank, tied| share(prizes, ties, rank, tied))
+}
+
+/// The payouts of a ranking up to a rank, where `parts` says what each of so many players gets that share a rank.
+pub(super) fn distribute<T: Clone>(
+    last: u32,
+    ranked: &[(T, bool)],
+    parts: impl Fn(u32, u32) -> Vec<(Currency, Amount)>,
+) -> Vec<Share<T>> {
+    let last = last as usize;
     let mut shares = Vec::new();
     let mut first = 0;
     while first < ranked.len() && first < last {
         let tied = 1 + ranked[first + 1..].iter().take_while(|(_, same)| *same).count();
         let rank = u32::try_from(first + 1).expect("not past the last rank");
-        let parts = share(prizes, ties, rank, u32::try_from(tied).expect("fewer members than 2^32"));
+        let parts = parts(rank, u32::try_from(tied).expect("fewer members than 2^32"));
         for (who, _) in &ranked[first..first + tied] {
             let of = |(currency, amount): &(Currency, Amount)| Share {
                 who: who.clone(),

@@ -7,6 +7,7 @@
 use super::application::ApplicationCounts;
 use super::definition::{Contest, Fee};
 use super::due;
+use super::pool::PoolResult;
 use super::start::InvalidApplication;
 use super::state::{Event, State};
 use crate::ids::PlayerId;
@@ -93,6 +94,8 @@ pub struct Record {
     pub work: ContestTask,
     /// The number of prizes to pay, once it is known.
     pub prizes: Option<u32>,
+    /// What became of its pool, once the prizes are known.
+    pub pool_result: Option<PoolResult>,
     /// What was reversed of the fees of members before the review was closed, in order of members.
     pub reversed_fees: Vec<(MemberId, i64)>,
     /// How often a prize or a refund was reversed.
@@ -130,6 +133,7 @@ impl Record {
             report: None,
             work: ContestTask::None,
             prizes: None,
+            pool_result: None,
             reversed_fees: Vec::new(),
             reversed_payouts: 0,
             created_at: now,
@@ -164,7 +168,8 @@ impl Record {
         if self.state == State::Settled || self.check_review().is_err() {
             return None;
         }
-        let of_kind = matches!(transfer.kind, Kind::Fee | Kind::Capture) && transfer.credit.is_none();
+        let to = transfer.credit.map(|(member, _)| member);
+        let of_kind = matches!(transfer.kind, Kind::Fee | Kind::Capture) && to == self.pool_account();
         let is_fee = |fee: Fee| (fee.currency, fee.amount.units()) == (transfer.currency, transfer.amount);
         let (payer, _) = transfer.debit.filter(|_| of_kind && self.contest.entry_fee.is_some_and(is_fee))?;
         Some(payer)
@@ -172,6 +177,7 @@ impl Record {
 
     /// Refuses to reverse the fee of a cancelled contest, because the contest pays it back itself.
     pub fn check_reversal(&self, original: &Transfer) -> Result<(), Rejection> {
+        self.check_pool_reversal(original)?;
         let Some(payer) = self.payer_of(original) else { return Ok(()) };
         if self.state == State::Cancelled {
             return Err(Rejection::ContestState(self.state));
@@ -187,7 +193,7 @@ impl Record {
                 Ok(at) => self.reversed_fees[at].1 += amount,
                 Err(at) => self.reversed_fees.insert(at, (payer, amount)),
             }
-        } else if matches!(original.kind, Kind::Prize | Kind::Refund) {
+        } else if matches!(original.kind, Kind::Prize | Kind::Refund | Kind::PrizeOut | Kind::RefundOut) {
             self.reversed_payouts = self.reversed_payouts.saturating_add(1);
         }
     }

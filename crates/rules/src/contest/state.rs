@@ -96,7 +96,8 @@ pub const TABLE: &[Transition] = &[
     row(State::Open, Event::Decide, STAFF, State::Open, &[]),
     row(State::Open, Event::Withdraw, APPLICANTS_OR_STAFF, State::Open, &[]),
     row(State::Open, Event::Start, STAFF_OR_CLOCK, State::Running, &[Effect::Enrol, Effect::Clear]),
-    row(State::Open, Event::Cancel, STAFF, State::Cancelled, &[Effect::Clear]),
+    // The clock cancels at the start, with too few members.
+    row(State::Open, Event::Cancel, STAFF_OR_CLOCK, State::Cancelled, &[Effect::Clear]),
     row(State::Running, Event::Patch, KEYS, State::Running, &[]),
     row(State::Running, Event::Score, KEYS, State::Running, &[]),
     row(State::Running, Event::Ban, STAFF, State::Running, &[]),
@@ -192,7 +193,7 @@ mod tests {
                 (Event::Decide, ActorKind::Server),
                 (Event::Patch, ActorKind::Staff),
                 (Event::Score, ActorKind::Player),
-                (Event::Cancel, ActorKind::Clock),
+                (Event::Cancel, ActorKind::Server),
                 (Event::Apply, ActorKind::Staff),
             ] {
                 assert_eq!(

@@ -32,7 +32,9 @@ named! {
         Prize = "prize", /// A refunded fee.
         Refund = "refund", /// Taken back by a reversal.
         ReversalOut = "reversal_out", /// Given back by a reversal.
-        ReversalIn = "reversal_in" }
+        ReversalIn = "reversal_in", /// A prize of a pool, from the pool's wallet.
+        PrizeOut = "prize_out", /// A refunded fee, from a pool's wallet.
+        RefundOut = "refund_out" }
 }
 
 impl Kind {
@@ -40,6 +42,7 @@ impl Kind {
     pub fn side(self) -> Side {
         match self {
             Self::Withdrawal | Self::TransferOut | Self::Capture | Self::Fee | Self::ReversalOut => Side::Out,
+            Self::PrizeOut | Self::RefundOut => Side::Out,
             Self::Deposit | Self::TransferIn | Self::Prize | Self::Refund | Self::ReversalIn => Side::In,
         }
     }
@@ -62,6 +65,8 @@ impl Kind {
             Self::Refund => 8,
             Self::ReversalOut => 9,
             Self::ReversalIn => 10,
+            Self::PrizeOut => 11,
+            Self::RefundOut => 12,
         }
     }
 
@@ -180,10 +185,12 @@ impl Transfer {
 
     /// The key, kind and counterparty of the entry on each side.
     pub fn sides(&self) -> [Option<(EntryKey, Kind, Option<MemberId>)>; 2] {
-        let arriving = match (self.debit, self.reverses) {
-            (None, _) => self.kind,
-            (Some(_), None) => Kind::TransferIn,
-            (Some(_), Some(_)) => Kind::ReversalIn,
+        let arriving = match (self.debit, self.reverses, self.kind) {
+            (None, ..) => self.kind,
+            (Some(_), None, Kind::PrizeOut) => Kind::Prize,
+            (Some(_), None, Kind::RefundOut) => Kind::Refund,
+            (Some(_), None, _) => Kind::TransferIn,
+            (Some(_), Some(_), _) => Kind::ReversalIn,
         };
         let [out, into] = self.entries();
         let member = |side: Option<(MemberId, u64)>| side.map(|(member, _)| member);
@@ -210,9 +217,9 @@ mod tests {
     #[test]
     fn the_stored_numbers_are_pinned() {
         let numbers: Vec<u8> = Kind::ALL.iter().map(|one| one.number()).collect();
-        assert_eq!(numbers, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+        assert_eq!(numbers, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
         assert!(Kind::ALL.iter().all(|one| Kind::of_number(one.number()) == Some(*one)));
-        assert_eq!(Kind::of_number(11), None);
+        assert_eq!(Kind::of_number(13), None);
     }
 
     #[test]
@@ -227,6 +234,10 @@ mod tests {
             (Kind::Fee, member, None, (BankPayable, Fees)),
             (Kind::Prize, None, member, (Prizes, BankPayable)),
             (Kind::Refund, None, member, (Fees, BankPayable)),
+            // Of pools: their wallets are wallets.
+            (Kind::Fee, member, member, (BankPayable, BankPayable)),
+            (Kind::PrizeOut, member, member, (BankPayable, BankPayable)),
+            (Kind::RefundOut, member, member, (BankPayable, BankPayable)),
         ];
         for (kind, debit, credit, wanted) in rows {
             let origin = Origin::default();
@@ -268,8 +279,27 @@ mod tests {
     }
 
     #[test]
+    fn what_a_pool_pays_arrives_as_what_it_is() {
+        let [pool, ann] = [1, 2].map(|n| Some((MemberId(Uuid([n; 16])), 1)));
+        let origin = Origin::default();
+        let of = |kind| Transfer {
+            kind,
+            reverses: None,
+            currency: krw(),
+            amount: 1,
+            debit: pool,
+            credit: ann,
+            origin: origin.clone(),
+        };
+        let kinds = |kind| of(kind).sides().map(|side| side.map(|(_, kind, _)| kind));
+        assert_eq!(kinds(Kind::PrizeOut), [Some(Kind::PrizeOut), Some(Kind::Prize)]);
+        assert_eq!(kinds(Kind::RefundOut), [Some(Kind::RefundOut), Some(Kind::Refund)]);
+        assert_eq!(kinds(Kind::Fee), [Some(Kind::Fee), Some(Kind::TransferIn)]);
+    }
+
+    #[test]
     fn no_stored_number_is_a_reversal_of_nothing_or_of_a_reversal() {
-        for number in [0, 9, 10, 11, 0x80, 0x89, 0x8a, 0x8b, 0xff] {
+        for number in [0, 9, 10, 13, 0x80, 0x89, 0x8a, 0x8d, 0xff] {
             assert_eq!(Transfer::kind_of_number(number, true), None, "{number}");
         }
     }

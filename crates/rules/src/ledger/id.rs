@@ -21,6 +21,8 @@ const NODE: u128 = ((1 << 62) - 1) & !SIDES;
 const SIDES: u128 = 3;
 /// The bit that marks the hold of a contest's fee, one of the two bits that the microseconds leave free.
 const FEE: u128 = 1 << 64;
+/// The other of them marks the account of a contest's pool.
+const POOL: u128 = 1 << 65;
 
 impl Uuid {
     /// The id of an instant on one server.
@@ -72,6 +74,19 @@ impl fmt::Display for Uuid {
 /// The id of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MemberId(pub Uuid);
+
+impl MemberId {
+    /// The id under which the pool of the contest with this number has its wallet. No member has it.
+    pub fn of_pool(contest: Uuid) -> Self {
+        Self(Uuid((u128::from_be_bytes(contest.0) | POOL).to_be_bytes()))
+    }
+
+    /// Whether it is the account of a pool.
+    pub fn is_pool(self) -> bool {
+        let bits = u128::from_be_bytes(self.0.0);
+        bits & POOL != 0 && bits & (0xf << 76) == VERSION
+    }
+}
 
 /// The id of a hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -144,6 +159,14 @@ mod tests {
         assert!(transfer.0 < sides[0] && sides[0] < sides[1]);
         assert!(sides.iter().all(|id| TransferId::of(*id) == transfer));
         assert_eq!(TransferId::of(transfer.0), transfer);
+    }
+
+    #[test]
+    fn the_account_of_a_pool_is_that_of_no_member_and_no_other_contest() {
+        let [one, other] = [7, 8].map(|at| Uuid::new(Micros(at), u64::MAX));
+        let pool = MemberId::of_pool(one);
+        assert!(pool.is_pool() && !MemberId(one).is_pool() && !MemberId(HoldId::of_fee(one).0).is_pool());
+        assert!(pool != MemberId::of_pool(other) && pool.0.at() == Micros(7));
     }
 
     #[test]

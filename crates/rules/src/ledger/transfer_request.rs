@@ -48,6 +48,20 @@ pub enum TransferKind {
         /// The recipient.
         to: MemberId,
     },
+    /// A prize of a contest's pool.
+    PoolPrize {
+        /// The account of the pool.
+        pool: MemberId,
+        /// The recipient.
+        to: MemberId,
+    },
+    /// The refund of a fee from a contest's pool.
+    PoolRefund {
+        /// The account of the pool.
+        pool: MemberId,
+        /// The recipient.
+        to: MemberId,
+    },
 }
 
 impl TransferKind {
@@ -57,6 +71,7 @@ impl TransferKind {
             Self::Withdrawal { from } | Self::Fee { from } => (Some(from), None),
             Self::Deposit { to } | Self::Prize { to } | Self::Refund { to } => (None, Some(to)),
             Self::Transfer { from, to } => (Some(from), Some(to)),
+            Self::PoolPrize { pool, to } | Self::PoolRefund { pool, to } => (Some(pool), Some(to)),
         }
     }
 
@@ -69,12 +84,19 @@ impl TransferKind {
             Self::Fee { .. } => Kind::Fee,
             Self::Prize { .. } => Kind::Prize,
             Self::Refund { .. } => Kind::Refund,
+            Self::PoolPrize { .. } => Kind::PrizeOut,
+            Self::PoolRefund { .. } => Kind::RefundOut,
         }
     }
 
     /// Whether it may debit or credit a closed member.
     pub(super) fn reaches_closed(self) -> bool {
-        matches!(self, Self::Withdrawal { .. } | Self::Refund { .. })
+        matches!(self, Self::Withdrawal { .. } | Self::Refund { .. } | Self::PoolRefund { .. })
+    }
+
+    /// Whether no caller asks for it, but a contest or a period. Only these reach the accounts of pools.
+    pub(super) fn is_of_contest(self) -> bool {
+        !matches!(self, Self::Deposit { .. } | Self::Withdrawal { .. } | Self::Transfer { .. })
     }
 }
 

@@ -126,8 +126,11 @@ impl<'a> LedgerWorkingSet<'a> {
         slot.now = Some(wallet);
     }
 
-    /// The home wallet, which says whether a member exists and whether it is closed.
-    fn home(&self, member: MemberId) -> Option<Wallet> {
+    /// The home wallet, which says whether a member exists and whether it is closed. Accounts of pools exist for contests alone.
+    fn home(&self, member: MemberId, for_contest: bool) -> Option<Wallet> {
+        if member.is_pool() {
+            return for_contest.then(Wallet::default);
+        }
         self.wallet(&WalletKey { member, currency: self.currencies.home() })
     }
 
@@ -143,7 +146,7 @@ impl<'a> LedgerWorkingSet<'a> {
 
     /// Closes a member whose wallets are all loaded. Repeating it changes nothing.
     pub fn close(&mut self, member: MemberId, force: bool) -> Result<(), Rejection> {
-        let home = self.home(member).ok_or(Rejection::MemberNotFound)?;
+        let home = self.home(member, false).ok_or(Rejection::MemberNotFound)?;
         if home.closed {
             return Ok(());
         }
@@ -193,8 +196,9 @@ impl<'a> LedgerWorkingSet<'a> {
         if from.is_some() && from == to {
             return Err(Rejection::SameWallet);
         }
-        let payer = from.map(|from| self.home(from).ok_or(Rejection::MemberNotFound)).transpose()?;
-        let payee = to.map(|to| self.home(to).ok_or(Rejection::RecipientNotFound)).transpose()?;
+        let pools = order.what.is_of_contest();
+        let payer = from.map(|from| self.home(from, pools).ok_or(Rejection::MemberNotFound)).transpose()?;
+        let payee = to.map(|to| self.home(to, pools).ok_or(Rejection::RecipientNotFound)).transpose()?;
         let key = |member| WalletKey { member, currency: order.currency };
         let mut source =
             from.map(|from| self.wallet(&key(from)).ok_or(Rejection::WalletNotFound)).transpose()?;
@@ -258,7 +262,7 @@ impl<'a> LedgerWorkingSet<'a> {
         if self.currencies.digits(wallet.currency).is_none() {
             return Err(Rejection::CurrencyMismatch);
         }
-        let home = self.home(wallet.member).ok_or(Rejection::MemberNotFound)?;
+        let home = self.home(wallet.member, false).ok_or(Rejection::MemberNotFound)?;
         let mut held = self.wallet(&wallet).ok_or(Rejection::WalletNotFound)?;
         if home.closed {
             return Err(Rejection::MemberClosed);
@@ -335,7 +339,8 @@ impl<'a> LedgerWorkingSet<'a> {
         if to == Some(member) {
             return Err(Rejection::SameWallet);
         }
-        let payee = to.map(|to| self.home(to).ok_or(Rejection::RecipientNotFound)).transpose()?;
+        let pools = reference.is_some();
+        let payee = to.map(|to| self.home(to, pools).ok_or(Rejection::RecipientNotFound)).transpose()?;
         if payee.is_some_and(|home| home.closed) {
             return Err(Rejection::MemberClosed);
         }

@@ -81,6 +81,8 @@ const FILES: &[File] = &[
     file!("wallet.js" SCRIPT),
     file!("wallets.js" SCRIPT),
     file!("warnings.js" SCRIPT),
+    file!("webhook.js" SCRIPT),
+    file!("webhooks.js" SCRIPT),
 ];
 
 /// The `ETag` of each file: a digest of its content, equal on every server of a build.

@@ -211,7 +211,18 @@ impl Dispatch {
 
 /// Maps a parameter name to the static name from the list of routes.
 fn static_name(name: &str) -> &'static str {
-    const NAMES: [&str; 9] =
-        ["board", "player", "digest", "id", "member", "hold", "transaction", "contest", "series"];
+    const NAMES: [&str; 11] = [
+        "board",
+        "player",
+        "digest",
+        "id",
+        "member",
+        "hold",
+        "transaction",
+        "contest",
+        "series",
+        "webhook",
+        "delivery",
+    ];
     NAMES.into_iter().find(|known| *known == name).expect("every parameter of a route is listed")
 }

@@ -27,3 +27,4 @@ mod routes;
 mod service;
 mod span;
 mod wallets;
+mod webhooks;

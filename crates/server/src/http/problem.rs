@@ -31,6 +31,8 @@ pub(super) fn of_rejection(rejection: &Rejection) -> Problem {
         | Rejection::PlayerNotRanked
         | Rejection::PlayerNotFound
         | Rejection::KeyNotFound
+        | Rejection::WebhookNotFound
+        | Rejection::DeliveryNotFound
         | Rejection::TransactionNotFound
         | Rejection::HoldNotFound
         | Rejection::MemberNotFound
@@ -60,12 +62,14 @@ pub(super) fn of_rejection(rejection: &Rejection) -> Problem {
         | Rejection::AlreadyApplied
         | Rejection::AlreadyRejected
         | Rejection::BoardInUse
+        | Rejection::DeliveryWaits
         | Rejection::LastAdminKey => 409,
         Rejection::IdempotencyKeyReused
         | Rejection::InvalidDefinition(_)
         | Rejection::ReservedName
         | Rejection::TooManyBoards
         | Rejection::TooManyKeys
+        | Rejection::TooManyWebhooks
         | Rejection::AtInFuture
         | Rejection::ScoreOverflow
         | Rejection::TooManyAtOnce

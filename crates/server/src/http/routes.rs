@@ -4,7 +4,7 @@ use super::call::Call;
 use super::response::Response;
 use super::{
     audit_log, contests, events, imports, keys, leaderboards, ledger_imports, me, members, players, service,
-    wallets,
+    wallets, webhooks,
 };
 use std::future::Future;
 use std::pin::Pin;
@@ -155,4 +155,12 @@ pub(super) const ROUTES: &[Route] = &[
     route!("GET" "/v1/keys" Administer keys::list),
     route!("POST" "/v1/keys" Administer keys::create),
     route!("DELETE" "/v1/keys/{id}" Administer keys::revoke),
+    route!("GET" "/v1/webhooks" Administer webhooks::list),
+    route!("POST" "/v1/webhooks" Administer webhooks::create),
+    route!("GET" "/v1/webhooks/{webhook}" Administer webhooks::get),
+    route!("PATCH" "/v1/webhooks/{webhook}" Administer webhooks::patch),
+    route!("DELETE" "/v1/webhooks/{webhook}" Administer webhooks::delete),
+    route!("POST" "/v1/webhooks/{webhook}/secret" Administer webhooks::rotate),
+    route!("GET" "/v1/webhooks/{webhook}/deliveries" Administer webhooks::list_deliveries),
+    route!("POST" "/v1/webhooks/{webhook}/deliveries/{delivery}/send" Administer webhooks::send),
 ];

@@ -13,7 +13,7 @@ use prometheus_client::registry::Registry;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tally_service::contests::counts::{COUNTED_MAX, Counts, DUE_MAX};
-use tally_service::{Cut, Stats, Tally, Times};
+use tally_service::{Cut, Stats, Tally, Times, webhooks};
 use tally_traces::Counts as Spans;
 
 /// The labels of one sample.
@@ -100,6 +100,7 @@ pub(super) fn registry(readiness: &Readiness) -> Registry {
         members(&mut scrape, &tally);
         contests(&mut scrape, tally.contest_counts());
         ledger_and_store(&mut scrape, &tally);
+        webhooks(&mut scrape, &tally.webhooks.counts);
     }
     scrape.0
 }
@@ -123,6 +124,15 @@ fn listeners(scrape: &mut Scrape, readiness: &Readiness) {
     );
     let help = "Time of what arrived together from its arrival until its replies were there";
     scrape.histograms("resp_seconds", help, [(Vec::new(), counts.seconds())]);
+}
+
+fn webhooks(scrape: &mut Scrape, counts: &webhooks::Counts) {
+    let outcomes = [("delivered", &counts.delivered), ("failed", &counts.failed)];
+    let outcomes =
+        outcomes.map(|(outcome, count)| (labels([("outcome", &outcome)]), count.load(Ordering::Relaxed)));
+    scrape.counters("webhook_deliveries", "Attempts to deliver events to webhooks by outcome", outcomes);
+    let help = "Disabled webhooks, as seen by the server that delivers";
+    scrape.gauge("webhooks_disabled", help, counts.disabled.load(Ordering::Relaxed));
 }
 
 fn start(scrape: &mut Scrape, readiness: &Readiness) {

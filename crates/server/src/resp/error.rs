@@ -78,6 +78,7 @@ pub(super) fn of_rejection(rejection: &Rejection) -> ErrorReply {
         | Rejection::ReservedName
         | Rejection::TooManyBoards
         | Rejection::TooManyKeys
+        | Rejection::TooManyWebhooks
         | Rejection::PeriodNotFound
         | Rejection::PeriodClosed
         | Rejection::AtInFuture
@@ -86,6 +87,9 @@ pub(super) fn of_rejection(rejection: &Rejection) -> ErrorReply {
         | Rejection::PlayerNotRanked
         | Rejection::PlayerNotFound
         | Rejection::KeyNotFound
+        | Rejection::WebhookNotFound
+        | Rejection::DeliveryNotFound
+        | Rejection::DeliveryWaits
         | Rejection::LastAdminKey
         | Rejection::ImportRepeated
         | Rejection::ImportOutOfOrder(_)

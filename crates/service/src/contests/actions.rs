@@ -66,6 +66,8 @@ pub enum Action {
         player: PlayerId,
         /// The member whose wallet pays a fee, if the contest is for members.
         member: Option<MemberId>,
+        /// Accepts the application at once, if there is room and so many leaderboards may still be made.
+        accept: Option<u32>,
     },
     /// Players are accepted, or rejected.
     Decide {
@@ -93,8 +95,8 @@ pub enum Action {
     Clear(Vec<(PlayerId, Application)>, bool),
     /// Closes the review on these leaderboards.
     Settle(Vec<(BoardNo, Definition)>),
-    /// Stores what is to be paid.
-    Determine(Vec<Payout>),
+    /// Stores what is to be paid; from that number on, it is of the pool.
+    Determine(Vec<Payout>, u32),
     /// Pays the next prizes, beginning with that number.
     Pay(u32, Vec<Payout>),
     /// Pays fees back to the next members; the flag marks the last step.
@@ -213,17 +215,25 @@ impl ContestRequest {
             Action::NoteDecision { accept, detail } => {
                 return Some((of_decision(*accept), Some(Arc::clone(detail))));
             }
+            Action::Apply { player, .. } => {
+                let ActionResult::Applied(Application { status: Status::Accepted, .. }) = result else {
+                    return None;
+                };
+                let detail = detail_of(std::iter::once(player), &[Ok(Status::Accepted)])?;
+                return Some((of_decision(true), Some(detail)));
+            }
             Action::Patch(..) => AuditAction::ContestChanged,
             _ if !advanced => return None,
             Action::Open(_) => AuditAction::ContestOpened,
-            Action::Start(_) => AuditAction::ContestStarted,
+            Action::Start(_) if matches!(result, ActionResult::Started(..)) => AuditAction::ContestStarted,
+            // It lacked members.
+            Action::Start(_) => AuditAction::ContestCancelled,
             Action::Finish(_) => AuditAction::ContestFinished,
             Action::Settle(_) => AuditAction::ContestSettled,
             Action::Cancel(_) => AuditAction::ContestCancelled,
-            Action::Apply { .. }
-            | Action::Withdraw(_)
+            Action::Withdraw(_)
             | Action::Clear(..)
-            | Action::Determine(_)
+            | Action::Determine(..)
             | Action::Pay(..)
             | Action::Refund(..)
             | Action::Repay(_)
@@ -246,7 +256,7 @@ impl ContestRequest {
     /// How many ids it may use.
     pub(crate) fn ids(&self) -> usize {
         match &self.action {
-            Action::Create { .. } | Action::Apply { .. } => 1,
+            Action::Create { .. } | Action::Apply { .. } | Action::Determine(..) => 1,
             Action::Start(rows) => rows.len(),
             Action::Pay(_, rows) => rows.len(),
             Action::Refund(rows, _) => rows.len(),
@@ -260,8 +270,7 @@ impl ContestRequest {
             | Action::Finish(_)
             | Action::Cancel(_)
             | Action::Clear(..)
-            | Action::Settle(_)
-            | Action::Determine(_) => 0,
+            | Action::Settle(_) => 0,
         }
     }
 
@@ -270,7 +279,7 @@ impl ContestRequest {
         match &self.action {
             Action::Decide { rows, .. } => rows.len(),
             Action::Start(rows) | Action::Clear(rows, _) => rows.len(),
-            Action::Determine(rows) | Action::Pay(_, rows) => rows.len(),
+            Action::Determine(rows, _) | Action::Pay(_, rows) => rows.len(),
             Action::Repay(rows) => rows.len(),
             Action::Refund(rows, _) => rows.len(),
             Action::Create { .. }

@@ -205,7 +205,10 @@ impl ApplicationStore for StoredApplications<'_> {
         let handle = Handle::Player(player.clone());
         let needs = request.record.contest.needs_members();
         let member = if needs { self.0.store.ledger().member_of(&handle)? } else { None };
-        Self::attempt(request, by, Action::Apply { player: player.clone(), member })
+        let contest = &request.record.contest;
+        let members = request.record.applications.accepted.saturating_add(1);
+        let accept = contest.auto_accept.then(|| boards_free(request.tally, contest, members)).transpose()?;
+        Self::attempt(request, by, Action::Apply { player: player.clone(), member, accept })
     }
 
     fn decide(&self, request: &ApplicationRequest<'_>, players: &[PlayerId], accept: bool) -> AttemptResult {

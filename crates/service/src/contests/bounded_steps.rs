@@ -37,7 +37,10 @@ pub(crate) fn run_remaining_steps(
                 let last = rows.len() < STEP_ROWS;
                 Action::Clear(rows, last)
             }
-            ContestTask::Determine => Action::Determine(settle::payouts(tally, id, &observed)?),
+            ContestTask::Determine => {
+                let (payouts, first) = settle::payouts(tally, id, &observed)?;
+                Action::Determine(payouts, first)
+            }
             ContestTask::Pay { done } => {
                 Action::Pay(*done, payouts(ledger.payouts(observed.no, *done, STEP_ROWS)?))
             }

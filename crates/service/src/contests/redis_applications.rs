@@ -13,6 +13,8 @@
 //! A decision leaves its row in the audit log before Redis has it: a decision that was made has a row, whatever ends in between.
 //! So a row may be of a decision that Redis has refused, or that was made on the next try with other players.
 
+mod at_once;
+
 use super::actions::{Action, ActionResult, ContestDone, ExternalChange, ObservedApplication, detail_of};
 use super::application_store::{ApplicationRequest, ApplicationStore, AttemptResult, record_external};
 use super::execute::{attempt, find};
@@ -130,6 +132,13 @@ fn done(request: &ApplicationRequest<'_>, result: ActionResult) -> AttemptResult
     }))
 }
 
+/// How many applications there may be before a change, and how many accepted ones.
+#[derive(Clone, Copy, Default)]
+struct Limits {
+    most: Option<u32>,
+    accepted: Option<u32>,
+}
+
 enum Outcome {
     /// It was made, now or by a try whose reply was lost.
     Changed(Option<Application>),
@@ -156,7 +165,7 @@ impl ApplicationsInRedis<'_> {
         &self,
         request: &ApplicationRequest<'_>,
         revision: Option<u64>,
-        most: Option<u32>,
+        limits: Limits,
         rows: Vec<ApplicationRow>,
     ) -> Result<Outcome, Failure> {
         let mark = new_mark()?;
@@ -166,7 +175,8 @@ impl ApplicationsInRedis<'_> {
             .identity
             .map(|one| (one.key.clone(), format!("{}:{mark}|", shown(&one.fingerprint)).into_bytes(), keep));
         let of: Vec<PlayerId> = rows.iter().take(1).map(|row| row.player.clone()).collect();
-        let change = ApplicationsChange { mark, revision, most, request: idempotent, rows };
+        let Limits { most, accepted } = limits;
+        let change = ApplicationsChange { mark, revision, most, accepted, request: idempotent, rows };
         let mark = &change.mark;
         match (self.counting_faults(self.redis.change(self.key, &change))?, request.identity) {
             (ChangeResult::Done(now), _) => Ok(Outcome::Changed(now.into_iter().next().flatten())),
@@ -199,7 +209,7 @@ impl ApplicationsInRedis<'_> {
         if observed.frozen {
             return self.wait(request);
         }
-        match self.change(request, Some(observed.revision), None, rows)? {
+        match self.change(request, Some(observed.revision), Limits::default(), rows)? {
             Outcome::Changed(_) => done(request, result),
             Outcome::Before(before) => Ok(Some(before)),
             Outcome::Frozen => self.wait(request),
@@ -266,9 +276,15 @@ impl ApplicationStore for ApplicationsInRedis<'_> {
         let is_staff = request.record.contest.is_staff(player);
         let most = request.tally.settings.ledger.contests.applications_max;
         if !is_staff {
+            if request.record.contest.auto_accept
+                && let Some(done) = self.apply_and_accept(request, player, most)?
+            {
+                return Ok(done);
+            }
+            let limits = Limits { most: Some(most.saturating_sub(1)), accepted: None };
             // Most players have not applied, so that is not read before.
             let rows = vec![row(player, None, Some(Status::Pending), request.tally.now())];
-            match self.change(request, None, Some(most.saturating_sub(1)), rows)? {
+            match self.change(request, None, limits, rows)? {
                 Outcome::Changed(Some(application)) => {
                     return done(request, ActionResult::Applied(application));
                 }

@@ -84,7 +84,7 @@ impl LedgerRequest for SeriesRequest {
             let series = Some(self.id.clone());
             let mut record = Record::new(ids[0], making.contest.clone(), series, state.time.now);
             record.since = making.at;
-            state.added.add_event(&record, None, state.time.now);
+            state.added.add_event((&making.id, &record), None, state.time.now);
             state.contests.set(&making.id, Some(record));
             let series = Some(self.id.as_str().into());
             state.added.audit.push(self.audited.row(AuditAction::ContestCreated, making.id.as_str(), series));

@@ -10,7 +10,7 @@ use crate::tally::Tally;
 use std::collections::{BTreeMap, BTreeSet};
 use tally_ranking::Reads;
 use tally_rules::contest::prize::{Share, last_rank, shares};
-use tally_rules::contest::{ActorKind, ContestId, ContestMember, Event, Payout, Record};
+use tally_rules::contest::{ActorKind, ContestId, ContestMember, Event, Payout, Pool, Record, division};
 use tally_rules::definition::Ranking;
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::MemberId;
@@ -54,33 +54,60 @@ pub(super) fn settle_at(
     Ok(ContestDone { record, ..done })
 }
 
-/// Everything that is to be paid, division by division, best rank first.
-pub(super) fn payouts(tally: &Tally, id: &ContestId, record: &Record) -> Result<Vec<Payout>, Failure> {
-    let mut all = Vec::new();
-    if record.contest.prizes.is_empty() {
-        return Ok(all);
+/// Everything that is to be paid, division by division, best rank first; and the number from which it is of the pool.
+pub(super) fn payouts(tally: &Tally, id: &ContestId, record: &Record) -> Result<(Vec<Payout>, u32), Failure> {
+    let (mut fixed, mut of_pool) = (Vec::new(), Vec::new());
+    let contest = &record.contest;
+    let pool = contest.pool.as_ref().zip(contest.entry_fee);
+    if contest.prizes.is_empty() && pool.is_none() {
+        return Ok((fixed, 0));
     }
+    let most = last_rank(&contest.prizes).max(pool.map_or(0, |(pool, _)| pool.last_rank()));
     for board in finish::all_of_contest(tally, id, record)? {
         // What counts was committed before the end, but may not be published yet.
         outbox::publish_all(&*tally.store, &board)?;
         let alone = board.definition.ranking == Ranking::Ordinal;
-        let most = last_rank(&record.contest.prizes) as usize;
-        let ranked = ranked(alone, most, |from| {
+        let ranked = ranked(alone, most as usize, |from| {
             Ok(board.ranking.read(|ranking| page(ranking, from)).map_err(Fault::from)?)
         })?;
         let division = ContestId::of_board(&board.id).and_then(|(_, division)| division);
-        let shares = shares(&record.contest.prizes, record.contest.prize_ties, &ranked);
-        for page in shares.chunks(PAGE) {
-            let members = members_of(tally, record, page)?;
-            for share in page {
-                let Share { who, rank, currency, amount } = share.clone();
-                let missing = || Fault::Broken(format!("a member of the contest has no wallet: {who:?}"));
-                let member = *members.get(&who).ok_or_else(missing)?;
-                all.push(Payout { player: who, member, division, rank, currency, amount, paid: None });
-            }
+        let of_table = shares(&contest.prizes, contest.prize_ties, &ranked);
+        payouts_of(tally, record, division, (&of_table, &mut fixed))?;
+        if let Some((pool, fee)) = pool {
+            let to_win = to_win(pool, record, division);
+            payouts_of(tally, record, division, (&pool.shares(fee.currency, to_win, &ranked), &mut of_pool))?;
         }
     }
-    Ok(all)
+    let first = u32::try_from(fixed.len()).expect("fewer prizes than 2^32");
+    fixed.extend(of_pool);
+    Ok((fixed, first))
+}
+
+/// What is to be won of the pool, in the division if there are divisions.
+fn to_win(pool: &Pool, record: &Record, named: Option<u32>) -> i64 {
+    let whole = pool.to_win(record.fees_left());
+    let (Some(division), Some(size)) = (named, record.contest.division_size) else { return whole };
+    let found = division::sizes(record.members, size).find(|(no, _)| *no == division);
+    Pool::of_division(whole, found.map_or(0, |(_, members)| members), record.members)
+}
+
+/// Adds the payouts of some shares.
+fn payouts_of(
+    tally: &Tally,
+    record: &Record,
+    division: Option<u32>,
+    (shares, all): (&[Share<PlayerId>], &mut Vec<Payout>),
+) -> Result<(), Failure> {
+    for page in shares.chunks(PAGE) {
+        let members = members_of(tally, record, page)?;
+        for share in page {
+            let Share { who, rank, currency, amount } = share.clone();
+            let missing = || Fault::Broken(format!("a member of the contest has no wallet: {who:?}"));
+            let member = *members.get(&who).ok_or_else(missing)?;
+            all.push(Payout { player: who, member, division, rank, currency, amount, paid: None });
+        }
+    }
+    Ok(())
 }
 
 /// The members that some prizes go to, in one query.

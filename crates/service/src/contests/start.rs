@@ -81,6 +81,12 @@ pub(super) fn start_at(
         serve(tally, &done.record, boards)?;
     } else {
         drop(room);
+        if done.state_changed {
+            tracing::info!(
+                contest = id.as_str(),
+                "it has fewer members than `members_min`, so it is cancelled"
+            );
+        }
     }
     let failed = match std::mem::replace(&mut done.result, ActionResult::Nothing) {
         ActionResult::Started(failed, _) => failed,

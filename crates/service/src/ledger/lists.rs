@@ -62,7 +62,7 @@ impl TransferFilter {
 fn may_be_of_contest(transfer: &Transfer) -> bool {
     matches!(
         transfer.reverses.unwrap_or(transfer.kind),
-        Kind::Capture | Kind::Fee | Kind::Prize | Kind::Refund
+        Kind::Capture | Kind::Fee | Kind::Prize | Kind::Refund | Kind::PrizeOut | Kind::RefundOut
     )
 }
 

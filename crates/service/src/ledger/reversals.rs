@@ -12,7 +12,9 @@ use crate::outcomes;
 use crate::tally::Tally;
 use tally_rules::contest::ContestId;
 use tally_rules::idempotency::IdempotencyKey;
-use tally_rules::ledger::{Amount, ReversalRequest, TransferId, Uuid};
+use tally_rules::ledger::{
+    Amount, MemberId, ReversalRequest, TransferId, TransferKind, TransferRequest, Uuid,
+};
 use tally_rules::outcome::Outcome;
 use tally_rules::{BoardId, Origin, Rejection};
 use tally_store::ReadSet;
@@ -43,7 +45,7 @@ impl LedgerRequest for Reverse {
     type Answer = Transferred;
 
     fn needs(&self) -> Needs {
-        Needs { ids: 1, ..Needs::default() }
+        Needs { ids: 2, ..Needs::default() }
     }
 
     fn origin(&self) -> Origin {
@@ -64,13 +66,30 @@ impl LedgerRequest for Reverse {
         let original = &self.request.transfer;
         let contest = self.contest.as_ref().and_then(|id| Some((id, state.contests.get(id)?.clone())));
         contest.as_ref().map_or(Ok(()), |(_, record)| record.check_reversal(original))?;
+        let (payer, payee) = self.request.sides();
+        if contest.is_none() && [payer, payee].into_iter().flatten().any(MemberId::is_pool) {
+            return Err(Rejection::NotReversible);
+        }
         let posted = state.book.reverse(TransferId(ids[0]), &self.request)?;
+        if let Some(pool) = payee.filter(|payee| payee.is_pool()) {
+            self.empty_pool(state, pool, (posted.entry.amount, TransferId(ids[1])));
+        }
         if let Some((id, mut record)) = contest {
             record.note_reversal(original, posted.entry.amount);
             state.contests.set(id, Some(record));
         }
         state.outcomes.remember(self.identity.as_ref(), Outcome::Posted(posted.key));
         Ok(Transferred::Now(posted))
+    }
+}
+
+impl Reverse {
+    /// Moves what a pool has got back on to the account `FEES`: its prizes or refunds are stored, and others get no more for it.
+    fn empty_pool(&self, state: &mut BatchState<'_>, pool: MemberId, (units, id): (i64, TransferId)) {
+        let amount = Amount::new(units).expect("an amount was reversed");
+        let (what, currency) = (TransferKind::Fee { from: pool }, self.request.transfer.currency);
+        let order = TransferRequest { what, currency, amount, reference: self.request.reference.clone() };
+        state.book.post(id, &order, state.expected).expect("the pool has just got it");
     }
 }
 

@@ -138,6 +138,7 @@ impl<'a> BatchState<'a> {
             requests: self.outcomes.into_writes(),
             imports: present(self.imports.into_writes()),
             ledger: LedgerWriteSet {
+                webhooks: Vec::new(),
                 handles,
                 members,
                 wallets,

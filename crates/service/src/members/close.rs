@@ -11,12 +11,13 @@ use crate::outcomes;
 use crate::tally::Tally;
 use std::sync::Arc;
 use tally_rules::audit::{AuditAction, Audited};
+use tally_rules::event::{Event, EventKind};
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{Member, MemberId, Uuid, WalletKey};
 use tally_rules::outcome::Outcome;
 use tally_rules::{Origin, Rejection};
-use tally_store::ReadSet;
+use tally_store::{ReadSet, Topic};
 
 struct CloseMember {
     member: MemberId,
@@ -51,6 +52,10 @@ impl LedgerRequest for CloseMember {
         }
         state.book.close(self.member, self.force)?;
         change::release_handles(state, self.member, names.iter());
+        if member.closed_at.is_none() {
+            let event = Event { at: state.time.now, what: EventKind::MemberClosed };
+            state.added.events.push((Topic::Member(self.member), event));
+        }
         let closed_at = member.closed_at.or(Some(state.time.now));
         state.members.set(&self.member, Some(Member { closed_at, ..member }));
         let detail = self.force.then(|| "force".into());

@@ -8,8 +8,8 @@ use crate::ledger::request::{LedgerRequest, Needs};
 use crate::ledger::state::BatchState;
 use std::sync::Arc;
 use tally_rules::contest::{ContestId, Payout, State as Stands};
-use tally_rules::ledger::Uuid;
 use tally_rules::ledger::transfer_request::wallets_of;
+use tally_rules::ledger::{TransferKind, Uuid};
 use tally_rules::period::Payment;
 use tally_rules::{BoardId, Micros, Origin, Rejection};
 use tally_store::{PayoutKey, ReadSet, WindowKey};
@@ -88,12 +88,12 @@ impl LedgerRequest for PaymentRequest {
             }
             (PaymentAction::Pay(first, rows), Some(mut payment)) if payment.done == *first => {
                 let reference = reference(&payment);
-                (payment.done, _) = state.pay_rows((payment.no, *first), rows, &reference, ids)?;
+                (payment.done, _) = state.pay_rows((payment.no, *first), (rows, ids), &reference, prize)?;
                 state.payments.set(&self.key, Some(payment));
             }
             // The rows were read after the payment, and each repayment changes its instant: none is paid twice.
             (PaymentAction::Repay(seen, rows), Some(payment)) if payment == *seen => {
-                state.repay_rows(payment.no, rows, &reference(&payment), ids);
+                state.repay_rows(payment.no, (rows, ids), &reference(&payment), prize);
                 let at = state.time.now.max(payment.at.plus(1));
                 state.payments.set(&self.key, Some(Payment { at, ..payment }));
             }
@@ -108,6 +108,10 @@ impl LedgerRequest for PaymentRequest {
 fn is_cancelled(state: &BatchState<'_>, over: &Over) -> bool {
     let contest = ContestId::of_board(&over.board).and_then(|(id, _)| state.contests.get(&id));
     contest.is_some_and(|record| record.state == Stands::Cancelled && record.since < over.since)
+}
+
+fn prize(_no: u32, payout: &Payout) -> TransferKind {
+    TransferKind::Prize { to: payout.member }
 }
 
 /// The reference of its entries.

@@ -85,9 +85,15 @@ pub(super) fn replay(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(
 
 /// The payment of an entry, if it refers to a contest or a period.
 fn of_entry(wallet: WalletKey, entry: &Entry) -> Option<(About, String)> {
+    // The wallet of a pool has its own check.
+    if wallet.member.is_pool() {
+        return None;
+    }
     // Earlier releases wrote the fee of a contest as a capture.
     let kind = match entry.kind {
         Kind::Capture | Kind::Fee => Kind::Fee,
+        // A player may have a prize of the pool beside another one.
+        Kind::Prize if entry.counterparty.is_some_and(MemberId::is_pool) => Kind::PrizeOut,
         kind @ (Kind::Prize | Kind::Refund) => kind,
         _ => return None,
     };
@@ -116,7 +122,7 @@ fn again(known: &mut RecordedPayment, _more: RecordedPayment) {
 }
 
 /// Each contest that has started.
-fn each(
+pub(super) fn each(
     snapshot: &mut dyn Snapshot,
     mut with: impl FnMut(&mut dyn Snapshot, ContestId, &Record) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
@@ -181,9 +187,13 @@ fn collect(snapshot: &mut dyn Snapshot, put: &mut Put<'_, About, RecordedPayment
                 put(about(wallet, Kind::Fee), recorded(player, Kind::Fee, amount, None));
             })?;
         }
-        each_payout(snapshot, record.no, |_, row| {
+        each_payout(snapshot, record.no, |no, row| {
             let Some(Ok(transfer)) = row.paid else { return };
-            let kind = if row.rank == 0 { Kind::Refund } else { Kind::Prize };
+            let kind = match row.rank {
+                0 => Kind::Refund,
+                _ if record.is_of_pool(no) => Kind::PrizeOut,
+                _ => Kind::Prize,
+            };
             let wallet = WalletKey { member: row.member, currency: row.currency };
             let one = recorded(row.player, kind, row.amount.units(), Some(transfer));
             put(about(wallet, kind), one);
@@ -254,6 +264,7 @@ fn compare(run: &mut Run<'_>, recorded: Option<&RecordedPayment>, found: &[Enter
     let (table, what) = match recorded.kind {
         Kind::Fee => ("contest_members", "its fee"),
         Kind::Prize => ("contest_prizes", "its prize"),
+        Kind::PrizeOut => ("contest_prizes", "its prize of the pool"),
         _ => ("contest_prizes", "its fee back"),
     };
     if recorded.times > 1 {

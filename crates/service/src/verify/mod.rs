@@ -8,6 +8,7 @@
 //! - `moves`: transfers against entries and captured holds, totals against transfers
 //! - `reversals`: reversals against the transfers that they reverse
 //! - `contests`, `periods`: fees, prizes and refunds against their transfers
+//! - `pools`: pools of contests against their wallets
 //! - `owed`: unpaid debts of contests and periods, which are listed and no disagreement
 //! - `scores`, `archives`, `schedule`: records against boards, periods and archives; archives against periods; periods against
 //!   the calendar
@@ -26,6 +27,7 @@ mod moves;
 mod owed;
 mod owners;
 mod periods;
+mod pools;
 mod reversals;
 mod schedule;
 mod scores;
@@ -121,6 +123,7 @@ pub fn replay(
     handles::replay(snapshot, scan.handles, &mut run)?;
     let totals = moves::replay(snapshot, scan.entries, &mut run)?;
     contests::replay(snapshot, &mut run)?;
+    pools::check(snapshot, scan.pools, &mut run)?;
     applications::replay(snapshot, &mut run)?;
     owners::replay(snapshot, &mut run)?;
     check_totals(&totals, &snapshot.totals()?, &scan.balances, &mut run);

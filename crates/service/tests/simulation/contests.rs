@@ -11,6 +11,7 @@ use crate::world::{World, currency};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tally_rules::contest::definition::{ContestSpec, Fee};
+use tally_rules::contest::pool::{Pool, PoolPrize};
 use tally_rules::contest::record::ContestTask;
 use tally_rules::contest::{ContestId, OnInvalid, Prize, Record, State, Status};
 use tally_rules::instant::SECOND;
@@ -78,6 +79,10 @@ fn id(number: usize) -> ContestId {
 fn spec(fee: bool, times: [Option<i64>; 3]) -> ContestSpec {
     let fee = fee.then(|| Fee { currency: currency(), amount: Amount::new(FEE).unwrap() });
     let prize = Prize { from: 1, to: 2, currency: currency(), amount: Amount::new(PRIZE).unwrap() };
+    // Some contests pay their fees out.
+    let share = PoolPrize { from: 1, to: 3, share: 3_333 };
+    let pool = Pool { prizes: vec![share], rake: 1_000, min: Amount::new(2 * FEE).ok() };
+    let pool = (fee.is_some() && times[2].is_none()).then_some(pool);
     let [opens_at, starts_at, ends_at] = times.map(|at| Some(at.map(Micros)));
     ContestSpec {
         title: Some("a contest".into()),
@@ -85,6 +90,7 @@ fn spec(fee: bool, times: [Option<i64>; 3]) -> ContestSpec {
         on_invalid: Some(OnInvalid::Skip),
         entry_fee: Some(fee),
         prizes: Some(vec![prize]),
+        pool: Some(pool),
         opens_at,
         starts_at,
         ends_at,

@@ -359,7 +359,7 @@ fn listed_rows(of: MemberId) -> WriteSet {
         ..ContestWriteSet::default()
     };
     let happened = |to| {
-        let changed = ContestChanged { before: None, state: to, at: Micros(1), members: 0 };
+        let changed = ContestChanged { contest: None, before: None, state: to, at: Micros(1), members: 0 };
         (Topic::Contest(no), Event { at: Micros(1), what: EventKind::Contest(changed) })
     };
     let events = [State::Draft, State::Open, State::Running].map(happened).to_vec();

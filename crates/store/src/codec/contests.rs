@@ -1,6 +1,7 @@
 //! A contest. Its name, its number and its state are stored beside the bytes.
 
 use super::boards::{put_board, put_prizes, take_board, take_money, take_prizes};
+use super::contest_extras;
 use super::{Input, put_bytes, put_number, put_option, put_signed};
 use crate::{BoardNo, BoardRow};
 use std::num::NonZeroU32;
@@ -57,7 +58,10 @@ pub(crate) fn encode(record: &Record) -> Vec<u8> {
     put_signed(record.updated_at.0, out_mut);
     // Without a location, the applications are in the store, as in rows that were written before there was another place.
     let (fees, payouts) = (&record.reversed_fees, record.reversed_payouts);
-    let has_more = record.contest.review_s.is_some() || !fees.is_empty() || payouts > 0;
+    let mut extras = Vec::new();
+    contest_extras::put(&record.contest, &mut extras);
+    contest_extras::put_result(record.pool_result, &mut extras);
+    let has_more = record.contest.review_s.is_some() || !fees.is_empty() || payouts > 0 || !extras.is_empty();
     match record.kept {
         ApplicationLocation::Store if !has_more => {}
         ApplicationLocation::Store => out_mut.push(0),
@@ -67,7 +71,7 @@ pub(crate) fn encode(record: &Record) -> Vec<u8> {
             out_mut.extend_from_slice(&number.0);
         }
     }
-    // Without a review and reversals, a row ends where earlier releases ended it.
+    // Without a review, reversals and later fields, a row ends where earlier releases ended it.
     if has_more {
         put_option(record.contest.review_s, out_mut, |seconds, out| put_number(seconds.into(), out));
         put_number(payouts.into(), out_mut);
@@ -76,6 +80,7 @@ pub(crate) fn encode(record: &Record) -> Vec<u8> {
             out_mut.extend_from_slice(&member.0.0);
             put_signed(*amount, out_mut);
         }
+        out_mut.extend(extras);
     }
     out
 }
@@ -122,13 +127,14 @@ pub(crate) fn decode(no: Uuid, state: State, bytes: &[u8]) -> Option<Record> {
             _ => return None,
         },
     };
-    let (mut reversed_fees, mut reversed_payouts) = (Vec::new(), 0);
+    let (mut reversed_fees, mut reversed_payouts, mut pool_result) = (Vec::new(), 0, None);
     if !input.is_empty() {
         contest.review_s = input.option(Input::small)?;
         reversed_payouts = input.small()?;
         for _ in 0..input.number()? {
             reversed_fees.push((MemberId(Uuid(input.fixed()?)), input.signed()?));
         }
+        pool_result = contest_extras::take(&mut contest, input)?;
     }
     let record = Record {
         no,
@@ -143,6 +149,7 @@ pub(crate) fn decode(no: Uuid, state: State, bytes: &[u8]) -> Option<Record> {
         report,
         work,
         prizes,
+        pool_result,
         reversed_fees,
         reversed_payouts,
         created_at,
@@ -151,7 +158,7 @@ pub(crate) fn decode(no: Uuid, state: State, bytes: &[u8]) -> Option<Record> {
     input.is_empty().then_some(record)
 }
 
-/// All but the review, which the container puts at its end: released bytes lack it.
+/// All but the review and later fields, which the container puts at its end: released bytes lack them.
 pub(crate) fn put_contest(contest: &Contest, out: &mut Vec<u8>) {
     put_bytes(contest.title.as_bytes(), out);
     put_number(contest.staff.len() as u64, out);
@@ -199,8 +206,8 @@ pub(crate) fn take_contest(input: &mut Input<'_>) -> Option<Contest> {
         opens_at,
         starts_at,
         ends_at,
-        // Its container has it at its end.
-        review_s: None,
+        // Its container has the others at its end.
+        ..Contest::default()
     })
 }
 

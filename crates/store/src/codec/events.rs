@@ -4,19 +4,21 @@ use super::{Input, put_bytes, put_number, put_option, put_signed};
 use crate::BoardNo;
 use crate::events::Topic;
 use tally_rules::Micros;
-use tally_rules::contest::State;
+use tally_rules::contest::{ContestId, State};
 use tally_rules::event::{ContestChanged, EventKind, PeriodClosed};
-use tally_rules::ledger::Uuid;
+use tally_rules::ledger::{MemberId, Uuid};
 use tally_rules::period::Span;
 
 const BOARD: u8 = 1;
 const CONTEST: u8 = 2;
+const MEMBER: u8 = 3;
 
 /// A topic as a column; the order of the bytes is that of topics.
 pub(crate) fn topic_bytes(topic: Topic) -> Vec<u8> {
     match topic {
         Topic::Board(BoardNo(no)) => [&[BOARD], &no.to_be_bytes()[..]].concat(),
         Topic::Contest(no) => [&[CONTEST], &no.0[..]].concat(),
+        Topic::Member(id) => [&[MEMBER], &id.0.0[..]].concat(),
     }
 }
 
@@ -25,6 +27,7 @@ pub(crate) fn read_topic(bytes: &[u8]) -> Option<Topic> {
     match bytes.split_first()? {
         (&BOARD, no) => Some(Topic::Board(BoardNo(u32::from_be_bytes(no.try_into().ok()?)))),
         (&CONTEST, no) => Some(Topic::Contest(Uuid(no.try_into().ok()?))),
+        (&MEMBER, id) => Some(Topic::Member(MemberId(Uuid(id.try_into().ok()?)))),
         _ => None,
     }
 }
@@ -32,18 +35,22 @@ pub(crate) fn read_topic(bytes: &[u8]) -> Option<Topic> {
 /// The formats of the bytes below. A released one is never changed; a new one gets a new number.
 const OF_CONTEST: u8 = 1;
 const OF_PERIOD: u8 = 2;
+/// An event of a contest with its name.
+const OF_NAMED_CONTEST: u8 = 3;
+const OF_CLOSED_MEMBER: u8 = 4;
 
 /// Encodes an event; its time is stored beside the bytes.
 pub(crate) fn encode(what: &EventKind) -> Vec<u8> {
     let mut bytes = Vec::new();
     let out = &mut bytes;
     match what {
-        EventKind::Contest(ContestChanged { before, state, at, members }) => {
-            out.push(OF_CONTEST);
+        EventKind::Contest(ContestChanged { contest, before, state, at, members }) => {
+            out.push(if contest.is_some() { OF_NAMED_CONTEST } else { OF_CONTEST });
             put_option(*before, out, |state, out| put_bytes(state.as_str().as_bytes(), out));
             put_bytes(state.as_str().as_bytes(), out);
             put_signed(at.0, out);
             put_number((*members).into(), out);
+            contest.iter().for_each(|id| put_bytes(id.as_str().as_bytes(), out));
         }
         EventKind::PeriodClosed(PeriodClosed { period, name, span, total }) => {
             out.push(OF_PERIOD);
@@ -53,6 +60,7 @@ pub(crate) fn encode(what: &EventKind) -> Vec<u8> {
             put_signed(span.end.0, out);
             put_number(*total, out);
         }
+        EventKind::MemberClosed => out.push(OF_CLOSED_MEMBER),
     }
     bytes
 }
@@ -62,17 +70,20 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<EventKind> {
     let mut input = Input::new(bytes);
     let input = &mut input;
     let what = match input.byte()? {
-        OF_CONTEST => {
+        form @ (OF_CONTEST | OF_NAMED_CONTEST) => {
             let before = input.option(|input| State::parse(input.text()?))?;
             let state = State::parse(input.text()?)?;
             let (at, members) = (Micros(input.signed()?), input.small()?);
-            EventKind::Contest(ContestChanged { before, state, at, members })
+            let is_named = form == OF_NAMED_CONTEST;
+            let contest = if is_named { Some(ContestId::new(input.text()?).ok()?) } else { None };
+            EventKind::Contest(ContestChanged { contest, before, state, at, members })
         }
         OF_PERIOD => {
             let (period, name) = (input.text()?.to_owned(), input.text()?.to_owned());
             let span = Span { start: Micros(input.signed()?), end: Micros(input.signed()?) };
             EventKind::PeriodClosed(PeriodClosed { period, name, span, total: input.number()? })
         }
+        OF_CLOSED_MEMBER => EventKind::MemberClosed,
         _ => return None,
     };
     input.is_empty().then_some(what)
@@ -87,8 +98,23 @@ mod tests {
         let span = Span { start: Micros(-1), end: Micros(i64::MAX) };
         let (period, name) = ("weekly:2026-11-16".to_owned(), "weekly".to_owned());
         let closed = EventKind::PeriodClosed(PeriodClosed { period, name, span, total: u64::MAX });
-        let of = |before| ContestChanged { before, state: State::Open, at: Micros(7), members: 9 };
-        let changed = [None, Some(State::Draft)].map(|before| EventKind::Contest(of(before)));
+        let of = |contest: Option<&str>, before| {
+            let contest = contest.map(|id| ContestId::new(id).unwrap());
+            EventKind::Contest(ContestChanged {
+                contest,
+                before,
+                state: State::Open,
+                at: Micros(7),
+                members: 9,
+            })
+        };
+        let changed = [of(None, None), of(None, Some(State::Draft)), of(Some("cup"), None)];
+        assert_eq!(encode(&changed[0]), [1, 0, 4, b'o', b'p', b'e', b'n', 14, 9]);
+        assert_eq!(
+            (encode(&EventKind::MemberClosed), decode(&[4])),
+            (vec![4], Some(EventKind::MemberClosed))
+        );
+        assert_eq!(encode(&changed[2]), [3, 0, 4, b'o', b'p', b'e', b'n', 14, 9, 3, b'c', b'u', b'p']);
         for what in changed.into_iter().chain([closed]) {
             let bytes = encode(&what);
             assert_eq!(decode(&bytes), Some(what));
@@ -99,6 +125,7 @@ mod tests {
             Topic::Board(BoardNo(256)),
             Topic::Contest(Uuid([0; 16])),
             Topic::Contest(Uuid([255; 16])),
+            Topic::Member(MemberId(Uuid([0; 16]))),
         ];
         let bytes = topics.map(topic_bytes);
         assert!(topics.is_sorted() && bytes.is_sorted());

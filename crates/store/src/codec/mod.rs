@@ -6,6 +6,7 @@
 pub(crate) mod audit;
 pub(crate) mod boards;
 mod bytes;
+mod contest_extras;
 pub(crate) mod contests;
 pub(crate) mod events;
 pub(crate) mod grants;
@@ -14,5 +15,6 @@ pub(crate) mod origins;
 pub(crate) mod payments;
 pub(crate) mod reversals;
 pub(crate) mod series;
+pub(crate) mod webhooks;
 
 pub(crate) use bytes::{Input, put_bytes, put_number, put_option, put_signed};

@@ -6,7 +6,7 @@ use super::row::{Fields, ResultSets};
 use super::table::Table;
 use super::{
     audit, boards, contests, events, holds, imports, keys, members, minted, payments, prizes, profiles,
-    requests, reversals, score_snapshot, scores, series, transfers, wallets, windows,
+    requests, reversals, score_snapshot, scores, series, transfers, wallets, webhooks, windows,
 };
 use crate::StoreError;
 use crate::fuzzing::Column;
@@ -44,6 +44,7 @@ const DECODERS: &[Decoder] = &[
     table::<reversals::Reversals>,
     table::<audit::Audit>,
     table::<minted::Minted>,
+    table::<webhooks::Webhooks>,
 ];
 
 fn table<T: Table>(row: &mut Fields<'_>) -> Result<(), StoreError> {

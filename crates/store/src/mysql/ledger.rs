@@ -14,9 +14,11 @@ use super::table::{self, Table, changed, given, pairs};
 use super::text::Script;
 use super::transfers::{self, Entries, Transfers};
 use super::wallets::{self, Wallets};
+use super::webhooks::Webhooks;
 use super::{contests, events};
 use crate::codec::reversals::is_sound;
 use crate::ledger::{Ledger, LedgerLoaded, LedgerReadSet, LedgerWriteSet};
+use crate::webhooks::WebhookKey;
 use crate::{Listing, Snapshot, StoreError};
 use std::ops::Range;
 use tally_rules::Micros;
@@ -37,6 +39,7 @@ pub(super) struct LedgerStatements {
     holds: usize,
     reversals: usize,
     minted: usize,
+    webhooks: usize,
     contests: contests::ContestStatements,
 }
 
@@ -49,6 +52,7 @@ pub(super) struct Absent {
     holds: Vec<HoldId>,
     reversals: Vec<TransferId>,
     minted: Vec<MintKey>,
+    webhooks: Vec<WebhookKey>,
     contests: contests::Absent,
 }
 
@@ -60,6 +64,7 @@ impl Absent {
             && self.holds.is_empty()
             && self.reversals.is_empty()
             && self.minted.is_empty()
+            && self.webhooks.is_empty()
             && self.contests.is_empty()
     }
 }
@@ -75,13 +80,14 @@ pub(super) fn select(script: &mut Script, plan: &LedgerReadSet) -> LedgerStateme
         holds: table::select::<Holds>(script, &plan.holds, true),
         reversals: table::select::<Reversals>(script, &plan.reversals, true),
         minted: table::select::<Minted>(script, &plan.minted, true),
+        webhooks: table::select::<Webhooks>(script, &plan.webhooks, true),
     }
 }
 
 impl LedgerStatements {
     pub(super) fn statements(&self) -> usize {
         let of_members = self.handles + self.members + self.wallets;
-        self.contests.statements() + of_members + self.holds + self.reversals + self.minted
+        self.contests.statements() + of_members + self.holds + self.reversals + self.minted + self.webhooks
     }
 
     /// Reads the answer.
@@ -99,6 +105,7 @@ impl LedgerStatements {
             holds: table::read::<Holds>(results, self.holds, &plan.holds)?,
             reversals: table::read::<Reversals>(results, self.reversals, &plan.reversals)?,
             minted: table::read::<Minted>(results, self.minted, &plan.minted)?,
+            webhooks: table::read::<Webhooks>(results, self.webhooks, &plan.webhooks)?,
         };
         let absent = Absent {
             contests: absent_contests,
@@ -108,6 +115,7 @@ impl LedgerStatements {
             holds: absent_of(&plan.holds, &loaded.holds),
             reversals: absent_of(&plan.reversals, &loaded.reversals),
             minted: absent_of(&plan.minted, &loaded.minted),
+            webhooks: absent_of(&plan.webhooks, &loaded.webhooks),
         };
         Ok((loaded, absent))
     }
@@ -122,6 +130,7 @@ pub(super) fn guard(script: &mut Script, changes: &LedgerWriteSet, absent: &Abse
     table::guard::<Holds>(script, &absent.holds, given(&changes.holds));
     table::guard::<Reversals>(script, &absent.reversals, given(&changes.reversals));
     table::guard::<Minted>(script, &absent.minted, given(&changes.minted));
+    table::guard::<Webhooks>(script, &absent.webhooks, changed(&changes.webhooks));
 }
 
 /// Writes changes. The rows that every transaction adds to come last, so that their locks are held only for the commit.
@@ -138,6 +147,7 @@ pub(super) fn write(
     table::write::<Holds>(script, given(&changes.holds), &absent.holds, flavour);
     table::write::<Reversals>(script, given(&changes.reversals), &absent.reversals, flavour);
     table::write::<Minted>(script, given(&changes.minted), &absent.minted, flavour);
+    table::write::<Webhooks>(script, changed(&changes.webhooks), &absent.webhooks, flavour);
     contests::write(script, &changes.contests, &absent.contests, flavour);
     events::write(script, &changes.events);
     table::insert::<Transfers>(script, pairs(&changes.transfers));

@@ -81,6 +81,7 @@ mod transactions;
 mod transfers;
 mod version;
 mod wallets;
+mod webhooks;
 mod windows;
 mod witness;
 mod write;

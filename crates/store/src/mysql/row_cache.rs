@@ -110,6 +110,7 @@ impl Rows {
                 holds: plan.holds.clone(),
                 reversals: plan.reversals.clone(),
                 minted: plan.minted.clone(),
+                webhooks: plan.webhooks.clone(),
                 contests: plan.contests.clone(),
             },
         }

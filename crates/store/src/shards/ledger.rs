@@ -3,7 +3,8 @@
 use super::Shards;
 use super::snapshot::ShardSnapshot;
 use super::split::FIRST;
-use crate::events::{EventReads, Topic};
+use crate::events::{EventKey, EventReads, Topic};
+use crate::webhooks::{WebhookKey, WebhookReads, WebhookRow};
 use crate::{Ledger, Listing, Reads, Snapshot, StoreError};
 use std::ops::Range;
 use tally_rules::Micros;
@@ -44,6 +45,28 @@ impl EventReads for Shards {
 
     fn expire_events(&self, before: Micros, limit: usize) -> Result<usize, StoreError> {
         self.of_first(|first| first.expire_events(before, limit))
+    }
+}
+
+impl WebhookReads for Shards {
+    fn webhook_rows(&self, keys: &[WebhookKey]) -> Result<Vec<Option<WebhookRow>>, StoreError> {
+        self.of_first(|first| first.webhook_rows(keys))
+    }
+
+    fn list_webhook_rows(
+        &self,
+        after: Option<WebhookKey>,
+        limit: usize,
+    ) -> Result<Listing<(WebhookKey, WebhookRow)>, StoreError> {
+        self.of_first(|first| first.list_webhook_rows(after, limit))
+    }
+
+    fn recent_events(
+        &self,
+        after: (Micros, EventKey),
+        limit: usize,
+    ) -> Result<Vec<(Micros, EventKey)>, StoreError> {
+        self.of_first(|first| first.recent_events(after, limit))
     }
 }
 

@@ -19,7 +19,7 @@ use super::table::{List, Table};
 use super::transfers::{Entries, Transfers};
 use super::wallets::{Totals, Wallets};
 use super::windows::{Blocks, Deleted, Windows};
-use super::{audit, bans, contests, imports, payments, profiles, series, table};
+use super::{audit, bans, contests, imports, payments, profiles, series, table, webhooks};
 use crate::codec::{Input, put_number, put_option};
 use crate::plan::WriteSet;
 use crate::{KeyChange, LedgerWriteSet, StoreError};
@@ -171,6 +171,7 @@ fn add_ledger(
     batch.add::<Holds>(there(changes.holds))?;
     batch.add::<Reversals>(there(changes.reversals))?;
     batch.add::<Minted>(there(changes.minted))?;
+    batch.add::<webhooks::Webhooks>(changes.webhooks)?;
     let of_contests = changes.contests;
     batch.add::<contests::Contests>(there(of_contests.contests))?;
     batch.add::<contests::Applications>(of_contests.applications)?;

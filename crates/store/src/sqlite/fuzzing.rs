@@ -5,7 +5,7 @@ use super::memtable::Memtable;
 use super::migrate::MIGRATIONS;
 use super::{
     audit, boards, contests, events, holds, imports, keys, members, minted, payments, requests, reversals,
-    score_snapshot, scores, series, transfers, wallets, windows,
+    score_snapshot, scores, series, transfers, wallets, webhooks, windows,
 };
 use crate::StoreError;
 use crate::fuzzing::Column;
@@ -43,6 +43,7 @@ const DECODERS: &[Decoder] = &[
     |_, row| reversals::decode(row).map(drop),
     |_, row| audit::decode(row).map(drop),
     |_, row| minted::decode(row).map(drop),
+    |_, row| webhooks::decode(row).map(drop),
 ];
 
 thread_local! {

@@ -13,7 +13,9 @@ use super::run::states;
 use super::snapshot::SqliteSnapshot;
 use super::transfers::{self, Entries, Transfers};
 use super::wallets::{self, Totals, Wallets};
+use super::webhooks::{self, Webhooks};
 use crate::ledger::{Ledger, LedgerLoaded, LedgerReadSet};
+use crate::webhooks::WebhookRow;
 use crate::{Listing, Snapshot, StoreError};
 use rusqlite::Connection;
 use std::collections::BTreeMap;
@@ -35,6 +37,7 @@ pub(super) struct MemtableRows {
     holds: MemtableStates<Hold>,
     reversals: MemtableStates<ReversalLink>,
     minted: MemtableStates<Spent>,
+    webhooks: MemtableStates<WebhookRow>,
     contests: contest_reads::MemtableContests,
 }
 
@@ -47,6 +50,7 @@ pub(super) fn in_memory(memtables: &Memtables, plan: &LedgerReadSet) -> Memtable
         holds: states::<Holds>(memtables, plan.holds.iter().copied()),
         reversals: states::<Reversals>(memtables, plan.reversals.iter().copied()),
         minted: states::<Minted>(memtables, plan.minted.iter().copied()),
+        webhooks: states::<Webhooks>(memtables, plan.webhooks.iter().copied()),
         contests: contest_reads::in_memory(memtables, &plan.contests),
     }
 }
@@ -64,6 +68,7 @@ pub(super) fn load(
         holds: fill("holds", newer.holds, &plan.holds, |id| holds::get(tables, id))?,
         reversals: fill("reversals", newer.reversals, &plan.reversals, |id| reversals::get(tables, id))?,
         minted: fill("minted", newer.minted, &plan.minted, |key| minted::get(tables, key))?,
+        webhooks: fill("webhooks", newer.webhooks, &plan.webhooks, |key| webhooks::get(tables, key))?,
         contests: contest_reads::load(newer.contests, &plan.contests, tables)?,
     })
 }

@@ -28,6 +28,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0013_audit.sql"),
     include_str!("../../migrations/sqlite/0014_scopes.sql"),
     include_str!("../../migrations/sqlite/0015_metadata.sql"),
+    include_str!("../../migrations/sqlite/0016_webhooks.sql"),
 ];
 
 /// The first version with a journal.

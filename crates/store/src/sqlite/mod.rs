@@ -81,6 +81,7 @@ mod tests;
 mod transfers;
 mod unsynced;
 mod wallets;
+mod webhooks;
 mod windows;
 
 pub use backup::{Copied, backup, backup_on, restore, restore_on};

@@ -11,7 +11,7 @@ use super::batch::{Batch, take_list};
 use super::memtable::{AnyLayer, Layer};
 use super::{
     audit, bans, boards, contests, events, holds, imports, keys, members, minted, payments, profiles,
-    requests, reversals, scores, series, transfers, wallets, windows,
+    requests, reversals, scores, series, transfers, wallets, webhooks, windows,
 };
 use crate::StoreError;
 use crate::codec::Input;
@@ -124,6 +124,7 @@ pub(super) static TABLES: &[&dyn AnyTable] = &[
     &entry::<reversals::Reversals>(),
     &entry::<audit::Audit>(),
     &entry::<minted::Minted>(),
+    &entry::<webhooks::Webhooks>(),
 ];
 
 #[cfg(test)]

@@ -26,6 +26,7 @@ mod resp_kill;
 mod resp_periods;
 mod resp_permissions;
 mod traces;
+mod webhooks;
 
 /// The program under test.
 const TALLY: &str = env!("CARGO_BIN_EXE_tally");

@@ -48,6 +48,7 @@ fn a_damaged_score_is_a_clear_fault_of_its_player() {
         assert!(text.starts_with("ERR damaged: a stored row"), "{command:?}: {text}");
     }
     assert!((metric(&client.get("/metrics"), "tally_store_damaged_rows") - 1.0).abs() < 0.1);
+    server.wait_logged("a stored row is damaged");
     let named = server.log().iter().filter(|line| line.contains("a stored row is damaged")).count();
     assert_eq!(named, 1, "it is logged once");
     let verified = server.run(&["verify"]);

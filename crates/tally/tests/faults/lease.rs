@@ -102,17 +102,18 @@ fn a_server_after_a_killed_one_waits_and_one_after_an_ended_one_does_not() {
     make_board(&mut first.client());
     first.kill9();
     second.restart();
-    assert!(second.log().iter().any(|line| line.contains("waiting up to 4s")), "{:?}", second.log());
+    second.wait_logged("waiting up to 4s");
     assert_eq!(best(&mut second.client()), ("ann".into(), 10));
     second.client().send(&submit("bob", 20)).expect(200);
     second.terminate();
     first.restart();
-    assert!(!first.log().iter().any(|line| line.contains("waiting")), "{:?}", first.log());
     assert_eq!(best(&mut first.client()), ("bob".into(), 20));
     // A command takes it and gives it back.
     first.terminate();
+    assert!(!first.log().iter().any(|line| line.contains("waiting")), "{:?}", first.log());
     first.run(&["keys", "list"]).expect(0);
     second.restart();
+    second.terminate();
     assert!(second.log().iter().filter(|line| line.contains("waiting")).count() == 1);
 }
 

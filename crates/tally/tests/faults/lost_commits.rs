@@ -164,7 +164,7 @@ fn nothing_is_decided_on_a_state_that_is_gone(kind: DatabaseKind) {
     assert!(seen[at..].iter().all(|seen| seen.as_ref().map_or(true, |page| *page == after)), "{seen:?}");
     assert!(last["seconds"].as_f64().is_some_and(|seconds| seconds > 0.0), "{last}");
     assert!(last["after_version"].as_str() < last["up_to_version"].as_str(), "{last}");
-    assert!(server.log().iter().any(|line| line.contains("has lost commits")), "{:?}", server.log());
+    server.wait_logged("has lost commits");
     let metrics = client.get("/metrics").text();
     assert!(metrics.contains("tally_lost_commits_reloads"), "{metrics}");
     // The stream says that its events may be lost, and ends.

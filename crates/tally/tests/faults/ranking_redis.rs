@@ -245,7 +245,7 @@ fn a_start_waits_for_a_redis_that_does_not_answer_yet() {
     });
     server.wait_ready();
     check(&mut server.client(), &[(3, 700)]);
-    assert!(server.log().iter().any(|line| line.contains("it works again")), "{:?}", server.log());
+    server.wait_logged("it works again");
     // Refused, and no wait helps.
     server.terminate();
     assert_eq!(redis.client().call(&["CONFIG", "SET", "requirepass", "x"]), Reply::Simple(b"OK".to_vec()));

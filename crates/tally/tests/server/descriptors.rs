@@ -58,9 +58,11 @@ impl Server {
         prlimit(pid, Resource::Nofile, Rlimit { current: Some(count), maximum }).expect("it may be set");
     }
 
+    /// How many connections were refused, if this one is not.
     fn refused(&self, reason: &str) -> f64 {
         let metrics = Client::new(self.address).get("/metrics");
-        metric(&metrics, &format!("tally_connections_refused_total{{protocol=\"http\",reason=\"{reason}\"}}"))
+        let name = format!("tally_connections_refused_total{{protocol=\"http\",reason=\"{reason}\"}}");
+        if metrics.status == 200 { metric(&metrics, &name) } else { 0.0 }
     }
 
     /// Ends it in peace, and returns its log.

@@ -102,13 +102,14 @@ fn what_others_may_read_is_named() {
         log.iter().filter(|line| line.contains(LOOSE) && line.contains(what)).count()
     };
     let data = server.data().display().to_string();
-    assert_eq!(named(&server.log(), &format!("`{data}`")), 1, "{:?}", server.log());
+    // The log is complete when the process has ended.
     server.terminate();
+    assert_eq!(named(&server.log(), &format!("`{data}`")), 1, "{:?}", server.log());
     // Of an earlier release.
     let store = server.data().join("tally.db");
     fs::set_permissions(&store, Permissions::from_mode(0o644)).expect("it is ours");
     server.restart();
-    assert_eq!(named(&server.log(), &format!("`{}`", store.display())), 1, "{:?}", server.log());
+    server.wait_logged(&format!("`{}`", store.display()));
     let doctor = server.run(&["doctor"]);
     assert!(
         doctor.expect(0).lines().any(|line| line.starts_with("warn") && line.contains("tally.db`")),
@@ -120,5 +121,6 @@ fn what_others_may_read_is_named() {
     server.terminate();
     let before = server.log().len();
     server.restart();
+    server.terminate();
     assert_eq!(named(&server.log()[before..], ""), 0);
 }

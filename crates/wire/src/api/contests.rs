@@ -3,6 +3,7 @@
 //! An error names all wrong fields of a body, those inside of lists and objects by their own pointers. In a contest, `null`
 //! means no fee, no time or no divisions. Not here: which contests are valid and what may change (the rules).
 
+mod pool;
 mod series;
 mod show;
 #[cfg(test)]
@@ -14,13 +15,13 @@ pub use show::{ApplicationJson, write, write_failed, write_member, write_payout}
 
 use crate::api::leaderboards::{choice, read_definition_at};
 use crate::api::wallets::{read_amount, read_currency};
-use crate::fields::{FieldError, Fields, text};
+use crate::fields::{FieldError, Fields, boolean, text};
 use crate::time;
 use serde_json::Value;
 use std::num::NonZeroU32;
 use tally_rules::contest::definition::{ContestSpec, Fee, REVIEW_S_MAX, STAFF_MAX};
 use tally_rules::contest::prize::PRIZES_MAX;
-use tally_rules::contest::{ContestId, OnInvalid, Prize, PrizeTies};
+use tally_rules::contest::{BelowMin, ContestId, OnInvalid, Prize, PrizeTies};
 use tally_rules::ledger::{Amount, Currency};
 use tally_rules::{Definition, Micros, PlayerId, Rejection};
 
@@ -82,12 +83,17 @@ fn read_rest(fields: &mut Fields, inner: &mut Inner) -> ContestSpec {
         capacity: fields.optional("capacity", |value| count(value).map(NonZeroU32::get)),
         on_invalid: fields
             .optional("on_invalid", |value| choice(value, OnInvalid::parse, OnInvalid::choices)),
+        auto_accept: fields.optional("auto_accept", boolean),
+        members_min: fields.optional("members_min", |value| nullable(value, count)),
+        below_min: fields.optional("below_min", |value| choice(value, BelowMin::parse, BelowMin::choices)),
         entry_fee: fields
             .optional("entry_fee", |value| nullable(value, |value| into(inner, read_fee(value.clone())))),
         leaderboard: fields.optional("leaderboard", |value| into(inner, read_leaderboard(value.clone()))),
         prizes: fields.optional("prizes", |value| read_prizes("/prizes", value, inner)),
         prize_ties: fields
             .optional("prize_ties", |value| choice(value, PrizeTies::parse, PrizeTies::choices)),
+        pool: fields
+            .optional("pool", |value| nullable(value, |value| into(inner, pool::read(value.clone())))),
         division_size: fields.optional("division_size", |value| nullable(value, count)),
         review_s: fields.optional("review_s", |value| nullable(value, seconds)),
         ..ContestSpec::default()

@@ -7,7 +7,7 @@ use super::scores::{Scores, Style};
 use super::wallets::TransactionJson;
 use crate::time;
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use tally_rules::event::{ContestChanged, PeriodClosed};
 use tally_rules::ledger::{Currency, Entry};
@@ -81,22 +81,30 @@ pub fn read_entries_id(text: &str) -> Option<BTreeMap<Currency, u64>> {
 
 /// An event of a contest.
 pub fn contest(id: &str, contest: &str, changed: &ContestChanged) -> String {
-    let ContestChanged { before, state, at, members } = changed;
-    let data = json!({
+    event(Some(id), CONTEST, &contest_data(contest, changed))
+}
+
+/// The data of an event of a contest.
+pub(super) fn contest_data(contest: &str, changed: &ContestChanged) -> Value {
+    let ContestChanged { before, state, at, members, .. } = changed;
+    json!({
         "contest": contest, "previous": before.map(|state| state.as_str()), "state": state.as_str(),
         "members": members, "at": time::format(*at),
-    });
-    event(Some(id), CONTEST, &data)
+    })
 }
 
 /// An event of a period of a board.
 pub fn period_closed(id: &str, board: &str, closed: &PeriodClosed) -> String {
+    event(Some(id), PERIOD_CLOSED, &period_closed_data(board, closed))
+}
+
+/// The data of an event of a period of a board.
+pub(super) fn period_closed_data(board: &str, closed: &PeriodClosed) -> Value {
     let PeriodClosed { period, name, span, total } = closed;
-    let data = json!({
+    json!({
         "board": board, "period": period, "name": name, "start": time::format(span.start),
         "end": time::format(span.end), "state": "closed", "total": total,
-    });
-    event(Some(id), PERIOD_CLOSED, &data)
+    })
 }
 
 /// An event of a transfer of a member.
@@ -158,7 +166,6 @@ fn event(id: Option<&str>, name: &str, data: &impl Serialize) -> String {
 mod tests {
     use super::*;
     use crate::numbers::Int64;
-    use serde_json::{Value, json};
     use tally_rules::{Definition, Micros};
 
     #[test]

@@ -13,3 +13,4 @@ pub mod metadata;
 pub mod players;
 pub mod scores;
 pub mod wallets;
+pub mod webhooks;

@@ -1,5 +1,6 @@
 //! Specs, wrong fields and frozen fields, by table.
 
+use super::super::pool::PoolPrize;
 use super::*;
 
 fn currencies() -> Currencies {
@@ -40,9 +41,15 @@ fn every_wrong_field_is_named() {
         title: Some(" ".into()),
         staff: Some(vec![player("a"), player("b"), player("a")]),
         capacity: Some(0),
+        members_min: Some(NonZeroU32::new(1)),
         entry_fee: Some(Some(Fee { currency: code("EUR"), amount: amount(1) })),
         leaderboard: Some(Definition { all_time: false, periods: Vec::new(), ..Definition::default() }),
         prizes: Some(vec![prize(1, 2, "KRW"), prize(2, 2, "EUR")]),
+        pool: Some(Some(Pool {
+            prizes: vec![PoolPrize { from: 1, to: 3, share: 4_000 }],
+            rake: 1,
+            min: None,
+        })),
         opens_at: Some(Some(Micros(5))),
         starts_at: Some(Some(Micros(4))),
         ends_at: Some(Some(Micros(4))),
@@ -56,10 +63,12 @@ fn every_wrong_field_is_named() {
         "/title",
         "/staff/2",
         "/capacity",
+        "/members_min",
         "/entry_fee/currency",
         "/leaderboard/periods",
         "/prizes/1/from",
         "/prizes/1/currency",
+        "/pool/prizes/0/share",
         "/starts_at",
         "/ends_at",
     ];
@@ -93,6 +102,12 @@ fn fields_freeze_one_after_the_other() {
         title: Some("Cup".into()),
         capacity: Some(8),
         ends_at: Some(Some(Micros(100))),
+        entry_fee: Some(Some(Fee { currency: code("KRW"), amount: amount(7) })),
+        pool: Some(Some(Pool {
+            prizes: vec![PoolPrize { from: 1, to: 1, share: 9_000 }],
+            rake: 0,
+            min: None,
+        })),
         ..ContestSpec::default()
     };
     let base = base.create(&currencies(), Bounds::default()).unwrap();
@@ -104,6 +119,9 @@ fn fields_freeze_one_after_the_other() {
         ("capacity", ContestSpec { capacity: Some(9), ..one() }, "open"),
         ("capacity", ContestSpec { capacity: Some(7), ..one() }, "draft"),
         ("on_invalid", ContestSpec { on_invalid: Some(OnInvalid::Skip), ..one() }, "open"),
+        ("auto_accept", ContestSpec { auto_accept: Some(true), ..one() }, "open"),
+        ("members_min", ContestSpec { members_min: Some(NonZeroU32::new(2)), ..one() }, "open"),
+        ("below_min", ContestSpec { below_min: Some(BelowMin::Start), ..one() }, "open"),
         (
             "entry_fee",
             ContestSpec { entry_fee: Some(Some(Fee { currency: code("KRW"), amount: amount(1) })), ..one() },
@@ -112,6 +130,7 @@ fn fields_freeze_one_after_the_other() {
         ("leaderboard", ContestSpec { leaderboard: Some(ascending), ..one() }, "draft"),
         ("prizes", ContestSpec { prizes: Some(vec![prize(1, 1, "KRW")]), ..one() }, "draft"),
         ("prize_ties", ContestSpec { prize_ties: Some(PrizeTies::Each), ..one() }, "draft"),
+        ("pool", ContestSpec { pool: Some(None), ..one() }, "draft"),
         ("division_size", ContestSpec { division_size: Some(NonZeroU32::new(2)), ..one() }, "open"),
         ("opens_at", ContestSpec { opens_at: Some(Some(Micros(1))), ..one() }, "draft"),
         ("starts_at", ContestSpec { starts_at: Some(Some(Micros(1))), ..one() }, "open"),
@@ -129,6 +148,24 @@ fn fields_freeze_one_after_the_other() {
             assert_eq!(done.map(drop), if may { Ok(()) } else { Err(refused) }, "{name} in {state}");
         }
         assert_eq!(whole.change(&base, *state, &currencies(), Bounds::default()), Ok(base.clone()));
+    }
+}
+
+#[test]
+fn the_clock_cancels_with_fewer_members_than_it_needs() {
+    let contest =
+        |least, below_min| Contest { members_min: NonZeroU32::new(least), below_min, ..Contest::default() };
+    // (members_min, below_min, members, whether it is cancelled)
+    let rows = [
+        (0, BelowMin::Cancel, 0, false),
+        (1, BelowMin::Cancel, 0, true),
+        (1, BelowMin::Cancel, 1, false),
+        (3, BelowMin::Cancel, 2, true),
+        (3, BelowMin::Cancel, 4, false),
+        (3, BelowMin::Start, 2, false),
+    ];
+    for (least, below_min, members, wanted) in rows {
+        assert_eq!(contest(least, below_min).lacks_members(members), wanted, "{least} {below_min} {members}");
     }
 }
 

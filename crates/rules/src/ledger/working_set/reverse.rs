@@ -1,7 +1,8 @@
 //! Reversals in the working set: a transfer back, and the links of both.
 //!
 //! An operator reverses, so the limits of transfers do not apply, and closed members pay and receive. Money that the recipient
-//! has spent cannot be taken back. Not here: how much is left to reverse (`reversal`).
+//! has spent cannot be taken back. Whether a transfer of a pool can be reversed is a rule of its contest. Not here: how much is left
+//! to reverse (`reversal`).
 
 use super::{LedgerWorkingSet, Slot};
 use crate::ledger::entry::Kind;
@@ -34,8 +35,8 @@ impl LedgerWorkingSet<'_> {
             return Err(Rejection::CurrencyMismatch);
         }
         let (from, to) = request.sides();
-        from.map(|from| self.home(from).ok_or(Rejection::MemberNotFound)).transpose()?;
-        to.map(|to| self.home(to).ok_or(Rejection::RecipientNotFound)).transpose()?;
+        from.map(|from| self.home(from, true).ok_or(Rejection::MemberNotFound)).transpose()?;
+        to.map(|to| self.home(to, true).ok_or(Rejection::RecipientNotFound)).transpose()?;
         let key = |member| WalletKey { member, currency };
         let mut source =
             from.map(|from| self.wallet(&key(from)).ok_or(Rejection::WalletNotFound)).transpose()?;

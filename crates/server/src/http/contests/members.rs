@@ -54,12 +54,12 @@ async fn payouts(mut call: Call, names: Names, list: Paid) -> Result<Response, P
     let listed = move || {
         let rows = list(&tally, &id, from, limit + 1)?;
         let reversed = if money { read::reversed(&tally, &id, &rows.rows)? } else { BTreeMap::new() };
-        Ok((rows, reversed))
+        Ok((rows, reversed, read::get(&tally, &id)?))
     };
-    let (rows, reversed) = blocking(listed).await?;
-    let show = |(_, row): &(u32, Payout)| {
+    let (rows, reversed, record) = blocking(listed).await?;
+    let show = |(no, row): &(u32, Payout)| {
         let back = row.paid.and_then(Result::ok).and_then(|transfer| reversed.get(&transfer).copied());
-        write_payout(row, money, back)
+        write_payout(row, record.is_of_pool(*no), money, back)
     };
     let next =
         |(no, _): &(u32, Payout)| cursor::encode_name_of(names, &of, &no.saturating_add(1).to_string());

@@ -28,7 +28,7 @@ pub(in crate::http) async fn prizes(mut call: Call) -> Result<Response, Problem>
     let next = |(no, _): &(u32, Payout)| {
         cursor::encode_name_of(Names::PeriodPrizes, &of, &no.saturating_add(1).to_string())
     };
-    let mut body = page(rows.into(), limit, |(_, payout)| write_payout(payout, money, None), next);
+    let mut body = page(rows.into(), limit, |(_, payout)| write_payout(payout, false, money, None), next);
     body["board"] = json!(board.id.as_str());
     body["period"] = json!(name);
     body["settled"] = json!(settled);

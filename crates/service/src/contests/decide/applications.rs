@@ -54,7 +54,7 @@ impl BatchState<'_> {
         &mut self,
         request: &ContestRequest,
         mut record: Record,
-        (player, member): (&PlayerId, Option<MemberId>),
+        (player, member, accept): (&PlayerId, Option<MemberId>, Option<u32>),
         id: HoldId,
     ) -> ContestDecision {
         state::transition(record.state, Event::Apply, request.by)?;
@@ -84,7 +84,15 @@ impl BatchState<'_> {
                 hold = Some(id);
             }
         }
-        let application = record.applications.apply(self.time.now, member.filter(|_| needs), hold);
+        let mut application = record.applications.apply(self.time.now, member.filter(|_| needs), hold);
+        if let Some(boards) = accept {
+            let room = record.contest.room(boards);
+            // Without room it waits.
+            if let Ok(changed) = record.applications.accept(Some(&application), is_staff, room) {
+                application = changed.now.unwrap_or(application);
+                record.revision += 1;
+            }
+        }
         self.applications.set(&key, Some(application));
         self.keep(request, record, ActionResult::Applied(application))
     }

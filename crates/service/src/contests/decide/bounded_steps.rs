@@ -80,11 +80,13 @@ impl BatchState<'_> {
         &mut self,
         request: &ContestRequest,
         mut record: Record,
-        payouts: &[Payout],
+        (payouts, first): (&[Payout], u32),
+        id: TransferId,
     ) -> ContestDecision {
         if record.work != ContestTask::Determine {
             return done(record, ActionResult::Nothing);
         }
+        self.balance_pool(request, &mut record, (payouts, first), id)?;
         let count = u32::try_from(payouts.len()).expect("fewer prizes than 2^32");
         record.prizes = Some(count);
         record.work = ContestTask::Pay { done: 0 };
@@ -105,7 +107,8 @@ impl BatchState<'_> {
             return done(record, ActionResult::Nothing);
         }
         let reference: Arc<str> = request.id.board(None).as_str().into();
-        let (done, became) = self.pay_rows((record.no, first), rows, &reference, ids)?;
+        let what = |no, payout: &Payout| record.transfer_of(no, payout);
+        let (done, became) = self.pay_rows((record.no, first), (rows, ids), &reference, what)?;
         record.work = ContestTask::Pay { done };
         if record.prizes.is_none_or(|count| done >= count) {
             record.work = ContestTask::None;
@@ -119,18 +122,18 @@ impl BatchState<'_> {
     pub(crate) fn pay_rows(
         &mut self,
         (contest, first): (Uuid, u32),
-        rows: &[Payout],
+        (rows, ids): (&[Payout], &[Uuid]),
         reference: &Arc<str>,
-        ids: &[Uuid],
+        what: impl Fn(u32, &Payout) -> TransferKind,
     ) -> Result<(u32, Vec<Result<(), UnpaidReason>>), Rejection> {
         let (mut next, mut became) = (first, Vec::with_capacity(rows.len()));
         for (payout, id) in rows.iter().zip(ids) {
-            let what = TransferKind::Prize { to: payout.member };
-            let paid = match self.pay_out(what, (payout.currency, payout.amount), reference, *id) {
-                Err(rejection) if became.is_empty() => return Err(rejection),
-                Err(_) => break,
-                Ok(paid) => paid,
-            };
+            let paid =
+                match self.pay_out(what(next, payout), (payout.currency, payout.amount), reference, *id) {
+                    Err(rejection) if became.is_empty() => return Err(rejection),
+                    Err(_) => break,
+                    Ok(paid) => paid,
+                };
             became.push(paid.map(drop));
             let key = PayoutKey { contest, no: next };
             self.added.payouts.insert(key, Payout { paid: Some(paid), ..payout.clone() });
@@ -170,7 +173,8 @@ impl BatchState<'_> {
             return outdated(record);
         }
         let reference: Arc<str> = request.id.board(None).as_str().into();
-        let became = self.repay_rows(record.no, rows, &reference, ids);
+        let what = |no, payout: &Payout| record.transfer_of(no, payout);
+        let became = self.repay_rows(record.no, (rows, ids), &reference, what);
         record.revision += 1;
         self.keep(request, record, ActionResult::Paid(became))
     }
@@ -179,15 +183,13 @@ impl BatchState<'_> {
     pub(crate) fn repay_rows(
         &mut self,
         contest: Uuid,
-        rows: &[(u32, Payout)],
+        (rows, ids): (&[(u32, Payout)], &[Uuid]),
         reference: &Arc<str>,
-        ids: &[Uuid],
+        what: impl Fn(u32, &Payout) -> TransferKind,
     ) -> Vec<Result<(), UnpaidReason>> {
         let mut became = Vec::with_capacity(rows.len());
         for ((no, payout), id) in rows.iter().zip(ids) {
-            let to = payout.member;
-            let what =
-                if payout.rank == 0 { TransferKind::Refund { to } } else { TransferKind::Prize { to } };
+            let what = what(*no, payout);
             if let Ok(paid) = self.pay_out(what, (payout.currency, payout.amount), reference, *id) {
                 became.push(paid.map(drop));
                 let key = PayoutKey { contest, no: *no };
@@ -215,7 +217,7 @@ impl BatchState<'_> {
         for ((player, enrolled), id) in rows.iter().zip(ids) {
             done += 1;
             let Some(member) = enrolled.member else { continue };
-            let (what, currency) = (TransferKind::Refund { to: member }, fee.currency);
+            let (what, currency) = (record.refund_to(member), fee.currency);
             let left = Amount::new(fee.amount.units() - record.reversed_fee(member)).ok();
             let amount = left.unwrap_or(fee.amount);
             let paid = match left.map(|left| self.pay_out(what, (currency, left), &reference, *id)) {

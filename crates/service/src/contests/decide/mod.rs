@@ -6,6 +6,8 @@
 
 mod applications;
 mod bounded_steps;
+mod pool;
+mod start;
 
 use super::actions::{Action, ActionResult, ContestDone, ContestRequest};
 use super::play;
@@ -13,27 +15,28 @@ use crate::ledger::LedgerSettings;
 use crate::ledger::request::{LedgerRequest, Needs};
 use crate::ledger::state::{Added, BatchState};
 use crate::outcomes;
-use std::sync::Arc;
-use tally_rules::contest::record::{ApplicationLocation, ContestTask, FAILED_KEPT, Report};
-use tally_rules::contest::start::{Facts, invalid_reason, select_members};
-use tally_rules::contest::{
-    Application, ContestId, ContestMember, Event, Record, State as Stands, division, state,
-};
+use tally_rules::contest::record::{ApplicationLocation, ContestTask};
+use tally_rules::contest::{Application, ContestId, Event, Record, State as Stands, state};
 use tally_rules::event::{ContestChanged, Event as Happening, EventKind};
-use tally_rules::ledger::hold::Ending;
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::transfer_request::wallets_of;
-use tally_rules::ledger::{Currency, Hold, HoldId, MemberId, TransferId, Uuid};
+use tally_rules::ledger::{Currency, HoldId, MemberId, TransferId, Uuid};
 use tally_rules::outcome::Outcome;
 use tally_rules::{Micros, Origin, PlayerId, Rejection};
-use tally_store::{BoardChange, BoardNo, BoardRow, EntrantKey, ReadSet, Topic};
+use tally_store::{BoardChange, BoardNo, EntrantKey, ReadSet, Topic};
 
 impl Added {
     /// Adds the event that a contest was made, changed, or changed its state.
-    pub(crate) fn add_event(&mut self, record: &Record, before: Option<Stands>, now: Micros) {
+    pub(crate) fn add_event(
+        &mut self,
+        (id, record): (&ContestId, &Record),
+        before: Option<Stands>,
+        now: Micros,
+    ) {
         let is_turned = before != Some(record.state);
         let at = if is_turned { record.since } else { record.updated_at };
-        let changed = ContestChanged { before, state: record.state, at, members: record.members };
+        let (contest, members) = (Some(id.clone()), record.members);
+        let changed = ContestChanged { contest, before, state: record.state, at, members };
         let event = Happening { at: now, what: EventKind::Contest(changed) };
         self.events.push((Topic::Contest(record.no), event));
     }
@@ -71,7 +74,7 @@ impl LedgerRequest for ContestRequest {
         done.state_changed = before != Some(done.record.state);
         let patched = matches!((&self.action, &done.result), (Action::Patch(..), ActionResult::Nothing));
         if done.state_changed || patched && !done.replayed {
-            state.added.add_event(&done.record, before, state.time.now);
+            state.added.add_event((&self.id, &done.record), before, state.time.now);
         }
         if !done.replayed && done.result != ActionResult::Outdated {
             let closed = was_in_review && !done.record.is_in_review();
@@ -99,6 +102,10 @@ fn read(plan: &mut ReadSet, request: &ContestRequest, settings: &LedgerSettings)
         ledger.wallets.extend(wallets_of([member, None], currency, home));
     };
     let fee = request.fee().map_or(home, |fee| fee.currency);
+    // Actions with ids move money.
+    if request.ids() > 0 {
+        wallets(observed.pool_account(), fee);
+    }
     let mut holds: Vec<HoldId> = Vec::new();
     let mut held = |application: Option<&Application>| {
         if let Some(Application { hold: Some(hold), member, .. }) = application {
@@ -109,10 +116,10 @@ fn read(plan: &mut ReadSet, request: &ContestRequest, settings: &LedgerSettings)
     match &request.action {
         Action::Create { .. }
         | Action::Open(_)
-        | Action::Determine(_)
+        | Action::Determine(..)
         | Action::External(_)
         | Action::NoteDecision { .. } => {}
-        Action::Apply { player, member } => {
+        Action::Apply { player, member, .. } => {
             ledger.contests.applications.push(entrant(player));
             ledger.handles.push(Handle::Player(player.clone()));
             wallets(*member, fee);
@@ -201,8 +208,9 @@ impl BatchState<'_> {
             }
             Action::Open(kept) => self.open(request, record, *kept),
             Action::External(what) => self.external(request, record, *what),
-            Action::Apply { player, member } => {
-                self.apply(request, record, (player, *member), HoldId::of_fee(ids[0]))
+            Action::Apply { player, member, accept } => {
+                let boards = accept.filter(|_| record.contest.auto_accept);
+                self.apply(request, record, (player, *member, boards), HoldId::of_fee(ids[0]))
             }
             Action::Decide { rows, accept } => self.decide_rows(request, record, rows, *accept),
             Action::NoteDecision { .. } => {
@@ -218,17 +226,7 @@ impl BatchState<'_> {
                 Ok(done)
             }
             Action::Cancel(boards) => {
-                let work = match record.state {
-                    Stands::Open if record.kept == ApplicationLocation::Store => ContestTask::Clear,
-                    // A running clear of a start comes first.
-                    Stands::Running | Stands::Finished
-                        if record.work == ContestTask::None && record.contest.entry_fee.is_some() =>
-                    {
-                        ContestTask::Refund { after: None }
-                    }
-                    _ => record.work.clone(),
-                };
-                let done = self.change_state(request, record, Event::Cancel, work)?;
+                let done = self.cancel(request, record)?;
                 self.bump(boards);
                 Ok(done)
             }
@@ -238,7 +236,9 @@ impl BatchState<'_> {
                 self.bump(boards);
                 Ok(done)
             }
-            Action::Determine(payouts) => self.determine(request, record, payouts),
+            Action::Determine(payouts, first) => {
+                self.determine(request, record, (payouts, *first), TransferId(ids[0]))
+            }
             Action::Pay(first, rows) => self.pay_prizes(request, record, *first, (rows, ids)),
             Action::Refund(rows, last) => self.refund(request, record, (rows, *last), ids),
             Action::Repay(rows) => self.repay(request, record, rows, ids),
@@ -287,6 +287,20 @@ impl BatchState<'_> {
         self.keep(request, record, ActionResult::Nothing)
     }
 
+    fn cancel(&mut self, request: &ContestRequest, record: Record) -> ContestDecision {
+        let work = match record.state {
+            Stands::Open if record.kept == ApplicationLocation::Store => ContestTask::Clear,
+            // A running clear of a start comes first.
+            Stands::Running | Stands::Finished
+                if record.work == ContestTask::None && record.contest.entry_fee.is_some() =>
+            {
+                ContestTask::Refund { after: None }
+            }
+            _ => record.work.clone(),
+        };
+        self.change_state(request, record, Event::Cancel, work)
+    }
+
     fn bump(&mut self, boards: &[(BoardNo, tally_rules::Definition)]) {
         let change = |(no, definition): &(BoardNo, _)| BoardChange::Redefine(*no, Clone::clone(definition));
         self.added.boards.extend(boards.iter().map(change));
@@ -307,80 +321,5 @@ impl BatchState<'_> {
 
     pub(crate) fn entrant(record: &Record, player: &PlayerId) -> EntrantKey {
         EntrantKey { contest: record.no, player: player.clone() }
-    }
-
-    fn start(
-        &mut self,
-        request: &ContestRequest,
-        mut record: Record,
-        rows: &[(PlayerId, Application)],
-        ids: &[Uuid],
-    ) -> ContestDecision {
-        let row = state::transition(record.state, Event::Start, request.by)?;
-        if request.observed.as_ref().is_none_or(|observed| {
-            (observed.revision, observed.contest.division_size)
-                != (record.revision, record.contest.division_size)
-        }) {
-            return outdated(record);
-        }
-        let (fee, needs) = (record.contest.entry_fee, record.contest.needs_members());
-        let checked = rows.iter().map(|(player, application)| {
-            let hold: Option<Hold> = application.hold.and_then(|hold| self.book.hold(&hold));
-            let open = |member| self.must_be_open(member).is_ok();
-            let member_is_open = needs && application.member.is_some_and(open);
-            let is_staff = record.contest.is_staff(player);
-            let facts =
-                Facts { application: Some(application), member_is_open, is_staff, hold: hold.as_ref() };
-            (player.clone(), *application, invalid_reason(facts, fee.is_some(), needs, self.time.now))
-        });
-        // A start by the clock does not fail for one bad row.
-        let on_invalid = match request.by {
-            tally_rules::contest::ActorKind::Clock => tally_rules::contest::OnInvalid::Skip,
-            _ => record.contest.on_invalid,
-        };
-        let (good, failed) = select_members(checked.collect::<Vec<_>>(), on_invalid)?;
-        let members = u32::try_from(good.len()).unwrap_or(u32::MAX);
-        let reference: Arc<str> = request.id.board(None).as_str().into();
-        for ((place, (player, application)), id) in (0..).zip(good).zip(ids) {
-            if let Some(hold) = application.hold {
-                let whole = Ending::Capture { amount: None, to: None };
-                self.book.end_for(hold, whole, (TransferId(*id), Some(&reference)), self.time)?;
-            }
-            let division = division::of(place, record.contest.division_size);
-            let enrolled = ContestMember { place, division, member: application.member };
-            self.added.members.push((Self::entrant(&record, &player), enrolled));
-        }
-        let boards = self.make_boards(&request.id, &record, members);
-        let at = self.at(request, &record);
-        record.work = match record.kept {
-            ApplicationLocation::Store => self.clear_at_once(&record, rows),
-            ApplicationLocation::Redis(_) | ApplicationLocation::Lost => ContestTask::None,
-        };
-        record.applications.clear();
-        record.members = members;
-        record.report = Some(Report {
-            enrolled: members,
-            failed: u32::try_from(failed.len()).unwrap_or(u32::MAX),
-            first_failed: failed.iter().take(FAILED_KEPT).cloned().collect(),
-        });
-        record.enter(row.to, at, self.time.now);
-        self.keep(request, record, ActionResult::Started(failed, boards))
-    }
-
-    /// The leaderboard, or that of each division.
-    fn make_boards(&mut self, id: &ContestId, record: &Record, members: u32) -> Vec<BoardRow> {
-        let divisions: Vec<Option<u32>> = match record.contest.division_size {
-            None => vec![None],
-            Some(size) => division::sizes(members, size).map(|(n, _)| Some(n)).collect(),
-        };
-        let mut made = Vec::with_capacity(divisions.len());
-        for division in divisions {
-            let no = self.added.next_board;
-            self.added.next_board = BoardNo(no.0 + 1);
-            let definition = record.contest.leaderboard.clone().with_prizes_from(self.time.now);
-            made.push(BoardRow { no, id: id.board(division), definition, created_at: self.time.now });
-        }
-        self.added.boards.extend(made.iter().cloned().map(BoardChange::Create));
-        made
     }
 }

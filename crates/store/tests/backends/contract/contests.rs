@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use tally_rules::contest::application::ApplicationCounts;
 use tally_rules::contest::definition::Fee;
 use tally_rules::contest::member::UnpaidReason;
+use tally_rules::contest::pool::{Pool, PoolPrize, PoolResult};
 use tally_rules::contest::record::{ApplicationLocation, ContestTask, Report};
 use tally_rules::contest::start::{InvalidApplication, InvalidReason};
 use tally_rules::contest::{
-    Application, Contest, ContestId, ContestMember, OnInvalid, Payout, Prize, PrizeTies, Record as Row,
-    Series, SeriesRecord, State, Status,
+    Application, BelowMin, Contest, ContestId, ContestMember, OnInvalid, Payout, Prize, PrizeTies,
+    Record as Row, Series, SeriesRecord, State, Status,
 };
 use tally_rules::ledger::{Amount, Currency, HoldId, MemberId, TransferId, Uuid};
 use tally_rules::period::Payment;
@@ -25,6 +26,11 @@ pub(crate) fn name(text: &str) -> ContestId {
 
 fn number(number: u8) -> Uuid {
     Uuid([number; 16])
+}
+
+fn pool() -> Pool {
+    let prizes = [(1, 1, 5_000), (2, u32::MAX, 1)].map(|(from, to, share)| PoolPrize { from, to, share });
+    Pool { prizes: prizes.to_vec(), rake: 10_000, min: Amount::new(1 << 40).ok() }
 }
 
 /// A contest with something, or nothing, in every field.
@@ -51,6 +57,11 @@ pub(crate) fn row(no: u8, full: bool) -> Row {
     // Earlier releases, whose row has the number 1, had neither.
     if no != 1 {
         (row.contest.review_s, row.reversed_payouts) = (Some(u32::MAX), 4);
+        row.contest.auto_accept = true;
+        row.contest.members_min = Some(u32::MAX.try_into().unwrap());
+        row.contest.below_min = BelowMin::Start;
+        row.contest.pool = Some(pool());
+        row.pool_result = Some(PoolResult { first: 7, rake: 1 << 50, top_up: 0 });
         row.reversed_fees = vec![(MemberId(number(1)), 1), (MemberId(number(2)), i64::MAX)];
     }
     row.applications = ApplicationCounts { pending: 1, accepted: 2, rejected: 3, places: u64::MAX };
@@ -90,11 +101,21 @@ fn reviews_and_reversals_read_back(store: &dyn Store, id: &ContestId, row: &Row)
         assert_eq!(store.ledger().contest(id).unwrap().as_ref(), Some(row));
     };
     let mut changed = Row { kept: ApplicationLocation::Store, ..row.clone() };
-    let cases: [fn(&mut Row); 4] = [
+    (changed.contest.auto_accept, changed.contest.members_min) = (false, None);
+    changed.contest.below_min = BelowMin::Cancel;
+    (changed.contest.pool, changed.pool_result) = (None, None);
+    let cases: [fn(&mut Row); 9] = [
         |row| row.contest.review_s = Some(0),
         |row| (row.contest.review_s, row.reversed_payouts) = (None, 1),
         |row| (row.reversed_fees, row.reversed_payouts) = (vec![(MemberId(number(7)), 5)], 0),
         |row| (row.reversed_fees, row.work) = (Vec::new(), ContestTask::Determine),
+        |row| row.contest.auto_accept = true,
+        |row| (row.contest.auto_accept, row.contest.members_min) = (false, Some(1.try_into().unwrap())),
+        |row| (row.contest.members_min, row.contest.below_min) = (None, BelowMin::Start),
+        |row| {
+            (row.contest.below_min, row.contest.pool) = (BelowMin::Cancel, Some(Pool { min: None, ..pool() }))
+        },
+        |row| row.pool_result = Some(PoolResult { first: 0, rake: 0, top_up: i64::MAX }),
     ];
     for case in cases {
         case(&mut changed);
@@ -295,8 +316,14 @@ pub(crate) fn members_and_prizes_read_back_page_by_page(backend: &dyn Backend) {
 
 pub(crate) fn series_row(due: Option<i64>, full: bool) -> SeriesRecord {
     let text = |text: &str| text.to_owned();
+    let mut template = row(1, full).contest;
+    // The fields that came later, with a review and without one. The stores of earlier releases have a series that is due at 5.
+    if let (Some(due), true) = (due.filter(|due| *due != 5), full) {
+        (template.auto_accept, template.pool) = (true, Some(pool()));
+        template.review_s = (due % 2 == 0).then_some(60);
+    }
     let series = Series {
-        template: row(1, full).contest,
+        template,
         open: text("0 0 * * *"),
         start: text("0 9 * * MON-FRI"),
         end: text("30 17 * * *"),

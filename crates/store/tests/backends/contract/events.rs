@@ -16,7 +16,8 @@ pub(crate) fn contest(number: u8) -> Topic {
 /// An event with its number.
 pub(crate) fn event(at: i64, number: u32) -> Event {
     let before = (number > 1).then_some(State::Draft);
-    let changed = ContestChanged { before, state: State::Open, at: Micros(-at), members: number };
+    let contest = None;
+    let changed = ContestChanged { contest, before, state: State::Open, at: Micros(-at), members: number };
     Event { at: Micros(at), what: EventKind::Contest(changed) }
 }
 

@@ -19,6 +19,7 @@ pub(crate) mod requests;
 pub(crate) mod reversals;
 pub(crate) mod scores;
 pub(crate) mod snapshot;
+pub(crate) mod webhooks;
 pub(crate) mod windows;
 
 use std::sync::Arc;
@@ -123,6 +124,11 @@ macro_rules! store_contract {
                 an_event_is_there_with_its_transaction_or_not_at_all, numbers_become_visible_in_their_order,
                 old_events_go_and_numbers_go_on, a_deleted_board_takes_its_events_along,
                 last_entries_are_those_of_the_wallets,
+            ],
+            webhooks: [
+                webhooks_come_before_positions_and_read_back,
+                a_transaction_reads_changes_and_removes_webhooks,
+                recent_events_are_in_order_of_their_times,
             ],
             model: [random_operations_agree_with_a_model],
         );

@@ -7,7 +7,7 @@
 use super::fresh;
 use crate::contract::{
     audit, boards, contests, create, events, key, key_row, keys, ledger, load, open, players, record,
-    request, reversals, scores, stored, walk, write,
+    request, reversals, scores, stored, walk, webhooks, write,
 };
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ use tally_store::{
     LedgerReadSet, LedgerWriteSet, ReadSet, Store, Window, WindowKey, WindowRow, WriteSet,
 };
 
-const SCHEMA: u32 = 15;
+const SCHEMA: u32 = 16;
 /// A schema that no version was left with.
 const NEVER: u32 = 7;
 /// The parts of a file: its log, and its journal.
@@ -53,6 +53,8 @@ const WITH_SCOPES: u32 = 14;
 
 /// The first schema with metadata of transfers and holds.
 const WITH_METADATA: u32 = 15;
+/// The first schema with webhooks.
+const WITH_WEBHOOKS: u32 = 16;
 
 fn schemas() -> impl Iterator<Item = u32> {
     (1..=SCHEMA).filter(|schema| *schema != NEVER)
@@ -179,6 +181,7 @@ fn money() -> LedgerWriteSet {
             series: vec![(contests::name("series"), Some(contests::series_row(Some(5), true)))],
             ..ContestWriteSet::default()
         },
+        webhooks: webhooks::rows_of_fixtures(),
         events: vec![(events::contest(1), events::event(7, 1))],
     }
 }
@@ -217,6 +220,9 @@ fn verify_money(store: &dyn Store, schema: u32) {
     assert_eq!(read.contest(id).unwrap(), (schema >= WITH_CONTESTS).then_some(contest));
     let (id, series) = &money.contests.series[0];
     assert_eq!(read.series(id).unwrap(), series.clone().filter(|_| schema >= WITH_SERIES));
+    let webhooks = read.list_webhook_rows(None, 9).unwrap().rows.into_iter();
+    let wanted = if schema >= WITH_WEBHOOKS { money.webhooks } else { Vec::new() };
+    assert_eq!(webhooks.map(|(key, row)| (key, Some(row))).collect::<Vec<_>>(), wanted);
     let (topic, event) = &money.events[0];
     let found = read.events(*topic, 0, 9).unwrap();
     assert_eq!(found, if schema >= WITH_EVENTS { vec![(1, event.clone())] } else { Vec::new() });

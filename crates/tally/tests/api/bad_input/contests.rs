@@ -24,6 +24,11 @@ fn wrong_fields() -> Vec<(&'static str, Value, String)> {
     of("capacity", &[json!(null)], "/capacity");
     of("division_size", &counts, "/division_size");
     of("review_s", &[json!(-1), json!(1.5), json!("5"), json!(true), json!(31_622_401)], "/review_s");
+    of("members_min", &counts, "/members_min");
+    of("members_min", &[json!(4_294_967_295_u64)], "/members_min");
+    of("auto_accept", &[json!(null), json!(1), json!("true"), json!([])], "/auto_accept");
+    of("below_min", &texts, "/below_min");
+    of("below_min", &[json!("Cancel"), json!("wait")], "/below_min");
     of("on_invalid", &texts, "/on_invalid");
     of("on_invalid", &[json!("Reject"), json!("stop")], "/on_invalid");
     of("prize_ties", &texts, "/prize_ties");
@@ -53,6 +58,21 @@ fn wrong_fields() -> Vec<(&'static str, Value, String)> {
     of("prizes", &[json!([prize(json!(0), json!(1))])], "/prizes/0/from");
     of("prizes", &[json!([prize(json!(2), json!(1))]), json!([prize(json!(1), json!("1"))])], "/prizes/0/to");
     of("prizes", &[json!([prize(json!(1), json!(2)), prize(json!(2), json!(3))])], "/prizes/1/from");
+    let share = |share: Value| json!({"from": 1, "to": 1, "share": share});
+    let pool = |prizes: Value, rake: Value, min: Value| json!({"prizes": prizes, "rake": rake, "min": min});
+    of("pool", &[json!(1), json!("all"), json!([])], "/pool");
+    // It consists of fees, and there is none.
+    of("pool", &[pool(json!([share(json!(1))]), json!(0), json!(null))], "/pool");
+    of("pool", &[json!({}), pool(json!([]), json!(0), json!(null))], "/pool/prizes");
+    for bad in [json!(0), json!(-1), json!(1.5), json!("5"), json!(null), json!(10_001)] {
+        of("pool", &[pool(json!([share(bad.clone())]), json!(0), json!(1))], "/pool/prizes/0/share");
+    }
+    for bad in [json!(-1), json!(1.5), json!("5"), json!(null), json!(10_001)] {
+        of("pool", &[pool(json!([share(json!(1))]), bad, json!(1))], "/pool/rake");
+    }
+    for bad in [json!(0), json!(-1), json!("01"), json!(true), json!("9999999999999999")] {
+        of("pool", &[pool(json!([share(json!(1))]), json!(0), bad)], "/pool/min");
+    }
     of("leaderboard", &[json!(null), json!(1), json!([])], "/leaderboard");
     of("leaderboard", &[json!({"order": "up"})], "/leaderboard/order");
     of("leaderboard", &[json!({"all_time": 1})], "/leaderboard/all_time");

@@ -232,6 +232,56 @@ fn fields_of_a_key() {
     }
 }
 
+#[test]
+fn fields_of_a_webhook() {
+    let mut world = World::start();
+    let good = super::world::hook();
+    let change = super::world::path(&super::routes_with("webhook")[0], &[]);
+    let mut refuse = |name: &str, value: Option<Value>, code: &str, patched: bool| {
+        let body = with(good.clone(), name, value);
+        let request =
+            if patched { Request::new("PATCH", &change) } else { Request::new("POST", "/v1/webhooks") };
+        world.refuse(&request.json(&body), 400, code, Some(&format!("/{name}")));
+    };
+    refuse("url", None, "invalid_field", false);
+    refuse("events", None, "invalid_field", false);
+    refuse("enabled", Some(json!(true)), "unknown_field", false);
+    for patched in [false, true] {
+        let long = format!("https://localhost/{}", "x".repeat(1_024));
+        let urls = [
+            "",
+            "x",
+            "localhost",
+            "http://localhost/",
+            "https://",
+            "https://a:0/",
+            "https://u:p@a/",
+            "ftp://a/",
+            &long,
+        ];
+        let urls = urls.into_iter().chain([
+            "https://127.0.0.1/",
+            "https://[::1]/",
+            "https://10.1.2.3/",
+            "https://a/#b",
+        ]);
+        for url in urls.map(Value::from).chain([json!(null), json!(1), json!([])]) {
+            refuse("url", Some(url), "invalid_field", patched);
+        }
+        for events in
+            [json!(null), json!("contest"), json!([]), json!(["score"]), json!(["contest", 1]), json!({})]
+        {
+            refuse("events", Some(events), "invalid_field", patched);
+        }
+        for name in ["id", "secret", "disabled", "x"] {
+            refuse(name, Some(json!("x")), "unknown_field", patched);
+        }
+    }
+    for enabled in [json!(null), json!(1), json!("true")] {
+        refuse("enabled", Some(enabled), "invalid_field", true);
+    }
+}
+
 fn with(mut value: Value, name: &str, replaced: Option<Value>) -> Value {
     let object = value.as_object_mut().expect("it is an object");
     object.remove(name);

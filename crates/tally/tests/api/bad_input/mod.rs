@@ -21,7 +21,7 @@ use tally_testkit::routes::{Route, all};
 use world::{World, valid};
 
 /// A list of (text in the path, position of the error).
-const BAD_SEGMENTS: [(&str, &[&str]); 9] = [
+const BAD_SEGMENTS: [(&str, &[&str]); 11] = [
     (
         "board",
         &[
@@ -38,6 +38,8 @@ const BAD_SEGMENTS: [(&str, &[&str]); 9] = [
     ("member", &["%FF", "a%C3", "%zz", "%"]),
     ("hold", &["%FF", "a%C3", "%zz", "%"]),
     ("transaction", &["%FF", "a%C3", "%zz", "%"]),
+    ("webhook", &["%FF", "a%C3", "%zz", "%"]),
+    ("delivery", &["%FF", "a%C3", "%zz", "%"]),
 ];
 
 fn routes_with(name: &str) -> Vec<Route> {
@@ -106,7 +108,7 @@ fn paths_are_checked_segment_by_segment() {
         let more: &[&str] = match name {
             "digest" => &[&long, &plus],
             "id" => &[&long],
-            "member" | "hold" | "transaction" => &[],
+            "member" | "hold" | "transaction" | "webhook" | "delivery" => &[],
             _ => &[&long, &long_bytes],
         };
         for route in routes_with(name) {

@@ -4,11 +4,13 @@ use crate::TALLY;
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use tally_testkit::routes::Route;
-use tally_testkit::{Client, Request, Response, TestTally};
+use tally_testkit::{Client, Request, Response, TestTally, wait_until};
 
 thread_local! {
     /// The token of the member that acts for itself.
     static TOKEN: RefCell<String> = const { RefCell::new(String::new()) };
+    /// A webhook, and a delivery of it.
+    static HOOK: RefCell<(String, String)> = const { RefCell::new((String::new(), String::new())) };
 }
 
 pub(crate) const DIGEST: &str = "00112233445566778899aabbccddeeff00112233445566778899AABBCCDDEEFF";
@@ -59,6 +61,7 @@ impl World {
         make_money(&mut client);
         make_contests(&mut client);
         client.post("/v1/contest-series", &series("yearly")).expect(201);
+        make_webhook(&mut client);
         client.put("/v1/players/q", &json!({"name": "Q", "metadata": {"level": 1}})).expect(201);
         client.post("/v1/members", &own()).expect(201);
         let signed_in = client.post("/auth/signin", &sign_in()).expect(200);
@@ -247,6 +250,7 @@ fn state(client: &mut Client) -> Vec<Value> {
         client.get("/v1/contests?limit=1000").expect(200),
         client.get("/v1/contest-series?limit=1000").expect(200),
         client.get("/v1/contests/open/applications?limit=1000").expect(200),
+        client.get("/v1/webhooks").expect(200),
     ];
     state.push(client.get("/v1/members?login_id=own").expect(200));
     for board in ["w", "y"] {
@@ -266,6 +270,7 @@ fn state(client: &mut Client) -> Vec<Value> {
 pub(crate) fn path(route: &Route, values: &[(&str, &str)]) -> String {
     let given = |name: &str| values.iter().find(|(other, _)| *other == name).map(|(_, value)| *value);
     let Money { ann, hold, transaction, .. } = money();
+    let (webhook, delivery) = HOOK.with_borrow(Clone::clone);
     let defaults = [
         ("board", "b"),
         ("player", "p"),
@@ -276,6 +281,8 @@ pub(crate) fn path(route: &Route, values: &[(&str, &str)]) -> String {
         ("transaction", &*transaction),
         ("contest", contest_of(route)),
         ("series", "yearly"),
+        ("webhook", &*webhook),
+        ("delivery", &*delivery),
     ];
     route.path_with(&defaults.map(|(name, default)| (name, given(name).unwrap_or(default))))
 }
@@ -307,6 +314,9 @@ pub(crate) fn valid(route: &Route) -> Request {
             request.body("application/x-ndjson", import(&ledger_head(), &[transfer_row()]))
         }
         ("POST", "/v1/keys") => request.json(&json!({"role": "reader"})),
+        ("POST", "/v1/webhooks") => request.json(&hook()),
+        ("PATCH", "/v1/webhooks/{webhook}") => request.json(&json!({"enabled": false})),
+        ("POST", path) if path.starts_with("/v1/webhooks/") => request,
         ("GET", "/v1/members") => Request::new("GET", "/v1/members?login_id=ann"),
         ("POST", "/v1/members") => request.json(&json!({"login_id": "new", "name": "New"})),
         ("POST", "/v1/deposits") => request.json(&json!({"to": ann, "amount": 1})),
@@ -326,6 +336,26 @@ pub(crate) fn valid(route: &Route) -> Request {
         ("PUT", _) => request.json(&json!({})),
         _ => request,
     }
+}
+
+/// A webhook whose receiver is refused: its address is private.
+pub(crate) fn hook() -> Value {
+    json!({"url": "https://localhost:9/", "events": ["contest"]})
+}
+
+/// Makes a webhook, and an event that it does not get.
+fn make_webhook(client: &mut Client) {
+    let made = client.post("/v1/webhooks", &hook()).expect(201);
+    let id = made["id"].as_str().expect("an id").to_owned();
+    client.post("/v1/contests", &json!({"id": "told", "title": "Told"})).expect(201);
+    let mut delivery = String::new();
+    wait_until("the delivery fails", || {
+        let page = client.get(&format!("/v1/webhooks/{id}/deliveries")).expect(200);
+        let told = page["items"].as_array().into_iter().flatten().find(|one| one["topic"] == "contest:told");
+        delivery = told.and_then(|one| one["id"].as_str()).unwrap_or_default().to_owned();
+        !delivery.is_empty()
+    });
+    HOOK.with_borrow_mut(|known| *known = (id, delivery));
 }
 
 /// The head of an import's chunk.

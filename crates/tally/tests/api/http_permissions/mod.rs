@@ -27,6 +27,8 @@ fn request(route: &Route, number: usize) -> Request {
         ("transaction", nobody),
         ("contest", &format!("c{number}")),
         ("series", &format!("s{number}")),
+        ("webhook", nobody),
+        ("delivery", "b1.1.1"),
     ]);
     let request = Request::new(&route.method, &path);
     match (route.method.as_str(), route.path.as_str()) {
@@ -45,6 +47,11 @@ fn request(route: &Route, number: usize) -> Request {
             request.body("application/x-ndjson", format!("{head}\n{row}"))
         }
         ("POST", "/v1/keys") => request.json(&json!({"role": "reader"})),
+        ("POST", "/v1/webhooks") => {
+            request.json(&json!({"url": "https://localhost:9/", "events": ["contest"]}))
+        }
+        ("PATCH", "/v1/webhooks/{webhook}") => request.json(&json!({"enabled": false})),
+        ("POST", path) if path.starts_with("/v1/webhooks/") => request,
         ("POST", "/auth/signin") => request.json(&json!({"loginId": "signer", "password": "open sesame"})),
         ("POST", "/transfer/phone-num") => {
             let body = json!({"phoneNumber": "010-0000", "amount": 1, "password": 42});
@@ -143,6 +150,7 @@ fn state(local: &mut Client) -> Vec<Value> {
         vec![local.get("/v1/keys?limit=1000").expect(200), local.get("/v1/ledger/accounts").expect(200)];
     state.push(local.get("/v1/audit?limit=1000").expect(200));
     state.push(local.get("/v1/contests?limit=1000").expect(200));
+    state.push(local.get("/v1/webhooks").expect(200));
     state.push(local.get("/v1/contest-series?limit=1000").expect(200));
     for board in tally_testkit::audit::boards(local) {
         let name = board["board"].as_str().expect("a name").to_owned();

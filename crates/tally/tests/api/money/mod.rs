@@ -6,6 +6,7 @@
 
 mod batches;
 mod caps;
+mod contests;
 mod crowd;
 mod holds;
 mod kills;

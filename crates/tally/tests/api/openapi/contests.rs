@@ -199,7 +199,9 @@ fn with_money(tour: &mut Tour<'_>) {
 
 /// A contest that has paid its fees back.
 fn cancelled(tour: &mut Tour<'_>, rich: &str) {
-    let cup = json!({"id": "off", "title": "Off", "entry_fee": {"currency": "KRW", "amount": "10"}});
+    let cup = json!({"id": "off", "title": "Off", "entry_fee": {"currency": "KRW", "amount": "10"},
+        "members_min": 1, "below_min": "start",
+        "pool": {"prizes": [{"from": 1, "to": 1, "share": 10_000}], "rake": 1, "min": "5"}});
     tour.good("createContest", 201, post("/v1/contests", &cup));
     tour.good("openContest", 200, act("off", "open"));
     let path = "/v1/contests/off/applications";

@@ -226,6 +226,7 @@ fn successes(tour: &mut Tour<'_>) {
     super::members::tour(tour);
     tour.example("streamMe", 200);
     super::contests::played(tour);
+    super::webhooks::tour(tour);
 }
 
 /// A board of periods only: its list, its windows by every kind of name, and scores that come too late for one.

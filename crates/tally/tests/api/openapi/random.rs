@@ -41,6 +41,7 @@ struct Maker<'a> {
     rng: Rng,
     cursors: Vec<String>,
     keys: Vec<String>,
+    webhooks: Vec<String>,
     members: Vec<String>,
     holds: Vec<String>,
     movements: Vec<String>,
@@ -56,6 +57,7 @@ fn every_answer_to_random_requests_is_in_the_document() {
         rng: Rng::of("openapi"),
         cursors: Vec::new(),
         keys: Vec::new(),
+        webhooks: Vec::new(),
         members: rich(&mut client),
         holds: Vec::new(),
         movements: Vec::new(),
@@ -139,6 +141,8 @@ fn beyond_schemas(operation: &Operation, answer: &Response) -> bool {
         "applyToContest" => *pointer == "/player",
         // That a currency exists, and that the key may make money.
         "createKey" => *pointer == "/mint_caps",
+        // What an address must be.
+        "createWebhook" | "updateWebhook" => *pointer == "/url",
         _ => false,
     };
     answer.code() == "invalid_cursor" || (!pointers.is_empty() && pointers.iter().all(allowed))
@@ -345,9 +349,18 @@ impl Maker<'_> {
             "EntryFeeOrNull" => {
                 self.rng.pick(&[json!(null), json!({"currency": "KRW", "amount": "1"})]).clone()
             }
+            "PoolOrNull" => {
+                let pool =
+                    json!({"prizes": [{"from": 1, "to": 2, "share": 4_000}], "rake": 500, "min": "70"});
+                self.rng.pick(&[json!(null), pool]).clone()
+            }
+            "MembersMinOrNull" => self.rng.pick(&[json!(null), json!(1), json!(3)]).clone(),
             "ReviewOrNull" => self.rng.pick(&[json!(null), json!(0), json!(3_600)]).clone(),
             "DivisionSizeOrNull" => self.rng.pick(&[json!(null), json!(1), json!(50)]).clone(),
             "NewPin" => json!(*self.rng.pick(&["0042", "12345678"])),
+            "WebhookId" => self.id(&self.webhooks.clone()),
+            "WebhookUrl" => json!(*self.rng.pick(&["https://localhost:9/", "http://localhost:9/"])),
+            "DeliveryId" => json!("b1.1.1"),
             "MemberId" => self.id(&self.members.clone()),
             "HoldId" => self.id(&self.holds.clone()),
             "TransactionId" => self.id(&self.movements.clone()),
@@ -444,8 +457,13 @@ impl Maker<'_> {
         {
             self.holds.extend(body.get("captured").map(|_| id.to_owned()));
         }
+        if answer.status == 201 && body["secret"].is_string() {
+            self.webhooks.push(body["id"].as_str().expect("an id").to_owned());
+        }
         self.movements.extend(body["group_id"].as_str().map(str::to_owned));
-        for list in [&mut self.cursors, &mut self.keys, &mut self.holds, &mut self.movements] {
+        for list in
+            [&mut self.cursors, &mut self.keys, &mut self.webhooks, &mut self.holds, &mut self.movements]
+        {
             if list.len() > 20 {
                 list.remove(0);
             }

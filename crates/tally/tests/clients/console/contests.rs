@@ -26,9 +26,14 @@ fn create(console: &mut Console) {
     console.fill("Title", "Friday cup");
     console.fill("Id", "friday-cup");
     console.fill("Players at most", "8");
+    console.fill("Accept applications at once", true);
+    console.fill("Players at least", "2");
     console.fill("Staff", "ada, ben");
     console.fill("Entry fee", "100");
     console.fill("Prizes", "1: 500, 2-3");
+    console.fill("Shares of the fees", "1: 50, 2-3: 12.5");
+    console.fill("Rake in per cent", "5");
+    console.fill("At least to be won", "900");
     console.picture("contest-create");
     console.check("contest-create");
     console.click("Create");
@@ -38,6 +43,13 @@ fn create(console: &mut Console) {
     console.sees("Contest friday-cup is a draft");
     let made = console.server.client().get("/v1/contests/friday-cup").expect(200);
     assert_eq!((&made["capacity"], &made["staff"]), (&json!(8), &json!(["ada", "ben"])));
+    let share = |from: u32, to: u32, share: u32| json!({"from": from, "to": to, "share": share});
+    let pool = json!({"prizes": [share(1, 1, 5_000), share(2, 3, 1_250)], "rake": 500, "min": "900"});
+    assert_eq!(made["pool"], pool);
+    console.sees("2–3: 12.5 %");
+    let unattended = ["auto_accept", "members_min", "below_min"].map(|name| made[name].clone());
+    assert_eq!(unattended, [json!(true), json!(2), json!("cancel")]);
+    console.sees("with fewer the clock calls it off");
     assert_eq!(made["entry_fee"], json!({"currency": "KRW", "amount": "100"}));
     assert_eq!(made["prizes"][1], json!({"from": 2, "to": 3, "currency": "KRW", "amount": "50"}));
     console.sees("Applications are not open yet");
@@ -63,7 +75,11 @@ fn apply(console: &mut Console) {
     console.page.wait("help.all('tbody tr').length === 1");
     console.fill("Choose Colombia", true);
     console.click("Reject");
+    console.fill("Reason", "late");
+    console.click("Reject now");
     console.sees("1 application rejected");
+    let acts = console.server.client().get("/v1/audit?action=contest.rejected").expect(200);
+    assert_eq!(acts["items"][0]["reason"], "late");
     console.sees("No pending applications");
     console.fill("Apply for a player", "Morocco");
     console.click("Apply");
@@ -93,6 +109,8 @@ fn start(console: &mut Console) {
         console.fill(&format!("Choose {}", application["player"].as_str().expect("a player")), true);
     }
     console.click("Reject");
+    console.fill("Reason", "late");
+    console.click("Reject now");
     console.sees("2 applications rejected");
     console.click("Start");
     console.sees("12 players are enrolled");

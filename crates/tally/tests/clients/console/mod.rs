@@ -12,6 +12,7 @@ mod modules;
 mod money;
 mod serving;
 mod walk;
+mod webhooks;
 
 use crate::TALLY;
 use serde_json::{Value, json};

@@ -61,8 +61,11 @@ fn money_is_found_moved_and_in_balance() {
     console.page.wait("document.querySelector('main [role=alert]')?.innerText.includes('Request ') ?? false");
     console.fill("Amount", "10000");
     console.fill("Reference", "cash desk");
+    console.fill("Reason", "paid at the counter");
     console.click("Deposit");
     console.sees("10 000 KRW deposited");
+    let made = client.get("/v1/ledger/transactions?limit=1").expect(200);
+    assert_eq!(made["items"][0]["reason"], "paid at the counter");
     console.sees_row(&["deposit", "cash desk", "+10 000"]);
 
     for (ending, state, left) in [("Let go", "voided", "10000"), ("Take", "captured", "7000")] {
@@ -95,7 +98,7 @@ fn money_is_found_moved_and_in_balance() {
     console.page.wait("help.click('Details', 1)");
     console.click("Take it back");
     console.page.wait("help.fill('Amount', '6000', 'dialog[open]')");
-    console.fill("Reason", "chargeback");
+    console.page.wait("help.fill('Reason', 'chargeback', 'dialog[open]')");
     console.click("Reverse");
     console.sees("6 000 KRW taken back");
     console.sees("6 000 KRW of 10 000 KRW");

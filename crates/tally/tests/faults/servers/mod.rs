@@ -11,4 +11,5 @@ mod lost;
 mod members;
 mod money;
 mod series;
+mod webhooks;
 mod world;

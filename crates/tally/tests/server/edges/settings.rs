@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 use tally_testkit::command::run_set;
 use tally_testkit::server::WITHOUT_KEY;
-use tally_testkit::{Reply, Request, RespClient, TestTally};
+use tally_testkit::{Reply, Request, RespClient, TestTally, wait_until};
 
 fn file(server: &TestTally, text: &str) -> PathBuf {
     let path = server.data().join("tally.toml");
@@ -135,16 +135,15 @@ fn an_unknown_variable_is_a_warning_and_those_of_kubernetes_are_not() {
     server.allow("is left out");
     server.launch();
     server.wait_ready();
-    let log = server.log();
     for (name, nearest) in unknown {
         let variable = format!("TALLY_{}", nearest.replace('.', "_").to_uppercase());
         let told = |text: &str| text.contains(name) && (text.contains(nearest) || text.contains(&variable));
-        assert!(log.iter().any(|line| told(line)), "{name}: {log:?}");
+        wait_until(name, || server.log().iter().any(|line| told(line)));
         let command = run_set(TALLY, server.data(), &["keys", "list"], &[(name, "x")]);
         assert!(told(&command.stderr), "{name}: {}", command.stderr);
     }
     for (name, _) in kubernetes {
-        assert!(!log.iter().any(|line| line.contains(name)), "{name}: {log:?}");
+        assert!(!server.log().iter().any(|line| line.contains(name)), "{name}: {:?}", server.log());
     }
 }
 

@@ -1,5 +1,6 @@
 //! Contests, applications, members and prizes in replies.
 
+use super::pool;
 use crate::api::leaderboards::write_definition;
 use crate::time;
 use serde::Serialize;
@@ -23,6 +24,7 @@ pub fn write(id: &ContestId, record: &Record, counts: Option<ApplicationCounts>)
         json!({"pending": count(|all| all.pending), "accepted": count(|all| all.accepted),
             "rejected": count(|all| all.rejected), "members": record.members}),
     );
+    object.extend(pool::write_account(record));
     object.extend(record.series.as_ref().map(|series| ("series".into(), json!(series.as_str()))));
     object.extend(record.report.as_ref().map(|report| ("start_report".into(), write_report(report))));
     object.insert("created_at".into(), time::format(record.created_at).into());
@@ -40,10 +42,14 @@ pub(super) fn write_definition_of(contest: &Contest) -> Map<String, Value> {
         ("staff", contest.staff.iter().map(PlayerId::as_str).collect()),
         ("capacity", json!(contest.capacity)),
         ("on_invalid", json!(contest.on_invalid.as_str())),
+        ("auto_accept", json!(contest.auto_accept)),
+        ("members_min", json!(contest.members_min)),
+        ("below_min", json!(contest.below_min.as_str())),
         ("entry_fee", json!(fee)),
         ("leaderboard", write_definition(&contest.leaderboard).into()),
         ("prizes", write_prizes(&contest.prizes)),
         ("prize_ties", json!(contest.prize_ties.as_str())),
+        ("pool", pool::write(contest)),
         ("division_size", json!(contest.division_size)),
         ("opens_at", at(contest.opens_at)),
         ("starts_at", at(contest.starts_at)),
@@ -114,8 +120,9 @@ pub fn write_member(player: &PlayerId, enrolled: &ContestMember, banned: bool, m
     answer
 }
 
-/// A prize or a refund. With `money`, also its member, its transfer or why there is none, and what was reversed of it.
-pub fn write_payout(payout: &Payout, money: bool, reversed: Option<i64>) -> Value {
+/// A prize or a refund; `of_pool` marks those that a pool pays. With `money`, also its member, its transfer or why there is none,
+/// and what was reversed of it.
+pub fn write_payout(payout: &Payout, of_pool: bool, money: bool, reversed: Option<i64>) -> Value {
     let mut answer = json!({
         "player": payout.player.as_str(),
         "currency": payout.currency.as_str(),
@@ -123,6 +130,7 @@ pub fn write_payout(payout: &Payout, money: bool, reversed: Option<i64>) -> Valu
     });
     let object = answer.as_object_mut().expect("it is one");
     object.extend((payout.rank > 0).then(|| ("rank".into(), json!(payout.rank))));
+    object.extend(of_pool.then(|| ("pool".into(), json!(true))));
     object.extend(payout.division.map(|n| ("division".into(), json!(n))));
     if !money {
         return answer;

@@ -12,8 +12,10 @@ fn currencies() -> Currencies {
 
 fn whole() -> Value {
     json!({"title": "Friday cup", "staff": ["p1"], "capacity": 64, "on_invalid": "skip",
+        "auto_accept": true, "members_min": 2, "below_min": "start",
         "entry_fee": {"currency": "KRW", "amount": "100"}, "leaderboard": {"order": "ascending"},
         "prizes": [{"from": 1, "to": 1, "currency": "KRW", "amount": 500}], "prize_ties": "each",
+        "pool": {"prizes": [{"from": 1, "to": 2, "share": 4000}], "rake": 500, "min": "900"},
         "division_size": 50, "opens_at": "2026-11-21T08:20:00Z", "starts_at": null,
         "ends_at": "2026-11-22T08:20:00+09:00", "review_s": 3600})
 }
@@ -32,6 +34,9 @@ fn what_is_answered_is_a_wish_for_the_same() {
     let mut answer = write(&id, &record, Some(record.applications));
     assert_eq!((&answer["board"], &answer["divisions"]), (&json!(null), &json!([])));
     let object = answer.as_object_mut().unwrap();
+    let account =
+        json!({"member": record.pool_account().unwrap().0.to_string(), "fees": "0", "to_win": "900"});
+    assert_eq!(object.remove("pool_account"), Some(account));
     for name in ["id", "state", "board", "divisions", "counts", "created_at", "updated_at"] {
         assert!(object.remove(name).is_some(), "{name}");
     }
@@ -47,9 +52,11 @@ fn what_is_answered_is_a_wish_for_the_same() {
 #[test]
 fn every_wrong_field_is_named_at_once() {
     let body = json!({"id": "a b", "staff": ["p", ".", 1], "capacity": 0, "on_invalid": "stop",
+        "auto_accept": 1, "members_min": 0, "below_min": "wait",
         "entry_fee": {"currency": "krw", "amount": 0, "x": 1},
         "leaderboard": {"order": "up", "periods": [{"name": 1}]},
         "prizes": [{"from": 1, "to": 1, "currency": "KRW", "amount": 1}, {"from": 0, "amount": "1.5"}, 7],
+        "pool": {"prizes": [{"from": 1, "to": 1, "share": 0}, 5], "rake": 10_001, "min": "x", "y": 1},
         "prize_ties": 1, "division_size": 1.5, "opens_at": "now", "ends_at": 5, "review_s": -1,
         "state": "open"});
     let mut wrong = pointers(read_new(body.clone()).unwrap_err());
@@ -60,6 +67,9 @@ fn every_wrong_field_is_named_at_once() {
         "/staff/2",
         "/capacity",
         "/on_invalid",
+        "/auto_accept",
+        "/members_min",
+        "/below_min",
         "/entry_fee/currency",
         "/entry_fee/amount",
         "/entry_fee/x",
@@ -71,6 +81,11 @@ fn every_wrong_field_is_named_at_once() {
         "/prizes/1/currency",
         "/prizes/1/amount",
         "/prizes/2",
+        "/pool/prizes/0/share",
+        "/pool/prizes/1",
+        "/pool/rake",
+        "/pool/min",
+        "/pool/y",
         "/prize_ties",
         "/division_size",
         "/opens_at",
@@ -92,13 +107,16 @@ fn every_wrong_field_is_named_at_once() {
 #[test]
 fn nothing_is_kept_and_null_takes_away() {
     assert_eq!(read_patch(json!({})), Ok(ContestSpec::default()));
-    let gone = json!({"entry_fee": null, "division_size": null, "starts_at": null, "review_s": null});
+    let gone = json!({"entry_fee": null, "division_size": null, "starts_at": null, "review_s": null,
+        "members_min": null, "pool": null});
     let gone = read_patch(gone).unwrap();
     let wanted = ContestSpec {
         entry_fee: Some(None),
         division_size: Some(None),
         starts_at: Some(None),
         review_s: Some(None),
+        members_min: Some(None),
+        pool: Some(None),
         ..ContestSpec::default()
     };
     assert_eq!(gone, wanted);

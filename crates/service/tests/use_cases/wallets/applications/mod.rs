@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use tally_rules::audit::{AuditAction, AuditEntry};
+use tally_rules::contest::definition::ContestSpec;
 use tally_rules::contest::{ContestId, State, Status};
 use tally_rules::{Actor, Origin, PlayerId, Rejection};
 use tally_service::audit;
@@ -32,7 +33,12 @@ fn boss() -> ContestActor {
 
 /// A member that is not of the staff.
 fn elsewhere() -> ContestActor {
-    ActingAs::Member(player(9)).by(Origin::BACKGROUND)
+    member_of(9)
+}
+
+/// A member for itself.
+fn member_of(no: usize) -> ContestActor {
+    ActingAs::Member(player(no)).by(Origin::BACKGROUND)
 }
 
 /// The one row of a decision.
@@ -357,6 +363,81 @@ fn a_decision_leaves_a_row(kind: Kind) {
     tally.drain();
 }
 
+/// Places are given in order of arrival, by one change each: none twice, on two servers.
+fn accepted_at_once(kind: Kind) {
+    let site = Site::new(kind);
+    let servers = [site.serve(), site.serve()];
+    let spec = ContestSpec { auto_accept: Some(true), ..cup(false) };
+    let id = site.open_with(&servers[0], "cup", &spec);
+    let apply = |at: usize, no, key: Option<&str>| {
+        let key = key.and_then(|key| identity(key, 1));
+        apply::apply(&servers[at], &id, &member_of(no), &player(no), key.as_ref())
+    };
+    let status = |done: Result<ContestDone, Failure>| match done.unwrap().result {
+        ActionResult::Applied(application) => application.status,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(status(apply(0, 1, Some("one"))), Status::Accepted);
+    let again = apply(1, 1, Some("one")).unwrap();
+    assert_eq!((again.replayed, status(Ok(again))), (true, Status::Accepted));
+    assert_eq!(refused(apply(1, 1, None)), Rejection::AlreadyApplied);
+    assert_eq!(refused(apply(0, 0, None)), Rejection::StaffCannotApply);
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let apply = &apply;
+            scope.spawn(move || {
+                (2 + thread * 4..6 + thread * 4).for_each(|no| drop(apply(thread % 2, no, None).unwrap()))
+            });
+        }
+    });
+    let lists = || [Status::Accepted, Status::Pending].map(|status| listed(&servers[0], &id, status));
+    assert_eq!(lists().map(|list| list.len()), [CAPACITY, 17 - CAPACITY]);
+    let mut named: Vec<String> = noted(&servers[0], &id).into_iter().map(|(.., detail)| detail).collect();
+    named.sort();
+    // A row may be of a place that another player got first.
+    let accepted = listed(&servers[0], &id, Status::Accepted);
+    let missing: Vec<_> =
+        accepted.iter().filter(|one| !named.contains(&format!("1 player: {}", one.as_str()))).collect();
+    assert!(missing.is_empty(), "{missing:?} of {named:?}");
+    // A place that is free again goes to the next that applies.
+    apply::withdraw(&servers[1], &id, &ContestActor::SERVER, &accepted[1], None).unwrap();
+    assert_eq!(status(apply(0, 30, None)), Status::Accepted);
+    assert_eq!(status(apply(0, 31, None)), Status::Pending);
+    let accepted = listed(&servers[1], &id, Status::Accepted);
+    start::start(&servers[1], &id, &boss(), None).unwrap();
+    assert_eq!(members(&servers[0], &id), accepted);
+    scheduler::do_due(&servers[0]).unwrap();
+    site.assert_empty();
+    servers.iter().for_each(|tally| tally.drain());
+}
+
+/// The clock cancels a contest with too few members at its start, and nothing of it is left.
+fn cancelled_below_its_minimum(kind: Kind) {
+    let site = Site::new(kind);
+    let tally = site.serve();
+    let starts_at = Some(Some(site.now().plus(10_000_000)));
+    let spec = ContestSpec {
+        starts_at,
+        members_min: Some(2.try_into().ok()),
+        auto_accept: Some(true),
+        ..cup(false)
+    };
+    let ids = ["few", "enough"].map(|name| site.open_with(&tally, name, &spec));
+    for (id, no) in [(&ids[0], 1), (&ids[1], 1), (&ids[1], 2)] {
+        apply::apply(&tally, id, &ContestActor::SERVER, &player(no), None).unwrap();
+    }
+    site.advance(10_000_000);
+    scheduler::do_due(&tally).unwrap();
+    let states = ids.each_ref().map(|id| read::get(&tally, id).unwrap().state);
+    assert_eq!(states, [State::Cancelled, State::Running]);
+    let record = read::get(&tally, &ids[0]).unwrap();
+    assert_eq!((record.due(), record.report, record.since), (None, None, site.now()));
+    let board = tally_rules::BoardId::new("contest:few").unwrap();
+    assert!(tally.boards.get(&board).is_none(), "a contest that was not played has a leaderboard");
+    site.assert_empty();
+    tally.drain();
+}
+
 /// A contest that moves money has its applications in the store, whatever the setting says.
 fn money_is_never_elsewhere(kind: Kind) {
     let site = Site::new(kind);
@@ -428,6 +509,14 @@ macro_rules! suite {
             #[test]
             fn a_decision_leaves_a_row() {
                 super::a_decision_leaves_a_row($kind);
+            }
+            #[test]
+            fn accepted_at_once() {
+                super::accepted_at_once($kind);
+            }
+            #[test]
+            fn cancelled_below_its_minimum() {
+                super::cancelled_below_its_minimum($kind);
             }
             #[test]
             fn money_is_never_elsewhere() {

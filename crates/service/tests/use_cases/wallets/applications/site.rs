@@ -137,8 +137,12 @@ impl Site {
 
     /// A contest that is open.
     pub(super) fn open(&self, tally: &Tally, name: &str) -> ContestId {
+        self.open_with(tally, name, &cup(false))
+    }
+
+    pub(super) fn open_with(&self, tally: &Tally, name: &str, spec: &ContestSpec) -> ContestId {
         let id = ContestId::new(name).unwrap();
-        change::create(tally, &id, &ContestActor::SERVER, &cup(false), None).unwrap();
+        change::create(tally, &id, &ContestActor::SERVER, spec, None).unwrap();
         let opened = change::open(tally, &id, &ContestActor::ADMIN, None).unwrap();
         self.assert_where(&opened.record);
         id

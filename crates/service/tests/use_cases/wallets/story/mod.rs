@@ -13,7 +13,7 @@ use crate::wallets::histories::paper::FEE;
 use crate::wallets::prizes::DAY;
 use crate::wallets::verify::{owed, verify};
 use crate::wallets::world::{Kind, World, code, identity, new_member, order, prove};
-use paper::{Account, CUPS, Cup, KEEP, Named, OF_DAY, PRIZES, SLOTS, begin_on, usd};
+use paper::{Account, CUPS, Cup, KEEP, Named, OF_DAY, SLOTS, begin_on, usd};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -291,8 +291,7 @@ impl Story {
     fn settled(&mut self, at: usize) {
         let cup = &self.cups[at];
         let (currency, id) = (cup.currency, cup.id.clone());
-        let ranked = cup.ranked(&cup.scores).into_iter().zip(PRIZES).filter(|_| cup.prizes);
-        for (name, units) in ranked.collect::<Vec<_>>() {
+        for (name, units) in cup.payouts() {
             let member = self.cups[at].members[&name].expect("it has a wallet");
             let closed = self.is_closed(member);
             match closed {
@@ -547,7 +546,9 @@ impl Story {
             let held = self.store.ledger().wallets_of(*member).unwrap();
             assert!(held.iter().all(|(_, wallet)| wallet.held == 0), "{held:?}");
         }
-        prove(&*self.store, &members);
+        let pools =
+            self.cups.iter().filter_map(|cup| read::get(&self.tally, &cup.id).unwrap().pool_account());
+        prove(&*self.store, &members.iter().copied().chain(pools).collect::<Vec<_>>());
         let (replayed, wrong) = verify(&*self.store);
         assert_eq!(wrong, [""; 0]);
         let mut listed = owed(&replayed);

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use tally_rules::contest::definition::{ContestSpec, Fee, OnInvalid};
 use tally_rules::contest::member::UnpaidReason;
+use tally_rules::contest::pool::{Pool, PoolPrize};
 use tally_rules::contest::{ContestId, Prize, PrizeTies, State};
 use tally_rules::definition::Ranking;
 use tally_rules::ledger::{Currencies, Currency, MemberId};
@@ -27,6 +28,10 @@ pub(super) const SLOTS: usize = 5;
 pub(super) const CUPS: usize = 4;
 /// The prizes of the first ranks of a contest.
 pub(crate) const PRIZES: [i64; 2] = [31, 13];
+/// What a pool gives the first ranks, in parts of ten thousand; what the operator takes of its fees, and what it guarantees.
+const SHARES: [i64; 2] = [6_000, 3_333];
+const RAKE: i64 = 500;
+const POOL_MIN: i64 = 25;
 /// The prize of the first player of a day.
 pub(crate) const OF_DAY: i64 = 7;
 /// How long leaderboards stay.
@@ -46,6 +51,8 @@ pub(crate) struct Cup {
     pub(crate) currency: Currency,
     pub(crate) fee: bool,
     pub(crate) prizes: bool,
+    /// Its fees are prizes, too.
+    pub(crate) pool: bool,
     pub(crate) days: bool,
     pub(crate) state: State,
     /// The time since when it is over for good.
@@ -63,6 +70,7 @@ impl Cup {
     /// A draft, and the spec of its request.
     pub(crate) fn new(no: usize, currency: Currency, rng: &mut Rng) -> (Self, ContestSpec) {
         let [fee, prizes, days, skips] = [60, 60, 80, 50].map(|percent| rng.percent(percent));
+        let pool = fee && !no.is_multiple_of(3);
         let prize = |(from, units)| Prize { from, to: from, currency, amount: amount(units) };
         let table = PeriodPrizes { table: vec![prize((1, OF_DAY))], ties: PrizeTies::Split, from: None };
         let periods = daily(table, 9).periods.filter(|_| days).unwrap_or_default();
@@ -72,6 +80,7 @@ impl Cup {
             on_invalid: Some(if skips { OnInvalid::Skip } else { OnInvalid::Reject }),
             entry_fee: Some(fee.then(|| Fee { currency, amount: amount(FEE) })),
             prizes: Some((1..).zip(PRIZES).map(prize).filter(|_| prizes).collect()),
+            pool: Some(pool.then(of_fees)),
             leaderboard: Some(Definition { ranking: Ranking::Ordinal, periods, ..Definition::default() }),
             ..ContestSpec::default()
         };
@@ -80,6 +89,7 @@ impl Cup {
             currency,
             fee,
             prizes,
+            pool,
             days,
             state: State::Draft,
             over: None,
@@ -99,6 +109,16 @@ impl Cup {
         all.into_iter().map(|(name, _)| name.clone()).collect()
     }
 
+    /// What the best players get: prizes of the table, then those of the pool.
+    pub(crate) fn payouts(&self) -> Vec<(PlayerId, i64)> {
+        let fees = FEE * self.members.len() as i64;
+        let to_win = (fees - fees * RAKE / 10_000).max(POOL_MIN);
+        let of_pool = SHARES.map(|share| to_win * share / 10_000);
+        let ranked = || self.ranked(&self.scores).into_iter();
+        let fixed = ranked().zip(PRIZES).filter(|_| self.prizes);
+        fixed.chain(ranked().zip(of_pool).filter(|_| self.pool)).collect()
+    }
+
     pub(crate) fn needs_members(&self) -> bool {
         self.fee || self.prizes
     }
@@ -106,6 +126,11 @@ impl Cup {
     pub(crate) fn uses(&self) -> bool {
         self.needs_members() || self.days
     }
+}
+
+fn of_fees() -> Pool {
+    let share = |(rank, share): (u32, i64)| PoolPrize { from: rank, to: rank, share: share as u32 };
+    Pool { prizes: (1..).zip(SHARES).map(share).collect(), rake: RAKE as u32, min: Some(amount(POOL_MIN)) }
 }
 
 pub(crate) fn usd() -> Currency {
