@@ -124,7 +124,18 @@ impl Call {
         Ok(self.origin(take_reason(body).map_err(Problem::fields)?))
     }
 
-    /// The same of an act without a body, with the reason in its query.
+    /// The body of an act without its reason, the idempotency key, and the origin. The fingerprint has the reason.
+    pub(super) async fn act(
+        &mut self,
+        tally: &Tally,
+    ) -> Result<(Value, Option<IdempotencyKey>, Origin), Problem> {
+        let mut body = self.json().await?;
+        let identity = self.identity(tally, Some(&body))?;
+        let origin = self.origin_of(&mut body)?;
+        Ok((body, identity, origin))
+    }
+
+    /// The origin of an act without a body, with the reason in its query.
     pub(super) fn origin_of_query(&mut self) -> Origin {
         let reason = query_reason(&mut self.query);
         self.origin(reason)

@@ -46,9 +46,7 @@ pub(super) async fn list(mut call: Call) -> Result<Response, Problem> {
 pub(super) async fn create(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let tally = call.tally()?;
-    let mut body = call.json().await?;
-    let identity = call.identity(&tally, Some(&body))?;
-    let origin = call.origin_of(&mut body)?;
+    let (body, identity, origin) = call.act(&tally).await?;
     let (grant, name) = keys::read_create(body).map_err(Problem::fields)?;
     // A cap of a currency that is spelled wrong would cap nothing.
     let currencies = &tally.settings.ledger.currencies;

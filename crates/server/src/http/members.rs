@@ -82,9 +82,7 @@ pub(super) async fn get(mut call: Call) -> Result<Response, Problem> {
 pub(super) async fn change(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let (tally, id) = (call.tally()?, call.member()?);
-    let mut body = call.json().await?;
-    let identity = call.identity(&tally, Some(&body))?;
-    let origin = call.origin_of(&mut body)?;
+    let (body, identity, origin) = call.act(&tally).await?;
     let wanted = members::read_change(body, rules(&tally)).map_err(Problem::fields)?;
     let failed = |failure: Failure| problem::of_failure(&failure);
     let password = match wanted.password {

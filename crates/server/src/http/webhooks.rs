@@ -20,9 +20,7 @@ use tally_wire::cursor::{self, Names};
 pub(super) async fn create(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let tally = call.tally()?;
-    let mut body = call.json().await?;
-    let identity = call.identity(&tally, Some(&body))?;
-    let origin = call.origin_of(&mut body)?;
+    let (body, identity, origin) = call.act(&tally).await?;
     let sent = shapes::read_create(body).map_err(Problem::fields)?;
     let (url, events) = (address(&call, sent.url)?.unwrap_or_default(), sent.events.unwrap_or_default());
     let made = blocking(move || webhooks::create(&tally, &url, &events, (&origin, identity.as_ref())));
@@ -50,9 +48,7 @@ pub(super) async fn get(mut call: Call) -> Result<Response, Problem> {
 pub(super) async fn patch(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let (tally, id) = (call.tally()?, call.id("webhook")?);
-    let mut body = call.json().await?;
-    let identity = call.identity(&tally, Some(&body))?;
-    let origin = call.origin_of(&mut body)?;
+    let (body, identity, origin) = call.act(&tally).await?;
     let sent = shapes::read_patch(body).map_err(Problem::fields)?;
     let patch = Patch { url: address(&call, sent.url)?, events: sent.events, enabled: sent.enabled };
     let done = blocking(move || webhooks::patch(&tally, id, &patch, (&origin, identity.as_ref())));

@@ -1,4 +1,4 @@
-//! Which addresses are public. All others belong to this machine, to networks of the operator, or to nobody.
+//! Which addresses are public. Others are of this machine, of private networks, or reserved.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

@@ -4,7 +4,7 @@ use super::operations::Tour;
 use serde_json::{Value, json};
 use tally_testkit::{Request, wait_until};
 
-const NOBODY: &str = "0190f8a0-0000-7000-8000-000000000000";
+const MISSING: &str = "0190f8a0-0000-7000-8000-000000000000";
 const MAX: usize = 32;
 
 fn text(value: &Value) -> String {
@@ -46,7 +46,7 @@ pub(super) fn tour(tour: &mut Tour<'_>) {
     tour.good("sendDelivery", 200, send(&path, &first));
     tour.refused("sendDelivery", 409, "delivery_waits", &send(&path, &second));
     tour.refused("sendDelivery", 404, "delivery_not_found", &send(&path, "b1.1.1"));
-    let nowhere = format!("/v1/webhooks/{NOBODY}");
+    let nowhere = format!("/v1/webhooks/{MISSING}");
     for (id, request) in [
         ("getWebhook", Request::new("GET", &nowhere)),
         ("updateWebhook", Request::new("PATCH", &nowhere).json(&json!({"enabled": true}))),
