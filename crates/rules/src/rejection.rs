@@ -4,6 +4,7 @@
 //! to its own messages in one `match` without a wildcard, so that a new rejection does not compile until every listener
 //! handles it.
 
+mod detail;
 mod limit;
 
 pub use limit::Limit;
@@ -11,11 +12,6 @@ pub use limit::Limit;
 use crate::contest::start::InvalidApplication;
 use crate::contest::state::State;
 use crate::ledger::mint::CapReached;
-use crate::webhook::WEBHOOKS_MAX;
-
-const PERIOD_CLOSED: &str = "no period of this leaderboard takes a score of that instant any more";
-const LEADERBOARD_DAMAGED: &str =
-    "stored rows of this leaderboard are damaged, so it is unavailable; the log and `tally verify` name them";
 
 /// A wrong field that a rule found, not the listener.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -120,6 +116,8 @@ pub enum Rejection {
     ApplicationsLost,
     /// The player has already applied.
     AlreadyApplied,
+    /// The member has submitted as many scores as the contest allows.
+    NoAttemptsLeft(u32),
     /// The player was rejected.
     AlreadyRejected,
     /// The player is staff of the contest.
@@ -197,19 +195,6 @@ pub enum Rejection {
     DeliveryWaits,
 }
 
-fn in_contest(contest: &str) -> String {
-    format!(
-        "the player has an entry in the contest `{contest}`, or is staff of the contest or series of that name: change that, or change \
-         the player when the contest has ended"
-    )
-}
-
-const LAST_ADMIN_KEY: &str = "this is the last key of role admin: without one only commands on the server's machine can \
-    make keys; to revoke it all the same, send `force=true` (`tally keys revoke --force`)";
-const DELIVERY_WAITS: &str = "an earlier event of this topic was not delivered; send that one again first";
-const WALLET_NOT_EMPTY: &str = "there is money in the member's wallets; take it out, or close with `force`";
-const CURRENCY_MISMATCH: &str = "the currency is not configured (settings `wallet.currency`, `currencies`)";
-
 impl Rejection {
     /// The stable code for programs.
     pub fn code(&self) -> &'static str {
@@ -245,6 +230,7 @@ impl Rejection {
             Self::ContestTooLarge(_) => "contest_too_large",
             Self::ApplicationsLost => "applications_lost",
             Self::AlreadyApplied => "already_applied",
+            Self::NoAttemptsLeft(_) => "no_attempts_left",
             Self::AlreadyRejected => "already_rejected",
             Self::StaffCannotApply => "staff_cannot_apply",
             Self::ContestFull => "contest_full",
@@ -285,104 +271,4 @@ impl Rejection {
             Self::DeliveryWaits => "delivery_waits",
         }
     }
-
-    /// A sentence for people, with the next step if there is one.
-    pub fn detail(&self) -> String {
-        match self {
-            Self::IdempotencyKeyReused => {
-                "this Idempotency-Key was used for another request; use a new key for a new request".into()
-            }
-            Self::IdempotencyInProgress => "the request of this Idempotency-Key is still running; retry later".into(),
-            Self::LeaderboardNotFound(None) => "no such leaderboard".into(),
-            Self::LeaderboardDamaged => LEADERBOARD_DAMAGED.into(),
-            Self::LeaderboardNotFound(Some(near)) => format!("no such leaderboard; did you mean `{near}`?"),
-            Self::DefinitionConflict(fields) => format!(
-                "the leaderboard exists with other values of: {}; only `periods` can be changed",
-                fields.join(", ")
-            ),
-            Self::InvalidDefinition(wrong) => wrong.why.clone(),
-            Self::ReservedName => "names that begin with `contest:` are kept for contests".into(),
-            Self::TooManyBoards => "the limit of leaderboards (setting `limits.boards`) is reached".into(),
-            Self::TooManyKeys => "the limit of keys (setting `limits.keys`) is reached".into(),
-            Self::PeriodNotFound => "the leaderboard has no such period".into(),
-            Self::PeriodClosed => PERIOD_CLOSED.into(),
-            Self::InvalidScore(why) | Self::InvalidSubscore(why) => (*why).into(),
-            Self::AtInFuture => "`at` is more than 5 s ahead of the server's clock".into(),
-            Self::ScoreOverflow => "the sum would leave the range of the leaderboard's scores".into(),
-            Self::TooManyAtOnce => "more players than one request may remove".into(),
-            Self::PlayerNotRanked => "the player has no rank on this leaderboard".into(),
-            Self::PlayerNotFound => "no such player".into(),
-            Self::KeyNotFound => "no such key".into(),
-            Self::LastAdminKey => LAST_ADMIN_KEY.into(),
-            Self::ImportRepeated => "this file was imported into this leaderboard before".into(),
-            Self::ImportOutOfOrder(done) => format!("lines up to {done} are already imported"),
-            Self::ContestNotFound => "no such contest".into(),
-            Self::ContestExists => "there is a contest of this id".into(),
-            Self::SeriesNotFound => "no such series of contests".into(),
-            Self::SeriesExists => "there is a series of contests of this id".into(),
-            Self::Forbidden => "permission denied: these credentials do not allow this operation".into(),
-            Self::ContestState(state) => format!("the contest is {state}"),
-            Self::ContestFrozen { state, fields } => frozen(*state, fields),
-            Self::InvalidContest(wrong) => all_wrong(wrong),
-            Self::ContestTooLarge(most) => format!("a contest of this kind has at most {most} members or applications"),
-            Self::ApplicationsLost => {
-                "the Redis that had this contest's applications has lost them; `open` begins to take them anew".into()
-            }
-            Self::AlreadyApplied => "the player has already applied".into(),
-            Self::AlreadyRejected => "the application of this player was rejected".into(),
-            Self::StaffCannotApply => "the player is staff of this contest, and staff does not take part".into(),
-            Self::ContestFull => "the contest is full: all its places are taken".into(),
-            Self::NotApplied => "there is no application of this player".into(),
-            Self::PlayerWithoutWallet => "the player has no wallet for the fee or the prizes".into(),
-            Self::InvalidApplications(failed) => format!("{} accepted applications are bad", failed.len()),
-            Self::NotAMember => "only members of this contest score on its leaderboard".into(),
-            Self::BoardInUse => "the leaderboard belongs to a contest".into(),
-            Self::PinLocked { retry_after_s } => format!("too many wrong PINs; try again in {retry_after_s} s"),
-            Self::InvalidPin => "the PIN is wrong".into(),
-            Self::InvalidAmount => "an amount is a whole number of the smallest unit, 1 or more".into(),
-            Self::TransactionNotFound => "no such transaction".into(),
-            Self::HoldNotFound => "no such hold".into(),
-            Self::HoldExpired => "the hold has expired; what it held is free again".into(),
-            Self::HoldResolved => "the hold was already captured, voided or expired".into(),
-            Self::ExceedsHold => "the amount exceeds the held amount".into(),
-            Self::NotReversible => "a reversal cannot be reversed; make the transfer again instead".into(),
-            Self::ExceedsReversible { left } => exceeds_reversible(*left),
-            Self::HoldExpiryInPast => "`expires_at` must be in the future".into(),
-            Self::CurrencyMismatch => CURRENCY_MISMATCH.into(),
-            Self::SameWallet => "payer and recipient are the same wallet".into(),
-            Self::MemberNotFound => "no such member".into(),
-            Self::RecipientNotFound => "the receiving member does not exist".into(),
-            Self::WalletNotFound => "the member has no wallet in this currency".into(),
-            Self::MemberClosed => "the member was closed".into(),
-            Self::LimitExceeded(limit) => limit.detail().into(),
-            Self::MintCapReached(reached) => reached.to_string(),
-            Self::InsufficientFunds => "not enough money is available in the wallet".into(),
-            Self::LinkedFailed => "another transfer of the same chain was refused, so none was made".into(),
-            Self::LoginTaken => "another member has this login".into(),
-            Self::PhoneTaken => "another member has this phone number".into(),
-            Self::PlayerTaken => "another member has this player".into(),
-            Self::PlayerInContest(contest) => in_contest(contest),
-            Self::WalletNotEmpty => WALLET_NOT_EMPTY.into(),
-            Self::WebhookNotFound => "no such webhook".into(),
-            Self::TooManyWebhooks => format!("there are {WEBHOOKS_MAX} webhooks, the most there may be"),
-            Self::DeliveryNotFound => "no such event is kept: events are kept for 7 days".into(),
-            Self::DeliveryWaits => DELIVERY_WAITS.into(),
-        }
-    }
-}
-
-fn exceeds_reversible(left: i64) -> String {
-    match left {
-        0 => "all of the transfer is reversed already".into(),
-        left => format!("the amount exceeds what is left of the transfer: {left}"),
-    }
-}
-
-fn frozen(state: State, fields: &[&'static str]) -> String {
-    format!("the contest is {state}, so these fields can no longer change: {}", fields.join(", "))
-}
-
-fn all_wrong(fields: &[WrongField]) -> String {
-    let all = fields.iter().map(|one| format!("{} {}", one.pointer, one.why));
-    all.collect::<Vec<_>>().join("; ")
 }

@@ -111,6 +111,8 @@ function factsOf(contest) {
     waiting,
     contest.auto_accept && ["Applications", "accepted at once while there is room"],
     contest.members_min !== null && ["Players at least", `${grouped(contest.members_min)}; with fewer the clock ${contest.below_min === "cancel" ? "calls it off" : "starts it all the same"}`],
+    contest.join_s !== null && ["Joining", `for ${grouped(contest.join_s)} s after the start`],
+    contest.attempts_max !== null && ["Scores of a player", `${grouped(contest.attempts_max)} at most`],
     ["Entry fee", fee ? money(fee.amount, fee.currency) : "none"],
     ["Prizes", prizes.length > 0 ? prizes.map((one) => h("span", {}, `${range(one)}: ${money(one.amount, one.currency)}`)) : "none"],
     ...poolOf(contest, range),

@@ -70,6 +70,8 @@ const FIELDS = [
   { name: "auto_accept", label: "Accept applications at once", type: "checkbox", hint: "While there is room; without it they wait." },
   { name: "members_min", label: "Players at least", type: "number", min: 1, hint: "For a start by the clock. Empty: any number." },
   { name: "below_min", label: "With fewer, the clock", options: [["cancel", "Calls it off"], ["start", "Starts it"]], hint: "Called off, what is held is released." },
+  { name: "join_s", label: "Seconds to join after the start", type: "number", min: 1, hint: "Players join at once then, and nobody decides. Empty: nobody joins." },
+  { name: "attempts_max", label: "Scores of a player at most", type: "number", min: 1, hint: "Empty: any number." },
   { name: "staff", label: "Staff", placeholder: "ada, ben", hint: "Player ids with commas between. They may run it, and not take part." },
   { name: "division_size", label: "Players of a division", type: "number", min: 1, hint: "Members fill divisions in order, each with its ranks and prizes. Empty: none." },
 ];
@@ -111,7 +113,7 @@ function body(values) {
   const made = { title: values.title };
   for (const name of ["on_invalid", "auto_accept", "below_min", "prize_ties"]) made[name] = values[name];
   if (values.id) made.id = values.id;
-  for (const name of ["capacity", "members_min", "division_size", "review_s"]) if (values[name]) made[name] = Number(values[name]);
+  for (const name of ["capacity", "members_min", "join_s", "attempts_max", "division_size", "review_s"]) if (values[name]) made[name] = Number(values[name]);
   const staff = values.staff.split(",").map((player) => player.trim()).filter(Boolean);
   if (staff.length > 0) made.staff = staff;
   for (const { name } of TIMES) if (values[name]) made[name] = new Date(values[name]).toISOString();

@@ -37,6 +37,8 @@ pub struct ContestReadSet {
     pub contests: Vec<ContestId>,
     /// Applications, each with its contest in the list.
     pub applications: Vec<EntrantKey>,
+    /// Members of contests, each with its contest in the list.
+    pub members: Vec<EntrantKey>,
     /// Series.
     pub series: Vec<ContestId>,
     /// Payments of closed periods.
@@ -50,6 +52,8 @@ pub struct ContestLoaded {
     pub contests: Vec<Option<Record>>,
     /// The application.
     pub applications: Vec<Option<Application>>,
+    /// The member.
+    pub members: Vec<Option<ContestMember>>,
     /// The series.
     pub series: Vec<Option<SeriesRecord>>,
     /// The payment.
@@ -76,13 +80,15 @@ pub struct ContestWriteSet {
 impl ContestReadSet {
     /// Whether nothing is read.
     pub fn is_empty(&self) -> bool {
-        let Self { contests, applications, series, payments } = self;
-        contests.is_empty() && applications.is_empty() && series.is_empty() && payments.is_empty()
+        let Self { contests, applications, members, series, payments } = self;
+        let keys = [contests.len(), applications.len(), members.len(), series.len(), payments.len()];
+        keys.iter().all(|keys| *keys == 0)
     }
 
     pub(crate) fn assert_sorted(&self) {
         assert!(self.contests.is_sorted_by(|a, b| a < b), "contests of a plan ascend");
         assert!(self.applications.is_sorted_by(|a, b| a < b), "applications of a plan ascend");
+        assert!(self.members.is_sorted_by(|a, b| a < b), "members of a plan ascend");
         assert!(self.series.is_sorted_by(|a, b| a < b), "series of a plan ascend");
         assert!(self.payments.is_sorted_by(|a, b| a < b), "payments of a plan ascend");
     }
@@ -92,6 +98,7 @@ impl ContestLoaded {
     pub(crate) fn assert_answers(&self, plan: &ContestReadSet) {
         assert_eq!(self.contests.len(), plan.contests.len());
         assert_eq!(self.applications.len(), plan.applications.len());
+        assert_eq!(self.members.len(), plan.members.len());
         assert_eq!(self.series.len(), plan.series.len());
         assert_eq!(self.payments.len(), plan.payments.len());
     }

@@ -23,6 +23,9 @@ pub struct Window(pub u64);
 /// The all-time window.
 pub const ALL_TIME: Window = Window(0);
 
+/// The window of the attempts of a contest's members: their number is the score of a record. It has no ranking.
+pub const ATTEMPTS: Window = Window(i64::MAX as u64);
+
 /// The key of a player's record in one window of one board.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ScoreKey {

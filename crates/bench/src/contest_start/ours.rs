@@ -114,9 +114,9 @@ impl Place for Ours {
         loop {
             let page = read::members(&self.tally, &id(contest), after.as_ref(), ROWS);
             let page = page.during("read its members")?.rows;
-            let Some((last, ..)) = page.last() else { break };
+            let Some(last) = page.last() else { break };
             members += u32::try_from(page.len()).expect("a page");
-            after = Some(last.clone());
+            after = Some(last.player.clone());
         }
         let left =
             self.store.ledger().first_applications(record.no, None, ROWS).during("read its applications")?;

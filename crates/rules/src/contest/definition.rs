@@ -22,8 +22,8 @@ use std::num::NonZeroU32;
 /// The longest title, in bytes.
 pub const TITLE_BYTES_MAX: usize = 200;
 
-/// The longest review, in seconds: a year.
-pub const REVIEW_S_MAX: u32 = 366 * 86_400;
+/// The longest review, and the longest time to join, in seconds: a year.
+pub const LENGTH_S_MAX: u32 = 366 * 86_400;
 
 /// The most players that a contest may have as staff.
 pub const STAFF_MAX: usize = 100;
@@ -67,6 +67,10 @@ pub struct Contest {
     pub members_min: Option<NonZeroU32>,
     /// What the clock does with fewer.
     pub below_min: BelowMin,
+    /// For how many seconds after its start players may still join it.
+    pub join_s: Option<NonZeroU32>,
+    /// How many scores each member may submit.
+    pub attempts_max: Option<NonZeroU32>,
     /// The entry fee.
     pub entry_fee: Option<Fee>,
     /// Its leaderboard, or that of each division.
@@ -99,6 +103,8 @@ impl Default for Contest {
             auto_accept: false,
             members_min: None,
             below_min: BelowMin::Cancel,
+            join_s: None,
+            attempts_max: None,
             entry_fee: None,
             leaderboard: Definition::default(),
             prizes: Vec::new(),
@@ -147,6 +153,10 @@ pub struct ContestSpec {
     pub members_min: Option<Option<NonZeroU32>>,
     /// See [`Contest::below_min`].
     pub below_min: Option<BelowMin>,
+    /// See [`Contest::join_s`].
+    pub join_s: Option<Option<NonZeroU32>>,
+    /// See [`Contest::attempts_max`].
+    pub attempts_max: Option<Option<NonZeroU32>>,
     /// See [`Contest::entry_fee`].
     pub entry_fee: Option<Option<Fee>>,
     /// See [`Contest::leaderboard`].
@@ -183,6 +193,8 @@ pub const FROZEN_FROM: &[Field] = &[
     ("auto_accept", State::Running, |old, new| old.auto_accept != new.auto_accept),
     ("members_min", State::Running, |old, new| old.members_min != new.members_min),
     ("below_min", State::Running, |old, new| old.below_min != new.below_min),
+    ("join_s", State::Finished, |old, new| old.join_s != new.join_s),
+    ("attempts_max", State::Open, |old, new| old.attempts_max != new.attempts_max),
     ("entry_fee", State::Open, |old, new| old.entry_fee != new.entry_fee),
     ("leaderboard", State::Open, |old, new| old.leaderboard != new.leaderboard),
     ("prizes", State::Open, |old, new| old.prizes != new.prizes),
@@ -295,8 +307,9 @@ impl Contest {
                 no(format!("/{name}"), format!("must be after `{earlier}`"));
             }
         }
-        if self.review_s.is_some_and(|seconds| seconds > REVIEW_S_MAX) {
-            no("/review_s".into(), format!("must be at most {REVIEW_S_MAX}"));
+        let lengths = [("review_s", self.review_s), ("join_s", self.join_s.map(NonZeroU32::get))];
+        for (name, _) in lengths.iter().filter(|(_, seconds)| seconds.is_some_and(|one| one > LENGTH_S_MAX)) {
+            no(format!("/{name}"), format!("must be at most {LENGTH_S_MAX}"));
         }
         if !wrong.is_empty() {
             return Err(Rejection::InvalidContest(wrong));
@@ -354,6 +367,8 @@ impl ContestSpec {
             auto_accept: self.auto_accept.unwrap_or(base.auto_accept),
             members_min: self.members_min.unwrap_or(base.members_min),
             below_min: self.below_min.unwrap_or(base.below_min),
+            join_s: self.join_s.unwrap_or(base.join_s),
+            attempts_max: self.attempts_max.unwrap_or(base.attempts_max),
             entry_fee: self.entry_fee.unwrap_or(base.entry_fee),
             leaderboard: self.leaderboard.clone().unwrap_or_else(|| base.leaderboard.clone()),
             prizes: self.prizes.clone().unwrap_or_else(|| base.prizes.clone()),

@@ -11,7 +11,7 @@ use super::pool::PoolResult;
 use super::start::InvalidApplication;
 use super::state::{Event, State};
 use crate::ids::PlayerId;
-use crate::instant::Micros;
+use crate::instant::{Micros, SECOND};
 use crate::ledger::{Kind, MemberId, Transfer, Uuid};
 use crate::rejection::{Limit, Rejection};
 
@@ -214,11 +214,24 @@ impl Record {
         }
     }
 
-    /// Refuses applications from its scheduled start on, even if that start is late.
+    /// Refuses applications from its scheduled start on, even if that start is late. While it runs, from the end of the time to join on.
     pub fn check_may_apply(&self, now: Micros) -> Result<(), Rejection> {
-        let starts = due::next(self.state, self.since, &self.contest, false);
-        let is_over = starts.is_some_and(|(at, event)| event == Event::Start && at <= now);
-        if is_over { Err(Rejection::ContestState(State::Running)) } else { Ok(()) }
+        let next = due::next(self.state, self.since, &self.contest, false);
+        let is_over = next.is_some_and(|(at, _)| at <= now);
+        match self.state {
+            State::Open if is_over => Err(Rejection::ContestState(State::Running)),
+            State::Running if is_over => Err(Rejection::ContestState(State::Finished)),
+            State::Running if self.joins_until().is_none_or(|until| until <= now) => {
+                Err(Rejection::ContestState(State::Running))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Until when players may join it, if it runs and they may.
+    pub fn joins_until(&self) -> Option<Micros> {
+        let seconds = self.contest.join_s.filter(|_| self.state == State::Running)?;
+        Some(self.since.plus(i64::from(seconds.get()) * SECOND))
     }
 
     /// What is due next without a request, and when. A task in progress comes before anything else and waits for no

@@ -99,6 +99,8 @@ pub const TABLE: &[Transition] = &[
     // The clock cancels at the start, with too few members.
     row(State::Open, Event::Cancel, STAFF_OR_CLOCK, State::Cancelled, &[Effect::Clear]),
     row(State::Running, Event::Patch, KEYS, State::Running, &[]),
+    // While players may still join ([`Record::check_may_apply`](super::Record::check_may_apply)).
+    row(State::Running, Event::Apply, APPLICANTS, State::Running, &[Effect::Enrol]),
     row(State::Running, Event::Score, KEYS, State::Running, &[]),
     row(State::Running, Event::Ban, STAFF, State::Running, &[]),
     row(State::Running, Event::Finish, STAFF_OR_CLOCK, State::Finished, &[Effect::Freeze]),
@@ -157,7 +159,7 @@ mod tests {
         let rows: &[(Event, &[State])] = &[
             (Event::Patch, &[State::Draft, State::Open, State::Running, State::Finished]),
             (Event::Open, &[State::Draft]),
-            (Event::Apply, &[State::Open]),
+            (Event::Apply, &[State::Open, State::Running]),
             (Event::Decide, &[State::Open]),
             (Event::Withdraw, &[State::Open]),
             (Event::Start, &[State::Open]),

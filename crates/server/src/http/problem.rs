@@ -60,6 +60,7 @@ pub(super) fn of_rejection(rejection: &Rejection) -> Problem {
         | Rejection::ContestFrozen { .. }
         | Rejection::ApplicationsLost
         | Rejection::AlreadyApplied
+        | Rejection::NoAttemptsLeft(_)
         | Rejection::AlreadyRejected
         | Rejection::BoardInUse
         | Rejection::DeliveryWaits

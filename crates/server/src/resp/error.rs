@@ -132,6 +132,7 @@ pub(super) fn of_rejection(rejection: &Rejection) -> ErrorReply {
         | Rejection::ContestTooLarge(_)
         | Rejection::ApplicationsLost
         | Rejection::AlreadyApplied
+        | Rejection::NoAttemptsLeft(_)
         | Rejection::AlreadyRejected
         | Rejection::StaffCannotApply
         | Rejection::ContestFull

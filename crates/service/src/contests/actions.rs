@@ -13,7 +13,9 @@ use tally_rules::contest::definition::{ContestSpec, Fee};
 use tally_rules::contest::member::UnpaidReason;
 use tally_rules::contest::record::ApplicationLocation;
 use tally_rules::contest::start::InvalidApplication;
-use tally_rules::contest::{ActorKind, Application, ContestId, ContestMember, Payout, Record, Status};
+use tally_rules::contest::{
+    ActorKind, Application, ContestId, ContestMember, Payout, Record, State, Status, division,
+};
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::MemberId;
 use tally_rules::{Definition, Micros, Origin, PlayerId, Rejection};
@@ -60,13 +62,13 @@ pub enum Action {
     Patch(Box<ContestSpec>, Vec<(BoardNo, Definition)>),
     /// Takes applications, in this application store.
     Open(ApplicationLocation),
-    /// A player applies.
+    /// A player applies, or joins if the contest runs.
     Apply {
         /// The player that applies.
         player: PlayerId,
         /// The member whose wallet pays a fee, if the contest is for members.
         member: Option<MemberId>,
-        /// Accepts the application at once, if there is room and so many leaderboards may still be made.
+        /// Accepts the application at once, if there is room and so many leaderboards may still be made. One that joins may make as many.
         accept: Option<u32>,
     },
     /// Players are accepted, or rejected.
@@ -140,6 +142,8 @@ pub enum ActionResult {
     Outdated,
     /// The application that was made.
     Applied(Application),
+    /// The application that became a member at once, and the leaderboard that was made.
+    Joined(Application, Option<BoardRow>),
     /// The outcome of each row of a decision on applications.
     Decided(Vec<Result<Status, Rejection>>),
     /// The outcome of each payment.
@@ -216,7 +220,9 @@ impl ContestRequest {
                 return Some((of_decision(*accept), Some(Arc::clone(detail))));
             }
             Action::Apply { player, .. } => {
-                let ActionResult::Applied(Application { status: Status::Accepted, .. }) = result else {
+                let (ActionResult::Applied(Application { status: Status::Accepted, .. })
+                | ActionResult::Joined(..)) = result
+                else {
                     return None;
                 };
                 let detail = detail_of(std::iter::once(player), &[Ok(Status::Accepted)])?;
@@ -248,6 +254,14 @@ impl ContestRequest {
         self.boards.iter().any(|board| !board.is_shared())
     }
 
+    /// The division whose leaderboard it may make: that of the next member, if it is the first one there.
+    pub(crate) fn new_division(&self) -> Option<u32> {
+        let observed = self.observed.as_deref().filter(|_| matches!(self.action, Action::Apply { .. }))?;
+        let size = observed.contest.division_size.filter(|_| observed.state == State::Running)?;
+        let is_first = observed.members.is_multiple_of(size.get());
+        division::of(observed.members, Some(size)).filter(|_| is_first)
+    }
+
     /// The fee, as it was read.
     pub(crate) fn fee(&self) -> Option<Fee> {
         self.observed.as_ref()?.contest.entry_fee
@@ -256,7 +270,9 @@ impl ContestRequest {
     /// How many ids it may use.
     pub(crate) fn ids(&self) -> usize {
         match &self.action {
-            Action::Create { .. } | Action::Apply { .. } | Action::Determine(..) => 1,
+            Action::Create { .. } | Action::Determine(..) => 1,
+            // A hold, and its capture by one that joins.
+            Action::Apply { .. } => 2,
             Action::Start(rows) => rows.len(),
             Action::Pay(_, rows) => rows.len(),
             Action::Refund(rows, _) => rows.len(),

@@ -7,6 +7,7 @@
 
 use super::actions::{Action, ContestDone, ContestRequest, ExternalChange, ObservedApplication};
 use super::execute::{ContestActor, attempt, find, retry, submit};
+use super::join;
 use super::redis_applications::{self, ApplicationsInRedis};
 use super::start::boards_free;
 use crate::failure::{Failure, Fault};
@@ -71,6 +72,10 @@ pub(super) trait ApplicationStore {
 /// The application store of a contest.
 pub(super) fn of<'a>(tally: &'a Tally, record: &Record) -> Result<Box<dyn ApplicationStore + 'a>, Failure> {
     match record.kept {
+        // Those that join are not in Redis.
+        ApplicationLocation::Redis(_) if record.joins_until().is_some() => {
+            Ok(Box::new(StoredApplications(tally)))
+        }
         ApplicationLocation::Redis(number) => {
             let key = ApplicationsKey { contest: record.no, number };
             Ok(Box::new(ApplicationsInRedis {
@@ -105,11 +110,12 @@ pub(super) fn at<'a>(
                 Ok(None)
             }
             // It may be a retry of a request from when they were in Redis.
-            Err(Failure::Rejected(Rejection::ContestState(state)))
-                if request.record.kept == ApplicationLocation::Store =>
+            Err(Failure::Rejected(rejection @ (Rejection::ContestState(_) | Rejection::AlreadyApplied)))
+                if request.record.kept == ApplicationLocation::Store
+                    || request.record.joins_until().is_some() =>
             {
                 let before = redis_applications::recall(&request)?;
-                before.map_or(Err(Rejection::ContestState(state).into()), |done| Ok(Some(done)))
+                before.map_or(Err(rejection.into()), |done| Ok(Some(done)))
             }
             done => done,
         }
@@ -201,6 +207,9 @@ impl StoredApplications<'_> {
 
 impl ApplicationStore for StoredApplications<'_> {
     fn apply(&self, request: &ApplicationRequest<'_>, player: &PlayerId) -> AttemptResult {
+        if request.record.state == State::Running {
+            return join::join(request, player);
+        }
         let by = request.actor.by(&request.record, Event::Apply, Some(player))?;
         let handle = Handle::Player(player.clone());
         let needs = request.record.contest.needs_members();

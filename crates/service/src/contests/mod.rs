@@ -27,6 +27,7 @@ pub(crate) mod erase;
 pub mod execute;
 pub mod expire;
 pub mod finish;
+mod join;
 mod pages;
 pub mod pay_again;
 pub(crate) mod play;

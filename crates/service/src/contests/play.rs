@@ -7,8 +7,9 @@
 
 use crate::boards::Board;
 use crate::failure::Failure;
+use std::num::NonZeroU32;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU32, Ordering};
 use tally_rules::contest::{ContestId, Record, State};
 use tally_rules::ledger::Uuid;
 use tally_rules::{Micros, PlayerId, Rejection};
@@ -24,13 +25,15 @@ pub(crate) struct Play {
     since: AtomicI64,
     ends_at: AtomicI64,
     is_in_review: AtomicBool,
+    /// 0 for any number.
+    attempts_max: AtomicU32,
 }
 
 impl Play {
     fn of(record: &Record, division: Option<u32>) -> Self {
         let (state, since, ends_at) = (AtomicU8::new(0), AtomicI64::new(0), AtomicI64::new(0));
-        let is_in_review = AtomicBool::new(false);
-        let play = Self { no: record.no, division, state, since, ends_at, is_in_review };
+        let (is_in_review, attempts_max) = (AtomicBool::new(false), AtomicU32::new(0));
+        let play = Self { no: record.no, division, state, since, ends_at, is_in_review, attempts_max };
         play.set(record);
         play
     }
@@ -40,6 +43,8 @@ impl Play {
         self.ends_at.store(record.contest.ends_at.map_or(i64::MAX, |at| at.0), Ordering::SeqCst);
         self.since.store(record.since.0, Ordering::SeqCst);
         self.is_in_review.store(record.is_in_review(), Ordering::SeqCst);
+        let attempts_max = record.contest.attempts_max.map_or(0, NonZeroU32::get);
+        self.attempts_max.store(attempts_max, Ordering::SeqCst);
         self.state.store(u8::try_from(at).unwrap_or(0), Ordering::SeqCst);
     }
 
@@ -86,6 +91,11 @@ pub(crate) fn over(board: &Board) -> Option<(ContestId, State, Micros)> {
 /// Whether a leaderboard belongs to a contest.
 pub(crate) fn of(board: &Board) -> bool {
     board.play.get().is_some()
+}
+
+/// How many scores a member may submit, if its contest limits them.
+pub(crate) fn attempts_max(board: &Board) -> Option<u32> {
+    board.play.get().map(|play| play.attempts_max.load(Ordering::SeqCst)).filter(|most| *most > 0)
 }
 
 /// Rejects a ban in a contest that is neither played nor reviewed: its ranks are final.

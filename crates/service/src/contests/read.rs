@@ -15,7 +15,8 @@ use tally_rules::contest::{
 };
 use tally_rules::ledger::TransferId;
 use tally_rules::{PlayerId, Rejection};
-use tally_store::Listing;
+use tally_store::plan::ATTEMPTS;
+use tally_store::{Listing, ScoreKey};
 
 /// The contest of that name.
 pub fn get(tally: &Tally, id: &ContestId) -> Result<Record, Failure> {
@@ -82,8 +83,18 @@ pub fn applications(
     }
 }
 
-/// A member of a contest, and whether it is banned from ranks and prizes.
-pub type Listed = (PlayerId, ContestMember, bool);
+/// A member of a contest, as it is listed.
+#[derive(Clone, Debug)]
+pub struct ListedMember {
+    /// The player.
+    pub player: PlayerId,
+    /// What it became at the start.
+    pub enrolled: ContestMember,
+    /// Whether it is banned from ranks and prizes.
+    pub banned: bool,
+    /// How many scores it has submitted, if the contest limits them.
+    pub attempts: Option<u32>,
+}
 
 /// At most `limit` members in order of players, from the first one after `after`.
 pub fn members(
@@ -91,20 +102,44 @@ pub fn members(
     id: &ContestId,
     after: Option<&PlayerId>,
     limit: usize,
-) -> Result<Listing<Listed>, Failure> {
+) -> Result<Listing<ListedMember>, Failure> {
     let record = find(tally, id)?;
     if record.report.is_none() {
         return Err(Rejection::ContestState(record.state).into());
     }
     let rows = tally.store.ledger().list_members(record.no, after, limit)?;
     let mut boards: BTreeMap<Option<u32>, Option<Arc<Board>>> = BTreeMap::new();
+    for (_, enrolled) in &rows.rows {
+        boards.entry(enrolled.division).or_insert_with(|| tally.boards.get(&id.board(enrolled.division)));
+    }
+    let attempts = attempts(tally, &record, &rows.rows, &boards)?;
     let listed = |(player, enrolled): (PlayerId, ContestMember)| {
-        let of = enrolled.division;
-        let board = boards.entry(of).or_insert_with(|| tally.boards.get(&id.board(of)));
-        let banned = board.as_ref().is_some_and(|board| board.is_banned(&player));
-        (player, enrolled, banned)
+        let banned = boards[&enrolled.division].as_ref().is_some_and(|board| board.is_banned(&player));
+        let attempts = record.contest.attempts_max.map(|_| attempts.get(&player).copied().unwrap_or(0));
+        ListedMember { player, enrolled, banned, attempts }
     };
     Ok(rows.map(listed))
+}
+
+/// How many scores some members have submitted, in one read.
+fn attempts(
+    tally: &Tally,
+    record: &Record,
+    rows: &[(PlayerId, ContestMember)],
+    boards: &BTreeMap<Option<u32>, Option<Arc<Board>>>,
+) -> Result<BTreeMap<PlayerId, u32>, Failure> {
+    let key = |(player, enrolled): &(PlayerId, ContestMember)| {
+        let board = boards[&enrolled.division].as_ref()?.no;
+        Some(ScoreKey { board, window: ATTEMPTS, player: player.clone() })
+    };
+    let keys: Vec<ScoreKey> =
+        rows.iter().filter(|_| record.contest.attempts_max.is_some()).filter_map(key).collect();
+    let keys = tally_lanes::keys_to_load(keys);
+    let found = if keys.is_empty() { Vec::new() } else { tally.store.records(&keys)? };
+    let counted = |(key, row): (ScoreKey, Option<tally_rules::Record>)| {
+        Some((key.player, u32::try_from(row?.score).unwrap_or(u32::MAX)))
+    };
+    Ok(keys.into_iter().zip(found).filter_map(counted).collect())
 }
 
 /// At most `limit` prizes with their numbers, best rank first, from that number on.

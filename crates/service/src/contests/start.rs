@@ -128,7 +128,7 @@ fn thaw(tally: &Tally, id: &ContestId) {
 }
 
 /// Adds stored leaderboards to those that are served.
-fn serve(tally: &Tally, record: &Record, boards: &[BoardRow]) -> Result<(), Failure> {
+pub(super) fn serve(tally: &Tally, record: &Record, boards: &[BoardRow]) -> Result<(), Failure> {
     for row in boards {
         let broken = |rejection: Rejection| Fault::Broken(rejection.detail());
         let board = Board::new(row.clone(), Vec::new(), &tally.settings.ranking).map_err(broken)?;

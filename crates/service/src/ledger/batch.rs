@@ -218,6 +218,7 @@ pub(super) fn read(batch: &[Box<dyn AnyRequest>], mut ids: &[Uuid], settings: &L
     sort(&mut plan.ledger.minted);
     sort(&mut plan.ledger.contests.contests);
     sort(&mut plan.ledger.contests.applications);
+    sort(&mut plan.ledger.contests.members);
     sort(&mut plan.ledger.contests.series);
     sort(&mut plan.ledger.contests.payments);
     plan

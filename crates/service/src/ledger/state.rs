@@ -49,6 +49,8 @@ pub(crate) struct BatchState<'a> {
     pub(crate) imports: WorkingSet<ImportKey, ImportRow>,
     pub(crate) contests: WorkingSet<ContestId, Record>,
     pub(crate) applications: WorkingSet<EntrantKey, Application>,
+    /// Members of contests that join after the start.
+    pub(crate) joined: WorkingSet<EntrantKey, ContestMember>,
     pub(crate) series: WorkingSet<ContestId, SeriesRecord>,
     pub(crate) payments: WorkingSet<WindowKey, Payment>,
     pub(crate) added: Added,
@@ -72,6 +74,7 @@ impl<'a> BatchState<'a> {
             imports: WorkingSet::new(),
             contests: WorkingSet::new(),
             applications: WorkingSet::new(),
+            joined: WorkingSet::new(),
             series: WorkingSet::new(),
             payments: WorkingSet::new(),
             added: Added { next_board: loaded.next_board, ..Added::default() },
@@ -105,6 +108,9 @@ impl<'a> BatchState<'a> {
         for (key, application) in plan.applications.iter().zip(&loaded.applications) {
             state.applications.load(key.clone(), *application);
         }
+        for (key, member) in plan.members.iter().zip(&loaded.members) {
+            state.joined.load(key.clone(), *member);
+        }
         for (id, record) in plan.series.iter().zip(&loaded.series) {
             state.series.load(id.clone(), record.clone());
         }
@@ -123,6 +129,7 @@ impl<'a> BatchState<'a> {
         let (handles, members) = (self.handles.into_writes(), present(self.members.into_writes()));
         let totals = totals.into_rows();
         let mut added = self.added;
+        added.members.extend(present(self.joined.into_writes()));
         added.members.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         added.boards.sort_unstable_by_key(BoardChange::no);
         added.audit.sort_unstable_by_key(|(id, _)| *id);

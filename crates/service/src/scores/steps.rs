@@ -270,6 +270,7 @@ impl ScoreBatchState {
     ) -> Result<StepDone, Rejection> {
         let at = target.at.clone()?;
         let Some((shown, others)) = target.windows.split_first() else { return Err(Rejection::PeriodClosed) };
+        self.check_attempts(board, items.iter().map(|(player, _)| player))?;
         let mut moves = Vec::with_capacity(items.len() * target.windows.len());
         let (mut added, mut updated, mut last) = (0, 0, None);
         for (player, given) in items {
@@ -278,6 +279,7 @@ impl ScoreBatchState {
             let done = options.apply(&board.definition, present, *given, at)?;
             last = done.map(|done| done.record.score);
             let Some(done) = done else { continue };
+            self.count_attempt(board, player, at);
             let mut changes = vec![(*shown, done)];
             for window in others {
                 let present = self.scores.get(&key(window)).copied();

@@ -140,7 +140,7 @@ impl Kind for Submit {
         state.check_live(self.board.no)?;
         let at = rows[0].at.clone()?;
         let Applied { previous, updated, records } =
-            state.apply(&self.board, &self.write, at, &rows[0].windows)?;
+            state.apply_attempt(&self.board, &self.write, at, &rows[0].windows)?;
         Ok(self.remembered(state, (previous, updated.record, updated.changed), records))
     }
 

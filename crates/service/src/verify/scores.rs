@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, HashSet};
 use tally_ranking::blocks::{BLOCK_ENTRIES, unpack};
 use tally_rules::definition::{Definition, Ranking};
 use tally_rules::{Micros, PlayerId, Record, order_key};
-use tally_store::plan::ALL_TIME;
+use tally_store::plan::{ALL_TIME, ATTEMPTS};
 use tally_store::score_snapshot::ToPurge;
 use tally_store::{BoardNo, BoardRow, ScoreKey, Snapshot, StoreError, WindowKey, WindowRow};
 
@@ -100,7 +100,7 @@ pub(super) fn replay(snapshot: &mut dyn Snapshot, now: Micros, run: &mut Run<'_>
             continue;
         };
         match row {
-            _ if key.window == ALL_TIME => run.replayed.scores.records += group.count,
+            _ if [ALL_TIME, ATTEMPTS].contains(&key.window) => run.replayed.scores.records += group.count,
             None if all.purge.windows.contains(&key) => run.replayed.scores.to_purge += group.count,
             None => {
                 let what = format!("{} records of a period that is not stored", group.count);

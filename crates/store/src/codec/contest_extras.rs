@@ -13,6 +13,8 @@ const AUTO_ACCEPT: u8 = 1;
 const MEMBERS_MIN: u8 = 2;
 const BELOW_MIN: u8 = 3;
 const POOL: u8 = 4;
+const JOIN_S: u8 = 5;
+const ATTEMPTS_MAX: u8 = 6;
 /// Not of the definition.
 const POOL_RESULT: u8 = 128;
 
@@ -21,9 +23,13 @@ pub(super) fn put(contest: &Contest, out: &mut Vec<u8>) {
     if contest.auto_accept {
         out.push(AUTO_ACCEPT);
     }
-    if let Some(least) = contest.members_min {
-        out.push(MEMBERS_MIN);
-        put_number(least.get().into(), out);
+    for (field, number) in
+        [(MEMBERS_MIN, contest.members_min), (JOIN_S, contest.join_s), (ATTEMPTS_MAX, contest.attempts_max)]
+    {
+        if let Some(number) = number {
+            out.push(field);
+            put_number(number.get().into(), out);
+        }
     }
     if contest.below_min != BelowMin::Cancel {
         out.push(BELOW_MIN);
@@ -56,6 +62,8 @@ pub(super) fn take(contest: &mut Contest, input: &mut Input<'_>) -> Option<Optio
         match input.byte()? {
             AUTO_ACCEPT => contest.auto_accept = true,
             MEMBERS_MIN => contest.members_min = Some(NonZeroU32::new(input.small()?)?),
+            JOIN_S => contest.join_s = Some(NonZeroU32::new(input.small()?)?),
+            ATTEMPTS_MAX => contest.attempts_max = Some(NonZeroU32::new(input.small()?)?),
             BELOW_MIN => contest.below_min = BelowMin::parse(input.text()?)?,
             POOL => contest.pool = Some(take_pool(input)?),
             POOL_RESULT => {

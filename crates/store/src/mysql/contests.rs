@@ -120,6 +120,7 @@ impl Table for Members {
 pub(super) struct ContestStatements {
     contests: usize,
     applications: usize,
+    members: usize,
     series: usize,
     payments: usize,
 }
@@ -148,12 +149,14 @@ pub(super) fn select(script: &mut Script, plan: &ContestReadSet) -> ContestState
         payments: table::select::<Payments>(script, &plan.payments, true),
         contests: table::select::<Contests>(script, &plan.contests, true),
         applications: table::select::<Applications>(script, &plan.applications, true),
+        // The lock of the contest keeps new ones away.
+        members: table::select::<Members>(script, &plan.members, true),
     }
 }
 
 impl ContestStatements {
     pub(super) fn statements(&self) -> usize {
-        self.series + self.payments + self.contests + self.applications
+        self.series + self.payments + self.contests + self.applications + self.members
     }
 
     /// Reads the answer.
@@ -167,6 +170,7 @@ impl ContestStatements {
             payments: table::read::<Payments>(results, self.payments, &plan.payments)?,
             contests: table::read::<Contests>(results, self.contests, &plan.contests)?,
             applications: table::read::<Applications>(results, self.applications, &plan.applications)?,
+            members: table::read::<Members>(results, self.members, &plan.members)?,
         };
         let absent = Absent {
             series: absent_of(&plan.series, &loaded.series),

@@ -51,6 +51,7 @@ pub(super) const PRIZES: &str = "SELECT player, member, division, rank, currency
 pub(super) struct MemtableContests {
     contests: MemtableStates<Record>,
     applications: MemtableStates<Application>,
+    members: MemtableStates<ContestMember>,
     series: MemtableStates<SeriesRecord>,
     payments: MemtableStates<Payment>,
 }
@@ -60,6 +61,7 @@ pub(super) fn in_memory(memtables: &Memtables, plan: &ContestReadSet) -> Memtabl
     MemtableContests {
         contests: states::<contests::Contests>(memtables, plan.contests.iter().cloned()),
         applications: states::<Applications>(memtables, plan.applications.iter().cloned()),
+        members: states::<Enrollments>(memtables, plan.members.iter().cloned()),
         series: states::<AllSeries>(memtables, plan.series.iter().cloned()),
         payments: states::<payments::Payments>(memtables, plan.payments.iter().copied()),
     }
@@ -76,6 +78,7 @@ pub(super) fn load(
         applications: fill("contest_applications", newer.applications, &plan.applications, |key| {
             application(tables, key)
         })?,
+        members: fill("contest_members", newer.members, &plan.members, |key| member(tables, key))?,
         series: fill("contest_series", newer.series, &plan.series, |id| series::get(tables, id))?,
         payments: fill("period_payments", newer.payments, &plan.payments, |key| payments::get(tables, *key))?,
     })

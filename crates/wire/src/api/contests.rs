@@ -19,7 +19,7 @@ use crate::fields::{FieldError, Fields, boolean, text};
 use crate::time;
 use serde_json::Value;
 use std::num::NonZeroU32;
-use tally_rules::contest::definition::{ContestSpec, Fee, REVIEW_S_MAX, STAFF_MAX};
+use tally_rules::contest::definition::{ContestSpec, Fee, LENGTH_S_MAX, STAFF_MAX};
 use tally_rules::contest::prize::PRIZES_MAX;
 use tally_rules::contest::{BelowMin, ContestId, OnInvalid, Prize, PrizeTies};
 use tally_rules::ledger::{Amount, Currency};
@@ -86,6 +86,8 @@ fn read_rest(fields: &mut Fields, inner: &mut Inner) -> ContestSpec {
         auto_accept: fields.optional("auto_accept", boolean),
         members_min: fields.optional("members_min", |value| nullable(value, count)),
         below_min: fields.optional("below_min", |value| choice(value, BelowMin::parse, BelowMin::choices)),
+        join_s: fields.optional("join_s", |value| nullable(value, count)),
+        attempts_max: fields.optional("attempts_max", |value| nullable(value, count)),
         entry_fee: fields
             .optional("entry_fee", |value| nullable(value, |value| into(inner, read_fee(value.clone())))),
         leaderboard: fields.optional("leaderboard", |value| into(inner, read_leaderboard(value.clone()))),
@@ -140,7 +142,7 @@ fn count(value: &Value) -> Result<NonZeroU32, String> {
 
 fn seconds(value: &Value) -> Result<u32, String> {
     let seconds = value.as_u64().and_then(|seconds| u32::try_from(seconds).ok());
-    seconds.ok_or_else(|| format!("must be a whole number of seconds from 0 to {REVIEW_S_MAX}, or null"))
+    seconds.ok_or_else(|| format!("must be a whole number of seconds from 0 to {LENGTH_S_MAX}, or null"))
 }
 
 fn instant(value: &Value) -> Result<Micros, String> {

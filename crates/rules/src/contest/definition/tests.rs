@@ -42,6 +42,8 @@ fn every_wrong_field_is_named() {
         staff: Some(vec![player("a"), player("b"), player("a")]),
         capacity: Some(0),
         members_min: Some(NonZeroU32::new(1)),
+        join_s: Some(NonZeroU32::new(LENGTH_S_MAX + 1)),
+        review_s: Some(Some(LENGTH_S_MAX + 1)),
         entry_fee: Some(Some(Fee { currency: code("EUR"), amount: amount(1) })),
         leaderboard: Some(Definition { all_time: false, periods: Vec::new(), ..Definition::default() }),
         prizes: Some(vec![prize(1, 2, "KRW"), prize(2, 2, "EUR")]),
@@ -71,6 +73,8 @@ fn every_wrong_field_is_named() {
         "/pool/prizes/0/share",
         "/starts_at",
         "/ends_at",
+        "/review_s",
+        "/join_s",
     ];
     assert_eq!(pointers, wanted);
 }
@@ -122,6 +126,8 @@ fn fields_freeze_one_after_the_other() {
         ("auto_accept", ContestSpec { auto_accept: Some(true), ..one() }, "open"),
         ("members_min", ContestSpec { members_min: Some(NonZeroU32::new(2)), ..one() }, "open"),
         ("below_min", ContestSpec { below_min: Some(BelowMin::Start), ..one() }, "open"),
+        ("join_s", ContestSpec { join_s: Some(NonZeroU32::new(9)), ..one() }, "running"),
+        ("attempts_max", ContestSpec { attempts_max: Some(NonZeroU32::new(9)), ..one() }, "draft"),
         (
             "entry_fee",
             ContestSpec { entry_fee: Some(Some(Fee { currency: code("KRW"), amount: amount(1) })), ..one() },

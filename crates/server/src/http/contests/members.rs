@@ -26,8 +26,10 @@ pub(in crate::http) async fn members(mut call: Call) -> Result<Response, Problem
     let after = after(text.as_deref(), (Names::Entrants, &of), |name| PlayerId::new(name).ok())?;
     let money = sees_money(&call, &tally, Some(&id)).await?;
     let rows = blocking(move || read::members(&tally, &id, after.as_ref(), limit + 1)).await?;
-    let show = |(player, enrolled, banned): &read::Listed| write_member(player, enrolled, *banned, money);
-    let next = |(player, ..): &read::Listed| cursor::encode_name_of(Names::Entrants, &of, player.as_str());
+    let show = |row: &read::ListedMember| {
+        write_member(&row.player, &row.enrolled, (row.banned, row.attempts), money)
+    };
+    let next = |row: &read::ListedMember| cursor::encode_name_of(Names::Entrants, &of, row.player.as_str());
     Ok(response::ok(&page(rows, limit, show, next)))
 }
 

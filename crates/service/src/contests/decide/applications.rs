@@ -66,25 +66,12 @@ impl BatchState<'_> {
             is_staff,
             self.settings.contests.applications_max,
         )?;
-        let mut hold = None;
-        let needs = record.contest.needs_members();
-        if needs {
-            if self.handles.get(&Handle::Player(player.clone())).copied() != member {
-                return outdated(record);
-            }
-            let member = member.ok_or(Rejection::PlayerWithoutWallet)?;
-            self.must_be_open(member)?;
-            if let Some(fee) = record.contest.entry_fee {
-                let wallet = WalletKey { member, currency: fee.currency };
-                let placed = self.book.place(id, wallet, fee.amount, None, self.time.now);
-                placed.map_err(|rejection| match rejection {
-                    Rejection::WalletNotFound | Rejection::MemberNotFound => Rejection::PlayerWithoutWallet,
-                    rejection => rejection,
-                })?;
-                hold = Some(id);
-            }
+        if self.has_moved(&record, player, member) {
+            return outdated(record);
         }
-        let mut application = record.applications.apply(self.time.now, member.filter(|_| needs), hold);
+        let hold = self.hold_fee(&record, member, id)?;
+        let member = member.filter(|_| record.contest.needs_members());
+        let mut application = record.applications.apply(self.time.now, member, hold);
         if let Some(boards) = accept {
             let room = record.contest.room(boards);
             // Without room it waits.
@@ -95,6 +82,33 @@ impl BatchState<'_> {
         }
         self.applications.set(&key, Some(application));
         self.keep(request, record, ActionResult::Applied(application))
+    }
+
+    /// Whether a player that needs a member has another one than was read.
+    pub(super) fn has_moved(&self, record: &Record, player: &PlayerId, member: Option<MemberId>) -> bool {
+        record.contest.needs_members() && self.handles.get(&Handle::Player(player.clone())).copied() != member
+    }
+
+    /// Holds the fee, if there is one, in the wallet of an open member.
+    pub(super) fn hold_fee(
+        &mut self,
+        record: &Record,
+        member: Option<MemberId>,
+        id: HoldId,
+    ) -> Result<Option<HoldId>, Rejection> {
+        if !record.contest.needs_members() {
+            return Ok(None);
+        }
+        let member = member.ok_or(Rejection::PlayerWithoutWallet)?;
+        self.must_be_open(member)?;
+        let Some(fee) = record.contest.entry_fee else { return Ok(None) };
+        let wallet = WalletKey { member, currency: fee.currency };
+        let placed = self.book.place(id, wallet, fee.amount, None, self.time.now);
+        placed.map_err(|rejection| match rejection {
+            Rejection::WalletNotFound | Rejection::MemberNotFound => Rejection::PlayerWithoutWallet,
+            rejection => rejection,
+        })?;
+        Ok(Some(id))
     }
 
     pub(crate) fn must_be_open(&self, member: MemberId) -> Result<(), Rejection> {

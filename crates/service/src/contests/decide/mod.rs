@@ -6,6 +6,7 @@
 
 mod applications;
 mod bounded_steps;
+mod join;
 mod pool;
 mod start;
 
@@ -56,7 +57,7 @@ impl LedgerRequest for ContestRequest {
         Needs {
             rows: self.rows(),
             ids: self.ids(),
-            makes_boards: matches!(self.action, Action::Start(_)),
+            makes_boards: matches!(self.action, Action::Start(_)) || self.new_division().is_some(),
             excludes_scores: self.excludes_scores(),
             ..Needs::default()
         }
@@ -120,9 +121,13 @@ fn read(plan: &mut ReadSet, request: &ContestRequest, settings: &LedgerSettings)
         | Action::External(_)
         | Action::NoteDecision { .. } => {}
         Action::Apply { player, member, .. } => {
-            ledger.contests.applications.push(entrant(player));
+            match observed.state {
+                Stands::Running => ledger.contests.members.push(entrant(player)),
+                _ => ledger.contests.applications.push(entrant(player)),
+            }
             ledger.handles.push(Handle::Player(player.clone()));
             wallets(*member, fee);
+            plan.board_names.extend(request.new_division().map(|division| request.id.board(Some(division))));
         }
         Action::Decide { rows, .. } => {
             ledger.contests.applications.extend(rows.iter().map(|(player, _)| entrant(player)));
@@ -189,7 +194,7 @@ impl BatchState<'_> {
         let record = present.ok_or(Rejection::ContestNotFound)?;
         // The caller planned the action for this contest: for its fee and prizes, the leaderboards that it has in its state, and
         // its application store.
-        let has_boards = request.action.concerns_scores();
+        let has_boards = request.action.concerns_scores() || matches!(request.action, Action::Apply { .. });
         let is_unchanged = |observed: &Record| {
             let (then, now) = (&observed.contest, &record.contest);
             (observed.no, observed.kept) == (record.no, record.kept)
@@ -209,8 +214,12 @@ impl BatchState<'_> {
             Action::Open(kept) => self.open(request, record, *kept),
             Action::External(what) => self.external(request, record, *what),
             Action::Apply { player, member, accept } => {
+                let hold = HoldId::of_fee(ids[0]);
+                if record.state == Stands::Running {
+                    return self.join(request, record, (player, *member), (hold, TransferId(ids[1])));
+                }
                 let boards = accept.filter(|_| record.contest.auto_accept);
-                self.apply(request, record, (player, *member, boards), HoldId::of_fee(ids[0]))
+                self.apply(request, record, (player, *member, boards), hold)
             }
             Action::Decide { rows, accept } => self.decide_rows(request, record, rows, *accept),
             Action::NoteDecision { .. } => {
@@ -254,7 +263,9 @@ impl BatchState<'_> {
     ) -> ContestDecision {
         self.contests.set(&request.id, Some(record.clone()));
         let outcome = match &result {
-            ActionResult::Applied(application) => Outcome::Applied(*application),
+            ActionResult::Applied(application) | ActionResult::Joined(application, _) => {
+                Outcome::Applied(*application)
+            }
             _ => Outcome::ContestChanged,
         };
         self.outcomes.remember(request.identity.as_ref(), outcome);

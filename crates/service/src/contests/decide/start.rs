@@ -83,14 +83,16 @@ impl BatchState<'_> {
             None => vec![None],
             Some(size) => division::sizes(members, size).map(|(n, _)| Some(n)).collect(),
         };
-        let mut made = Vec::with_capacity(divisions.len());
-        for division in divisions {
-            let no = self.added.next_board;
-            self.added.next_board = BoardNo(no.0 + 1);
-            let definition = record.contest.leaderboard.clone().with_prizes_from(self.time.now);
-            made.push(BoardRow { no, id: id.board(division), definition, created_at: self.time.now });
-        }
-        self.added.boards.extend(made.iter().cloned().map(BoardChange::Create));
-        made
+        divisions.into_iter().map(|division| self.make_board(id, record, division)).collect()
+    }
+
+    /// The leaderboard of one division, or of all.
+    pub(super) fn make_board(&mut self, id: &ContestId, record: &Record, division: Option<u32>) -> BoardRow {
+        let no = self.added.next_board;
+        self.added.next_board = BoardNo(no.0 + 1);
+        let definition = record.contest.leaderboard.clone().with_prizes_from(self.time.now);
+        let row = BoardRow { no, id: id.board(division), definition, created_at: self.time.now };
+        self.added.boards.push(BoardChange::Create(row.clone()));
+        row
     }
 }

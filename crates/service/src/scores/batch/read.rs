@@ -3,13 +3,15 @@
 //! Only the lane publishes, so a ranking in memory is exact while a batch is decided. It has the record of every player that is
 //! not banned and has no corrupt row. The store has those, and closed periods, requests and profiles.
 
-use super::kind::{Request, on_kind};
+use super::kind::{Access, Request, on_kind};
 use super::targets::{Targets, each_row};
 use crate::boards::Board;
+use crate::contests::play;
 use std::collections::HashSet;
 use std::sync::{Arc, PoisonError};
 use tally_lanes::keys_to_load;
 use tally_rules::{PlayerId, Record};
+use tally_store::plan::ATTEMPTS;
 use tally_store::{BoardNo, ReadSet, ScoreKey, Store, Window};
 
 /// The reads of a batch, and those that memory has answered.
@@ -40,6 +42,9 @@ pub(super) fn read(batch: &[Request], targets: &Targets, store: &dyn Store, more
         let Some(board) = row.board else { return };
         for window in &targets.row_at(place).windows {
             records.extend(row.players.iter().map(|player| (board, *window, player)));
+        }
+        if matches!(row.access, Access::Score(_)) && play::attempts_max(board).is_some() {
+            records.extend(row.players.iter().map(|player| (board, ATTEMPTS, player)));
         }
     });
     let mut reading = Reading { plan, known: Vec::with_capacity(records.len()) };

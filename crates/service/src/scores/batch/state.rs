@@ -7,6 +7,7 @@ use super::read::{Reading, score_key};
 use super::revision_guard::Replan;
 use super::targets::Targets;
 use crate::boards::Board;
+use crate::contests::play;
 use crate::outcomes::{Outcomes, Retention};
 use crate::scores::submit::ScoreWrite;
 use std::collections::BTreeMap;
@@ -19,6 +20,7 @@ use tally_rules::outcome::Outcome;
 use tally_rules::profile::Profile;
 use tally_rules::record::{self, Updated};
 use tally_rules::{Micros, PlayerId, Record, Rejection};
+use tally_store::plan::ATTEMPTS;
 use tally_store::{
     BanKey, BoardChange, BoardNo, Garbage, ImportKey, ImportRow, Loaded, ScoreKey, Window, WindowKey,
     WindowRow, WriteSet,
@@ -128,6 +130,49 @@ impl ScoreBatchState {
             state.profiles.load(player.clone(), profile.clone());
         }
         state
+    }
+
+    /// Applies a score that a member may have submitted too often.
+    pub(crate) fn apply_attempt(
+        &mut self,
+        board: &Board,
+        write: &ScoreWrite,
+        at: Micros,
+        windows: &[Window],
+    ) -> Result<Applied, Rejection> {
+        self.check_attempts(board, [&write.player])?;
+        let applied = self.apply(board, write, at, windows)?;
+        self.count_attempt(board, &write.player, at);
+        Ok(applied)
+    }
+
+    /// Rejects scores beyond those that the contest of a leaderboard allows each of its members.
+    pub(crate) fn check_attempts<'p>(
+        &self,
+        board: &Board,
+        players: impl IntoIterator<Item = &'p PlayerId>,
+    ) -> Result<(), Rejection> {
+        let Some(most) = play::attempts_max(board) else { return Ok(()) };
+        let mut attempts: BTreeMap<&PlayerId, i64> = BTreeMap::new();
+        for player in players {
+            let stored =
+                || self.scores.get(&score_key(board.no, ATTEMPTS, player)).map_or(0, |row| row.score);
+            let attempts = attempts.entry(player).or_insert_with(stored);
+            *attempts += 1;
+            if *attempts > most.into() {
+                return Err(Rejection::NoAttemptsLeft(most));
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts the attempt of a member, if its contest limits them.
+    pub(crate) fn count_attempt(&mut self, board: &Board, player: &PlayerId, at: Micros) {
+        if play::attempts_max(board).is_some() {
+            let key = score_key(board.no, ATTEMPTS, player);
+            let score = self.scores.get(&key).map_or(0, |row| row.score) + 1;
+            self.scores.set(&key, Some(Record { score, subscore: 0, at }));
+        }
     }
 
     /// Applies a score to all windows that it counts for, or to none.

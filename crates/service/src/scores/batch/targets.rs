@@ -12,7 +12,7 @@ use std::sync::Arc;
 use tally_ranking::WindowRanking;
 use tally_rules::instant::{Instants, RowTime};
 use tally_rules::{Micros, PlayerId, Rejection};
-use tally_store::plan::ALL_TIME;
+use tally_store::plan::{ALL_TIME, ATTEMPTS};
 use tally_store::{BoardNo, ShardSet, Store, StoreError, Window, WindowKey, WindowRow};
 
 /// A window whose ranking is in memory.
@@ -297,11 +297,12 @@ impl Targets {
         }
     }
 
-    /// Every window of a board, for erasing: open or closed, and those that this batch begins.
+    /// Every window of a board, for erasing: open or closed, and those that this batch begins. And that of attempts.
     pub(crate) fn every_window(&self, board: &Board) -> Vec<(BoardNo, Window)> {
         let begun = self.opened.keys().chain(self.stale.keys()).filter(|key| key.board == board.no);
         let mut windows: BTreeSet<Window> = begun.map(|key| key.window).collect();
         windows.insert(ALL_TIME);
+        windows.extend(play::attempts_max(board).map(|_| ATTEMPTS));
         windows.extend(board.periods().windows());
         windows.into_iter().map(|window| (board.no, window)).collect()
     }

@@ -183,7 +183,7 @@ fn of_a_running_one_a_ban_stays(kind: Kind) {
             .unwrap()
             .rows
             .iter()
-            .any(|(who, _, banned)| *who == player(ann) && *banned)
+            .any(|row| row.player == player(ann) && row.banned)
     );
     finish::finish(tally, &cup, &ContestActor::ADMIN, None).unwrap();
     settle::settle(tally, &cup, &ContestActor::ADMIN, None).unwrap();

@@ -59,6 +59,8 @@ pub(crate) fn row(no: u8, full: bool) -> Row {
         (row.contest.review_s, row.reversed_payouts) = (Some(u32::MAX), 4);
         row.contest.auto_accept = true;
         row.contest.members_min = Some(u32::MAX.try_into().unwrap());
+        row.contest.join_s = Some(1.try_into().unwrap());
+        row.contest.attempts_max = Some(u32::MAX.try_into().unwrap());
         row.contest.below_min = BelowMin::Start;
         row.contest.pool = Some(pool());
         row.pool_result = Some(PoolResult { first: 7, rake: 1 << 50, top_up: 0 });
@@ -102,16 +104,19 @@ fn reviews_and_reversals_read_back(store: &dyn Store, id: &ContestId, row: &Row)
     };
     let mut changed = Row { kept: ApplicationLocation::Store, ..row.clone() };
     (changed.contest.auto_accept, changed.contest.members_min) = (false, None);
+    (changed.contest.join_s, changed.contest.attempts_max) = (None, None);
     changed.contest.below_min = BelowMin::Cancel;
     (changed.contest.pool, changed.pool_result) = (None, None);
-    let cases: [fn(&mut Row); 9] = [
+    let cases: [fn(&mut Row); 11] = [
         |row| row.contest.review_s = Some(0),
         |row| (row.contest.review_s, row.reversed_payouts) = (None, 1),
         |row| (row.reversed_fees, row.reversed_payouts) = (vec![(MemberId(number(7)), 5)], 0),
         |row| (row.reversed_fees, row.work) = (Vec::new(), ContestTask::Determine),
         |row| row.contest.auto_accept = true,
         |row| (row.contest.auto_accept, row.contest.members_min) = (false, Some(1.try_into().unwrap())),
-        |row| (row.contest.members_min, row.contest.below_min) = (None, BelowMin::Start),
+        |row| (row.contest.members_min, row.contest.join_s) = (None, Some(7.try_into().unwrap())),
+        |row| (row.contest.join_s, row.contest.attempts_max) = (None, Some(1.try_into().unwrap())),
+        |row| (row.contest.attempts_max, row.contest.below_min) = (None, BelowMin::Start),
         |row| {
             (row.contest.below_min, row.contest.pool) = (BelowMin::Cancel, Some(Pool { min: None, ..pool() }))
         },
@@ -302,6 +307,8 @@ pub(crate) fn members_and_prizes_read_back_page_by_page(backend: &dyn Backend) {
         let keys = ["p0003", "p1499", "p1500"].map(|name| entrant(1, name));
         let found = store.ledger().enrolled(&keys).unwrap();
         assert_eq!(found, [Some(enrolled(3)), Some(enrolled(1_499)), None]);
+        let plan = ContestReadSet { members: keys.to_vec(), ..ContestReadSet::default() };
+        assert_eq!(locked(&*store, plan).members, found);
         let prizes = store.ledger().payouts(number(1), 1, 2).unwrap();
         assert_eq!(prizes, [(1, payout(2, paid[0])), (2, payout(3, paid[1]))]);
         // Numbers may have gaps.

@@ -85,6 +85,56 @@ fn the_clock_cancels_a_contest_that_lacks_members_and_releases_every_hold() {
     assert_eq!(started["contest"]["state"], "running");
 }
 
+/// Players that join pay like all others, a kill undoes nothing, and each member has so many attempts.
+#[test]
+fn players_join_a_contest_that_runs_and_have_some_attempts() {
+    let mut world = World::start(&[]);
+    let members = ["ann", "bob", "cid"].map(|name| world.member(name, 100));
+    let pool = json!({"prizes": [{"from": 1, "to": 1, "share": 10_000}]});
+    open(&mut world, "cup", &json!({"capacity": 2, "join_s": 3_600, "attempts_max": 2, "pool": pool}));
+    apply(&mut world, "cup", &members[0], "ann");
+    world.post("/v1/contests/cup/start", &json!({})).expect(200);
+    let account = world.get("/v1/contests/cup")["pool_account"]["member"].as_str().expect("an id").to_owned();
+    world.members.push(account.clone());
+    let joined = apply(&mut world, "cup", &members[1], "bob");
+    world.server.kill9();
+    world.restarted();
+    assert_eq!(
+        (&joined["status"], apply(&mut world, "cup", &members[1], "bob")),
+        (&json!("accepted"), joined.clone())
+    );
+    let applications = "/v1/contests/cup/applications";
+    world.post(applications, &json!({"player": members[1]})).refused(409, "already_applied");
+    world.post(applications, &json!({"player": members[2]})).refused(422, "contest_full");
+    assert_eq!(members.each_ref().map(|member| world.balance(member)), ["0", "0", "100"]);
+    assert_eq!(world.balance(&account), "200");
+
+    let scores = "/v1/leaderboards/contest:cup/scores";
+    let score = |score: i64| json!({"player": members[1], "score": score});
+    world.post_under("first", scores, &score(5)).expect(200);
+    world.post_under("first", scores, &score(5)).expect(200);
+    // One that does not change the record counts, too.
+    world.post(scores, &score(4)).expect(200);
+    world.post(scores, &score(9)).refused(409, "no_attempts_left");
+    let rows = json!({"scores": [{"board": "contest:cup", "player": members[1], "score": 9}]});
+    let row = world.post("/v1/scores/batch", &rows).expect(200)["results"][0].clone();
+    assert_eq!(row["error"]["code"], "no_attempts_left");
+    world.server.kill9();
+    world.restarted();
+    world.post(scores, &score(9)).refused(409, "no_attempts_left");
+    world.post(scores, &json!({"player": members[0], "score": 1})).expect(200);
+    let shown = world.get("/v1/contests/cup/members")["items"].clone();
+    let attempts = |member: &String| {
+        let rows = shown.as_array().expect("a list");
+        rows.iter().find(|row| row["player"] == json!(member)).expect("a member")["attempts"].clone()
+    };
+    assert_eq!([&members[0], &members[1]].map(attempts), [json!(1), json!(2)]);
+    for act in ["finish", "settle"] {
+        world.post(&format!("/v1/contests/cup/{act}"), &json!({})).expect(200);
+    }
+    assert_eq!(members.each_ref().map(|member| world.balance(member)), ["0", "200", "100"]);
+}
+
 const POOL: &str =
     r#"{"prizes":[{"from":1,"to":1,"share":6000},{"from":2,"to":3,"share":2000}],"rake":1000,"min":"100"}"#;
 

@@ -200,7 +200,7 @@ fn with_money(tour: &mut Tour<'_>) {
 /// A contest that has paid its fees back.
 fn cancelled(tour: &mut Tour<'_>, rich: &str) {
     let cup = json!({"id": "off", "title": "Off", "entry_fee": {"currency": "KRW", "amount": "10"},
-        "members_min": 1, "below_min": "start",
+        "capacity": 1, "members_min": 1, "below_min": "start", "join_s": 60, "attempts_max": 1,
         "pool": {"prizes": [{"from": 1, "to": 1, "share": 10_000}], "rake": 1, "min": "5"}});
     tour.good("createContest", 201, post("/v1/contests", &cup));
     tour.good("openContest", 200, act("off", "open"));
@@ -209,6 +209,13 @@ fn cancelled(tour: &mut Tour<'_>, rich: &str) {
     let players = json!({"players": ["contest-rich"]});
     tour.good("acceptApplications", 200, post(&format!("{path}/accept"), &players));
     tour.good("startContest", 200, act("off", "start"));
+    tour.refused("applyToContest", 422, "contest_full", &post(path, &json!({"player": "contest-ann"})));
+    let scores = "/v1/leaderboards/contest:off/scores";
+    let score = json!({"player": "contest-rich", "score": 1});
+    tour.good("submitScore", 200, post(scores, &score));
+    tour.refused("submitScore", 409, "no_attempts_left", &post(scores, &score));
+    let members = tour.good("listContestMembers", 200, Request::new("GET", "/v1/contests/off/members"));
+    assert_eq!(members["items"][0]["attempts"], json!(1));
     tour.good("cancelContest", 200, act("off", "cancel"));
     let refunds = tour.good("listContestRefunds", 200, Request::new("GET", "/v1/contests/off/refunds"));
     assert_eq!((&refunds["items"][0]["member"], &refunds["items"][0]["paid"]), (&json!(rich), &json!(true)));
@@ -256,8 +263,15 @@ pub(crate) fn narrow(tour: &mut Tour<'_>) {
     tour.refused("openContest", 422, "too_many_boards", &open);
     tour.example("deleteLeaderboard", 204);
     tour.example("openContest", 200);
+    // It has no members yet, and no leaderboard.
+    let tight = json!({"id": "tight", "title": "Tight", "division_size": 1, "join_s": 60});
+    tour.good("createContest", 201, post("/v1/contests", &tight));
+    tour.good("openContest", 200, act("tight", "open"));
+    tour.good("startContest", 200, act("tight", "start"));
     tour.example("applyToContest", 201);
     tour.example("putLeaderboard", 201);
+    let joins = post("/v1/contests/tight/applications", &json!({"player": "zico"}));
+    tour.refused("applyToContest", 422, "too_many_boards", &joins);
     let another = post("/v1/contests/friday-cup/applications", &json!({"player": "zico"}));
     tour.refused("applyToContest", 422, "contest_too_large", &another);
     let start = tour.document.operation("startContest").example(0);

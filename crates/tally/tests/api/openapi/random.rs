@@ -323,6 +323,8 @@ impl Maker<'_> {
                 .clone(),
             "ScoreIn" | "Int64In" => score(self.rng.between(-40, 40)),
             "min" | "max" => json!(self.rng.between(-40, 40).to_string()),
+            // Not less than any `amount_min`.
+            "amount_max" => json!(self.rng.between(51, 99)),
             "period" if self.rng.percent(80) => json!("all_time"),
             "InstantIn" => {
                 let instants = [
@@ -354,7 +356,9 @@ impl Maker<'_> {
                     json!({"prizes": [{"from": 1, "to": 2, "share": 4_000}], "rake": 500, "min": "70"});
                 self.rng.pick(&[json!(null), pool]).clone()
             }
-            "MembersMinOrNull" => self.rng.pick(&[json!(null), json!(1), json!(3)]).clone(),
+            "MembersMinOrNull" | "JoinSecondsOrNull" | "AttemptsMaxOrNull" => {
+                self.rng.pick(&[json!(null), json!(1), json!(3)]).clone()
+            }
             "ReviewOrNull" => self.rng.pick(&[json!(null), json!(0), json!(3_600)]).clone(),
             "DivisionSizeOrNull" => self.rng.pick(&[json!(null), json!(1), json!(50)]).clone(),
             "NewPin" => json!(*self.rng.pick(&["0042", "12345678"])),

@@ -28,6 +28,8 @@ fn create(console: &mut Console) {
     console.fill("Players at most", "8");
     console.fill("Accept applications at once", true);
     console.fill("Players at least", "2");
+    console.fill("Seconds to join after the start", "600");
+    console.fill("Scores of a player at most", "3");
     console.fill("Staff", "ada, ben");
     console.fill("Entry fee", "100");
     console.fill("Prizes", "1: 500, 2-3");
@@ -47,9 +49,11 @@ fn create(console: &mut Console) {
     let pool = json!({"prizes": [share(1, 1, 5_000), share(2, 3, 1_250)], "rake": 500, "min": "900"});
     assert_eq!(made["pool"], pool);
     console.sees("2–3: 12.5 %");
-    let unattended = ["auto_accept", "members_min", "below_min"].map(|name| made[name].clone());
-    assert_eq!(unattended, [json!(true), json!(2), json!("cancel")]);
+    let unattended =
+        ["auto_accept", "members_min", "below_min", "join_s", "attempts_max"].map(|name| made[name].clone());
+    assert_eq!(unattended, [json!(true), json!(2), json!("cancel"), json!(600), json!(3)]);
     console.sees("with fewer the clock calls it off");
+    console.sees("for 600 s after the start");
     assert_eq!(made["entry_fee"], json!({"currency": "KRW", "amount": "100"}));
     assert_eq!(made["prizes"][1], json!({"from": 2, "to": 3, "currency": "KRW", "amount": "50"}));
     console.sees("Applications are not open yet");

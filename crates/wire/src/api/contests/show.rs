@@ -45,6 +45,8 @@ pub(super) fn write_definition_of(contest: &Contest) -> Map<String, Value> {
         ("auto_accept", json!(contest.auto_accept)),
         ("members_min", json!(contest.members_min)),
         ("below_min", json!(contest.below_min.as_str())),
+        ("join_s", json!(contest.join_s)),
+        ("attempts_max", json!(contest.attempts_max)),
         ("entry_fee", json!(fee)),
         ("leaderboard", write_definition(&contest.leaderboard).into()),
         ("prizes", write_prizes(&contest.prizes)),
@@ -108,11 +110,17 @@ impl<'a> ApplicationJson<'a> {
     }
 }
 
-/// A member of a contest, and whether it is banned. With `money`, also the member of its wallet.
-pub fn write_member(player: &PlayerId, enrolled: &ContestMember, banned: bool, money: bool) -> Value {
+/// A member of a contest, whether it is banned, and its attempts if they are counted. With `money`, also the member of its wallet.
+pub fn write_member(
+    player: &PlayerId,
+    enrolled: &ContestMember,
+    (banned, attempts): (bool, Option<u32>),
+    money: bool,
+) -> Value {
     let mut answer = json!({"player": player.as_str(), "place": enrolled.place + 1, "banned": banned});
     let more = [
         ("division", enrolled.division.map(|n| json!(n))),
+        ("attempts", attempts.map(|n| json!(n))),
         ("member", enrolled.member.filter(|_| money).map(|member| json!(member.0.to_string()))),
     ];
     let object = answer.as_object_mut().expect("it is one");

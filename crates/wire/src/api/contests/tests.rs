@@ -12,7 +12,7 @@ fn currencies() -> Currencies {
 
 fn whole() -> Value {
     json!({"title": "Friday cup", "staff": ["p1"], "capacity": 64, "on_invalid": "skip",
-        "auto_accept": true, "members_min": 2, "below_min": "start",
+        "auto_accept": true, "members_min": 2, "below_min": "start", "join_s": 60, "attempts_max": 3,
         "entry_fee": {"currency": "KRW", "amount": "100"}, "leaderboard": {"order": "ascending"},
         "prizes": [{"from": 1, "to": 1, "currency": "KRW", "amount": 500}], "prize_ties": "each",
         "pool": {"prizes": [{"from": 1, "to": 2, "share": 4000}], "rake": 500, "min": "900"},

@@ -3,6 +3,7 @@
 //! Each begins by asserting the store in use. Not here: money for them (`contests`), and faults of Redis only (`faults`).
 
 mod faults;
+mod joining;
 mod site;
 
 use crate::wallets::world::{identity, refused};
@@ -63,8 +64,8 @@ fn listed(tally: &Tally, id: &ContestId, status: Status) -> Vec<PlayerId> {
 
 fn members(tally: &Tally, id: &ContestId) -> Vec<PlayerId> {
     let mut rows = read::members(tally, id, None, 1_000).unwrap().rows;
-    rows.sort_by_key(|(_, enrolled, _)| enrolled.place);
-    rows.into_iter().map(|(player, ..)| player).collect()
+    rows.sort_by_key(|row| row.enrolled.place);
+    rows.into_iter().map(|row| row.player).collect()
 }
 
 /// Three lists of players, as on paper.
@@ -513,6 +514,14 @@ macro_rules! suite {
             #[test]
             fn accepted_at_once() {
                 super::accepted_at_once($kind);
+            }
+            #[test]
+            fn players_join_a_contest_that_runs() {
+                super::joining::players_join_a_contest_that_runs($kind);
+            }
+            #[test]
+            fn the_first_of_a_division_makes_its_leaderboard() {
+                super::joining::the_first_of_a_division_makes_its_leaderboard($kind);
             }
             #[test]
             fn cancelled_below_its_minimum() {

@@ -7,6 +7,7 @@
 //! request is refused with what (`histories`).
 
 mod paper;
+mod play;
 
 use crate::wallets::histories::dying::{Dying, DyingStore, End};
 use crate::wallets::histories::paper::FEE;
@@ -22,15 +23,13 @@ use tally_rules::contest::record::ContestTask;
 use tally_rules::contest::{Payout, State};
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::{Currency, Member, MemberId, TransferKind, TransferRequest};
-use tally_rules::score::ScoreInput;
 use tally_rules::{Origin, PlayerId, Rejection};
 use tally_service::contests::execute::ContestActor;
-use tally_service::contests::{apply, ban, change, expire, finish, read, scheduler, settle, start as begin};
+use tally_service::contests::{ban, change, expire, finish, read, scheduler, settle, start as begin};
 use tally_service::ledger::transfers::{self, NewTransfer};
 use tally_service::members::{self, NewMember, change::MemberChange};
 use tally_service::periods::{prizes, scheduler as periods};
 use tally_service::players::erase;
-use tally_service::scores::submit::{self, NewScore};
 use tally_service::{Failure, Tally};
 use tally_store::Store;
 use tally_testkit::Rng;
@@ -306,26 +305,6 @@ impl Story {
         }
     }
 
-    fn score(&mut self, at: usize, name: &PlayerId) {
-        let (id, units) = (self.cups[at].id.clone(), self.rng.below(1_000) as i64 * 1_000);
-        // No two are the same.
-        let units = units + self.asked as i64 % 1_000;
-        let done = self.ask(|tally, runtime, identity| {
-            let (board, player, score) = (id.board(None), name.clone(), ScoreInput::Int(units));
-            let new = NewScore { board, player, score, subscore: None, at: None, identity };
-            runtime.block_on(submit::submit(tally, new)).map(drop)
-        });
-        let cup = &mut self.cups[at];
-        let may = cup.state == State::Running && cup.members.contains_key(name);
-        assert_eq!(done.is_ok(), may, "{done:?} of {name:?} in {cup:?}");
-        if may {
-            for scores in [&mut cup.scores, &mut cup.of_day] {
-                let best = scores.entry(name.clone()).or_insert(units);
-                *best = units.max(*best);
-            }
-        }
-    }
-
     /// A day passes: its first are paid, and leaderboards go that have been kept long enough.
     fn day(&mut self) {
         self.now.fetch_add(DAY, Ordering::SeqCst);
@@ -422,6 +401,7 @@ impl Story {
         drop(self.ask(|tally, runtime, key| runtime.block_on(erase::erase(tally, name.clone(), by(), key))));
         for cup in &mut self.cups {
             cup.scores.remove(&name);
+            cup.attempts.remove(&name);
             cup.of_day.remove(&name);
         }
     }
@@ -437,21 +417,6 @@ impl Story {
             (Ok(()), false) => drop(banned.remove(name)),
             (Err(_), _) => {}
         }
-    }
-
-    /// An application, or a decision on one.
-    fn apply_or_decide(&mut self, at: usize, name: &PlayerId) {
-        let (id, kind, admin) = (self.cups[at].id.clone(), self.rng.below(10), &ContestActor::ADMIN);
-        let name = std::slice::from_ref(name);
-        drop(self.ask(|tally, _, key| {
-            let key = key.as_ref();
-            match kind {
-                0..5 => apply::apply(tally, &id, &ContestActor::SERVER, &name[0], key).map(drop),
-                5..8 => apply::decide(tally, &id, admin, name, true, key).map(drop),
-                8 => apply::decide(tally, &id, admin, name, false, key).map(drop),
-                _ => apply::withdraw(tally, &id, admin, &name[0], key).map(drop),
-            }
-        }));
     }
 
     fn step(&mut self) {
@@ -475,6 +440,7 @@ impl Story {
                 State::Draft => self.turn(at, State::Open),
                 State::Open => self.apply_or_decide(at, &name),
                 State::Running | State::Finished if self.rng.percent(20) => self.ban(at, &name),
+                State::Running if self.rng.percent(20) => self.join(at, &name),
                 _ => self.score(at, &name),
             },
             45..53 => self.turn(at, next),
@@ -588,6 +554,8 @@ fn soak_random_stories_conserve_money_and_end_with_nothing_held() {
         "running",
         "settled",
         "cancelled",
+        "join",
+        "no attempts left",
         "prize of a day",
         "start",
         "refused start",

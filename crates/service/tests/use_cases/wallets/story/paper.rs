@@ -7,6 +7,7 @@ use crate::wallets::prizes::{DAY, daily};
 use crate::wallets::world::{Kind, code, settings, start_set};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use tally_rules::contest::definition::{ContestSpec, Fee, OnInvalid};
@@ -54,6 +55,10 @@ pub(crate) struct Cup {
     /// Its fees are prizes, too.
     pub(crate) pool: bool,
     pub(crate) days: bool,
+    /// Whether players may join it while it runs, and how many scores a member may submit.
+    pub(crate) joins: bool,
+    pub(crate) attempts_max: Option<u32>,
+    pub(crate) attempts: BTreeMap<PlayerId, u32>,
     pub(crate) state: State,
     /// The time since when it is over for good.
     pub(crate) over: Option<i64>,
@@ -69,7 +74,8 @@ pub(crate) struct Cup {
 impl Cup {
     /// A draft, and the spec of its request.
     pub(crate) fn new(no: usize, currency: Currency, rng: &mut Rng) -> (Self, ContestSpec) {
-        let [fee, prizes, days, skips] = [60, 60, 80, 50].map(|percent| rng.percent(percent));
+        let [fee, prizes, days, skips, joins] = [60, 60, 80, 50, 50].map(|percent| rng.percent(percent));
+        let attempts_max = rng.percent(30).then_some(3);
         let pool = fee && !no.is_multiple_of(3);
         let prize = |(from, units)| Prize { from, to: from, currency, amount: amount(units) };
         let table = PeriodPrizes { table: vec![prize((1, OF_DAY))], ties: PrizeTies::Split, from: None };
@@ -81,6 +87,8 @@ impl Cup {
             entry_fee: Some(fee.then(|| Fee { currency, amount: amount(FEE) })),
             prizes: Some((1..).zip(PRIZES).map(prize).filter(|_| prizes).collect()),
             pool: Some(pool.then(of_fees)),
+            join_s: Some(joins.then(|| 90_000.try_into().unwrap())),
+            attempts_max: Some(attempts_max.and_then(NonZeroU32::new)),
             leaderboard: Some(Definition { ranking: Ranking::Ordinal, periods, ..Definition::default() }),
             ..ContestSpec::default()
         };
@@ -91,6 +99,9 @@ impl Cup {
             prizes,
             pool,
             days,
+            joins,
+            attempts_max,
+            attempts: BTreeMap::new(),
             state: State::Draft,
             over: None,
             members: BTreeMap::new(),

@@ -1,0 +1,135 @@
+//! What a rejection says to people.
+
+use super::{Rejection, WrongField};
+use crate::contest::state::State;
+use crate::webhook::WEBHOOKS_MAX;
+
+const PERIOD_CLOSED: &str = "no period of this leaderboard takes a score of that instant any more";
+const LEADERBOARD_DAMAGED: &str =
+    "stored rows of this leaderboard are damaged, so it is unavailable; the log and `tally verify` name them";
+const LAST_ADMIN_KEY: &str = "this is the last key of role admin: without one only commands on the server's machine can \
+    make keys; to revoke it all the same, send `force=true` (`tally keys revoke --force`)";
+const DELIVERY_WAITS: &str = "an earlier event of this topic was not delivered; send that one again first";
+const WALLET_NOT_EMPTY: &str = "there is money in the member's wallets; take it out, or close with `force`";
+const KEY_REUSED: &str = "this Idempotency-Key was used for another request; use a new key for a new request";
+const APPLICATIONS_LOST: &str =
+    "the Redis that had this contest's applications has lost them; `open` begins to take them anew";
+const CURRENCY_MISMATCH: &str = "the currency is not configured (settings `wallet.currency`, `currencies`)";
+const KEY_IN_PROGRESS: &str = "the request of this Idempotency-Key is still running; retry later";
+const STAFF_CANNOT_APPLY: &str = "the player is staff of this contest, and staff does not take part";
+
+impl Rejection {
+    /// A sentence for people, with the next step if there is one.
+    pub fn detail(&self) -> String {
+        match self {
+            Self::IdempotencyKeyReused => KEY_REUSED.into(),
+            Self::IdempotencyInProgress => KEY_IN_PROGRESS.into(),
+            Self::LeaderboardNotFound(None) => "no such leaderboard".into(),
+            Self::LeaderboardDamaged => LEADERBOARD_DAMAGED.into(),
+            Self::LeaderboardNotFound(Some(near)) => format!("no such leaderboard; did you mean `{near}`?"),
+            Self::DefinitionConflict(fields) => conflict(fields),
+            Self::InvalidDefinition(wrong) => wrong.why.clone(),
+            Self::ReservedName => "names that begin with `contest:` are kept for contests".into(),
+            Self::TooManyBoards => "the limit of leaderboards (setting `limits.boards`) is reached".into(),
+            Self::TooManyKeys => "the limit of keys (setting `limits.keys`) is reached".into(),
+            Self::PeriodNotFound => "the leaderboard has no such period".into(),
+            Self::PeriodClosed => PERIOD_CLOSED.into(),
+            Self::InvalidScore(why) | Self::InvalidSubscore(why) => (*why).into(),
+            Self::AtInFuture => "`at` is more than 5 s ahead of the server's clock".into(),
+            Self::ScoreOverflow => "the sum would leave the range of the leaderboard's scores".into(),
+            Self::TooManyAtOnce => "more players than one request may remove".into(),
+            Self::PlayerNotRanked => "the player has no rank on this leaderboard".into(),
+            Self::PlayerNotFound => "no such player".into(),
+            Self::KeyNotFound => "no such key".into(),
+            Self::LastAdminKey => LAST_ADMIN_KEY.into(),
+            Self::ImportRepeated => "this file was imported into this leaderboard before".into(),
+            Self::ImportOutOfOrder(done) => format!("lines up to {done} are already imported"),
+            Self::ContestNotFound => "no such contest".into(),
+            Self::ContestExists => "there is a contest of this id".into(),
+            Self::SeriesNotFound => "no such series of contests".into(),
+            Self::SeriesExists => "there is a series of contests of this id".into(),
+            Self::Forbidden => "permission denied: these credentials do not allow this operation".into(),
+            Self::ContestState(state) => format!("the contest is {state}"),
+            Self::ContestFrozen { state, fields } => frozen(*state, fields),
+            Self::InvalidContest(wrong) => all_wrong(wrong),
+            Self::ContestTooLarge(most) => too_large(*most),
+            Self::ApplicationsLost => APPLICATIONS_LOST.into(),
+            Self::AlreadyApplied => "the player has already applied".into(),
+            Self::NoAttemptsLeft(most) => format!("a member of this contest submits at most {most} scores"),
+            Self::AlreadyRejected => "the application of this player was rejected".into(),
+            Self::StaffCannotApply => STAFF_CANNOT_APPLY.into(),
+            Self::ContestFull => "the contest is full: all its places are taken".into(),
+            Self::NotApplied => "there is no application of this player".into(),
+            Self::PlayerWithoutWallet => "the player has no wallet for the fee or the prizes".into(),
+            Self::InvalidApplications(failed) => format!("{} accepted applications are bad", failed.len()),
+            Self::NotAMember => "only members of this contest score on its leaderboard".into(),
+            Self::BoardInUse => "the leaderboard belongs to a contest".into(),
+            Self::PinLocked { retry_after_s } => pin_locked(*retry_after_s),
+            Self::InvalidPin => "the PIN is wrong".into(),
+            Self::InvalidAmount => "an amount is a whole number of the smallest unit, 1 or more".into(),
+            Self::TransactionNotFound => "no such transaction".into(),
+            Self::HoldNotFound => "no such hold".into(),
+            Self::HoldExpired => "the hold has expired; what it held is free again".into(),
+            Self::HoldResolved => "the hold was already captured, voided or expired".into(),
+            Self::ExceedsHold => "the amount exceeds the held amount".into(),
+            Self::NotReversible => "a reversal cannot be reversed; make the transfer again instead".into(),
+            Self::ExceedsReversible { left } => exceeds_reversible(*left),
+            Self::HoldExpiryInPast => "`expires_at` must be in the future".into(),
+            Self::CurrencyMismatch => CURRENCY_MISMATCH.into(),
+            Self::SameWallet => "payer and recipient are the same wallet".into(),
+            Self::MemberNotFound => "no such member".into(),
+            Self::RecipientNotFound => "the receiving member does not exist".into(),
+            Self::WalletNotFound => "the member has no wallet in this currency".into(),
+            Self::MemberClosed => "the member was closed".into(),
+            Self::LimitExceeded(limit) => limit.detail().into(),
+            Self::MintCapReached(reached) => reached.to_string(),
+            Self::InsufficientFunds => "not enough money is available in the wallet".into(),
+            Self::LinkedFailed => "another transfer of the same chain was refused, so none was made".into(),
+            Self::LoginTaken => "another member has this login".into(),
+            Self::PhoneTaken => "another member has this phone number".into(),
+            Self::PlayerTaken => "another member has this player".into(),
+            Self::PlayerInContest(contest) => in_contest(contest),
+            Self::WalletNotEmpty => WALLET_NOT_EMPTY.into(),
+            Self::WebhookNotFound => "no such webhook".into(),
+            Self::TooManyWebhooks => format!("there are {WEBHOOKS_MAX} webhooks, the most there may be"),
+            Self::DeliveryNotFound => "no such event is kept: events are kept for 7 days".into(),
+            Self::DeliveryWaits => DELIVERY_WAITS.into(),
+        }
+    }
+}
+
+fn exceeds_reversible(left: i64) -> String {
+    match left {
+        0 => "all of the transfer is reversed already".into(),
+        left => format!("the amount exceeds what is left of the transfer: {left}"),
+    }
+}
+
+fn frozen(state: State, fields: &[&'static str]) -> String {
+    format!("the contest is {state}, so these fields can no longer change: {}", fields.join(", "))
+}
+
+fn all_wrong(fields: &[WrongField]) -> String {
+    let all = fields.iter().map(|one| format!("{} {}", one.pointer, one.why));
+    all.collect::<Vec<_>>().join("; ")
+}
+
+fn conflict(fields: &[&'static str]) -> String {
+    let fields = fields.join(", ");
+    format!("the leaderboard exists with other values of: {fields}; only `periods` can be changed")
+}
+
+fn too_large(most: u32) -> String {
+    format!("a contest of this kind has at most {most} members or applications")
+}
+
+fn pin_locked(retry_after_s: u32) -> String {
+    format!("too many wrong PINs; try again in {retry_after_s} s")
+}
+
+fn in_contest(contest: &str) -> String {
+    format!(
+        "the player has an entry in the contest `{contest}`, or is staff of the contest or series of that name: change that, or change \
+         the player when the contest has ended"
+    )
+}
