@@ -25,6 +25,17 @@ pub enum EventKind {
     PeriodClosed(PeriodClosed),
     /// A member was closed.
     MemberClosed,
+    /// The prizes of a closed period were paid.
+    PeriodPaid(PeriodPaid),
+}
+
+/// A closed period whose prizes were paid, as far as they can be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PeriodPaid {
+    /// The name of the period for users.
+    pub period: String,
+    /// The number of its prizes.
+    pub prizes: u32,
 }
 
 /// A change of a contest.

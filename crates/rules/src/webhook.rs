@@ -5,7 +5,9 @@
 //! signatures and sending.
 
 use crate::instant::{Micros, SECOND};
+use crate::ledger::{Currency, Entry, Kind};
 use crate::named;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// How many webhooks there may be.
@@ -25,8 +27,15 @@ named! {
     pub enum EventType { /// A period of a leaderboard was closed.
         PeriodClosed = "period_closed", /// A contest was made, changed, or came into another state.
         Contest = "contest", /// A member was closed.
-        MemberClosed = "member_closed" }
+        MemberClosed = "member_closed", /// The prizes of a closed period were paid, as far as they can be.
+        PeriodPaid = "period_paid", /// A line of a wallet.
+        Transfer = "transfer", /// A line of a wallet that a reversal wrote.
+        Reversal = "reversal", /// A line of a wallet that took its balance below a mark.
+        BalanceBelow = "balance_below" }
 }
+
+/// The most marks of a webhook.
+pub const MARKS_MAX: usize = 16;
 
 /// A receiver.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +44,8 @@ pub struct Webhook {
     pub url: Arc<str>,
     /// The types that it gets, ascending.
     pub events: Vec<EventType>,
+    /// The mark of each currency, for [`EventType::BalanceBelow`].
+    pub marks: BTreeMap<Currency, i64>,
     /// When it was made. It gets no event that was stored before.
     pub created_at: Micros,
     /// Since when it is enabled: earlier failures do not count.
@@ -96,9 +107,22 @@ pub struct Failing {
 }
 
 impl Webhook {
-    /// Whether it gets events of this type now.
-    pub fn wants(&self, event: EventType) -> bool {
-        self.disabled.is_none() && self.events.contains(&event)
+    /// Whether it gets events of one of these types now.
+    pub fn wants(&self, events: &[EventType]) -> bool {
+        self.disabled.is_none() && events.iter().any(|event| self.events.contains(event))
+    }
+
+    /// As what it gets a line of a wallet: one line is one event, whatever fits it.
+    pub fn type_of_line(&self, currency: Currency, entry: &Entry) -> Option<EventType> {
+        let crosses = |mark: &i64| entry.after < *mark && *mark <= entry.before();
+        let is_below = self.marks.get(&currency).is_some_and(crosses);
+        let is_reversal = matches!(entry.kind, Kind::ReversalIn | Kind::ReversalOut);
+        let fits = [
+            (EventType::BalanceBelow, is_below),
+            (EventType::Reversal, is_reversal),
+            (EventType::Transfer, true),
+        ];
+        fits.into_iter().find(|(event, fits)| *fits && self.events.contains(event)).map(|(event, _)| event)
     }
 
     /// The numbers of the secrets that sign at this time, the present one first.
@@ -171,11 +195,13 @@ pub fn pause(attempts: u32) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ledger::{TransferId, Uuid};
 
     fn webhook() -> Webhook {
         Webhook {
             url: "https://a.example/".into(),
             events: vec![EventType::Contest],
+            marks: BTreeMap::new(),
             created_at: Micros(5),
             enabled_at: Micros(5),
             disabled: None,
@@ -229,14 +255,47 @@ mod tests {
         let position = failed(Position::new("cup".into(), 0), &webhook, 10);
         webhook.set_disabled(Some("gone"), Micros(20));
         webhook.set_disabled(Some("other"), Micros(25));
-        assert!(!webhook.wants(EventType::Contest));
+        assert!(!webhook.wants(&[EventType::Contest]));
         assert_eq!(webhook.disabled.as_ref().map(|one| (one.at, &*one.why)), Some((Micros(20), "gone")));
         webhook.set_disabled(None, Micros(30));
         webhook.set_disabled(None, Micros(40));
-        assert!(webhook.wants(EventType::Contest) && !webhook.wants(EventType::PeriodClosed));
+        assert!(webhook.wants(&[EventType::Contest]) && !webhook.wants(&[EventType::PeriodClosed]));
         assert_eq!(webhook.enabled_at, Micros(30));
         assert!(position.is_due(&webhook, Micros(30)));
         let failing = failed(position, &webhook, 50).failing.expect("it fails");
         assert_eq!((failing.attempts, failing.since), (1, Micros(50)));
+    }
+
+    #[test]
+    fn a_line_is_the_most_specific_type_that_is_wanted() {
+        use EventType::{BalanceBelow, Reversal, Transfer};
+        let code = |text| Currency::parse(text).unwrap();
+        let line = |kind, before: i64, after: i64| {
+            let (transfer, amount) = (TransferId(Uuid([1; 16])), (before - after).abs());
+            let entry = Entry { transfer, kind, amount, after, counterparty: None, reference: None };
+            assert_eq!(entry.before(), before);
+            entry
+        };
+        let all = [Transfer, Reversal, BalanceBelow];
+        // (wanted types, line, type)
+        let rows: [(&[EventType], Entry, Option<EventType>); 11] = [
+            (&all, line(Kind::Withdrawal, 100, 99), Some(BalanceBelow)),
+            (&all, line(Kind::Withdrawal, 101, 100), Some(Transfer)),
+            (&all, line(Kind::Withdrawal, 99, 98), Some(Transfer)),
+            (&all, line(Kind::Deposit, 98, 120), Some(Transfer)),
+            (&all, line(Kind::ReversalOut, 120, 119), Some(Reversal)),
+            (&all, line(Kind::ReversalOut, 120, 0), Some(BalanceBelow)),
+            (&all, line(Kind::ReversalIn, 0, 50), Some(Reversal)),
+            (&[Transfer], line(Kind::ReversalOut, 120, 0), Some(Transfer)),
+            (&[Reversal], line(Kind::ReversalOut, 120, 0), Some(Reversal)),
+            (&[Reversal, BalanceBelow], line(Kind::Withdrawal, 100, 100 - 50), Some(BalanceBelow)),
+            (&[Reversal, BalanceBelow], line(Kind::Withdrawal, 50, 40), None),
+        ];
+        for (events, entry, wanted) in rows {
+            let webhook =
+                Webhook { events: events.to_vec(), marks: [(code("KRW"), 100)].into(), ..webhook() };
+            assert_eq!(webhook.type_of_line(code("KRW"), &entry), wanted, "{entry:?}");
+            assert_ne!(webhook.type_of_line(code("USD"), &entry), Some(BalanceBelow), "{entry:?}");
+        }
     }
 }

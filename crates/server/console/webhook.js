@@ -27,7 +27,7 @@ export function render(root, { webhook: id }, signal) {
   const look = async () => {
     const hook = await get(path, {}, signal);
     const turn = button(hook.enabled ? "Disable" : "Enable", () => act("PATCH", path, { enabled: !hook.enabled }), { failed });
-    const pairs = [["State", h("span", {}, state(hook.enabled))], ["Events", hook.events.join(", ")], ["Made", when(hook.created_at)], hook.disabled && ["Disabled", `${when(hook.disabled.at)}: ${hook.disabled.why}`]];
+    const pairs = [["State", h("span", {}, state(hook.enabled))], ["Events", hook.events.join(", ")], Object.keys(hook.balance_below).length > 0 && ["Marks of balances", Object.entries(hook.balance_below).map((one) => one.join(" ")).join(", ")], ["Made", when(hook.created_at)], hook.disabled && ["Disabled", `${when(hook.disabled.at)}: ${hook.disabled.why}`]];
     set(place, head("Webhook", { crumb: ["#/webhooks", "Webhooks"], about: hook.url, actions: [turn, button("New secret", rotate, { failed }), button("Delete", () => remove(hook), { kind: "danger", failed })] }), h("section", { class: "card" }, shown, h("div", { class: "body" }, facts(pairs))));
   };
   const reload = async () => {

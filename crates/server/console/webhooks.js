@@ -10,12 +10,18 @@ import { list, table } from "./table.js";
 
 export const title = "Webhooks";
 
-/** The types of events that a webhook can get. */
+/** The types of events that a webhook can get; of those of money there are many. */
 const EVENTS = [
   ["period_closed", "A period of a leaderboard is closed"],
   ["contest", "A contest is made, changed, or enters another state"],
   ["member_closed", "A member is closed"],
+  ["period_paid", "The prizes of a period are paid"],
+  ["transfer", "A line of a wallet"],
+  ["reversal", "A line of a wallet that a reversal writes"],
+  ["balance_below", "A line of a wallet that takes its balance below the mark"],
 ];
+
+const MONEY = ["transfer", "reversal", "balance_below"];
 
 export function render(root, _parameters, signal) {
   const shown = h("div", { "aria-live": "polite" });
@@ -27,7 +33,7 @@ export function render(root, _parameters, signal) {
     { label: "Made", kind: "wide fit", cell: ({ created_at: at }) => date(at) },
   ], { key: ({ id }) => id });
   const make = () => button("New webhook", () => create(shown, all), { kind: "main small", icon: "plus", failed });
-  const nothing = () => empty("No webhook", "A webhook sends closed periods and changes of contests to a service of yours.", make());
+  const nothing = () => empty("No webhook", "A webhook sends closed periods, contests and movements of money to a service of yours.", make());
   const all = list(view, () => get("/v1/webhooks", {}, signal), nothing);
   const about = "Services that get events, signed and in order. An event that is not taken is sent again for three days; then its webhook is disabled.";
   put(root, head("Webhooks", { crumb: ["#/settings", "Settings"], about, actions: [make()] }), h("section", { class: "card" }, shown, said, all.element));
@@ -41,19 +47,25 @@ export function state(enabled) {
 
 function create(shown, all) {
   dialog("New webhook", (box) => {
-    const ticks = EVENTS.map(([name, what]) => field({ name, label: name, type: "checkbox", value: true, hint: what }));
+    const ticks = EVENTS.map(([name, what]) => field({ name, label: name, type: "checkbox", value: !MONEY.includes(name), hint: what }));
     const content = [
       field({ name: "url", label: "Address", required: true, maxlength: 1024, hint: "It begins with https: and a public host." }),
       h("fieldset", {}, h("legend", {}, "Events"), h("div", { class: "fields" }, ticks)),
+      field({ name: "marks", label: "Marks of balances", placeholder: "KRW 1000, USD 500", hint: "For balance_below: a currency and an amount in its smallest unit." }),
       reason(),
     ];
     const send = async (values) => {
       const events = EVENTS.map(([name]) => name).filter((name) => values[name]);
-      const made = await change("POST", "/v1/webhooks", { url: values.url, events, ...(values.reason && { reason: values.reason }) });
+      const made = await change("POST", "/v1/webhooks", { url: values.url, events, ...(values.marks && { balance_below: marks(values.marks) }), ...(values.reason && { reason: values.reason }) });
       box.close();
       set(shown, shownOnce("The secret of its signatures", made.secret));
       await all.reload();
     };
     return form(content, "Create", send, { cancel: () => box.close() });
   });
+}
+
+/** Marks as they are sent: `KRW 1000, USD 500`. */
+function marks(text) {
+  return Object.fromEntries(text.split(",").map((one) => one.trim().split(/\s+/)));
 }

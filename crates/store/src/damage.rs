@@ -153,6 +153,8 @@ key_text! {
         Topic::Board(board) => format!("board {}", board.0),
         Topic::Contest(contest) => format!("contest {contest}"),
         Topic::Member(member) => format!("member {}", member.0),
+        Topic::Wallet(wallet) => format!("wallet {}", wallet.text()),
+        Topic::Transfers => "transfers".to_owned(),
     };
     KeyChange: |key| key.id().to_owned();
     WebhookKey: |key| match key.topic {

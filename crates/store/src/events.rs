@@ -20,6 +20,10 @@ pub enum Topic {
     Contest(Uuid),
     /// A member.
     Member(MemberId),
+    /// A wallet: its entries are its events. No row of events has this topic.
+    Wallet(WalletKey),
+    /// All transfers, in order of their ids. Only how far they were searched is stored.
+    Transfers,
 }
 
 /// One event.

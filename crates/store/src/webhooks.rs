@@ -7,7 +7,7 @@
 use crate::events::{EventKey, Topic};
 use crate::{Listing, StoreError};
 use tally_rules::Micros;
-use tally_rules::ledger::Uuid;
+use tally_rules::ledger::{Transfer, TransferId, Uuid};
 use tally_rules::webhook::{Position, Webhook};
 
 /// The key of a webhook, or of its position in a topic.
@@ -71,4 +71,12 @@ pub trait WebhookReads {
         after: (Micros, EventKey),
         limit: usize,
     ) -> Result<Vec<(Micros, EventKey)>, StoreError>;
+
+    /// At most `limit` transfers after an id, the oldest first. A transfer may appear some time after its id: the id has the instant of
+    /// its decision.
+    fn recent_transfers(
+        &self,
+        after: TransferId,
+        limit: usize,
+    ) -> Result<Listing<(TransferId, Transfer)>, StoreError>;
 }

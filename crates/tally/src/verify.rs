@@ -102,7 +102,7 @@ fn read(store: &dyn Store, tells: bool) -> Result<Replayed> {
     };
     // Clocks of other servers may be ahead.
     let now = now().plus(CLOCKS_APART_MICROS);
-    let replayed = replay(&mut *books, (home, now), listener).context("verify the store")?;
+    let replayed = replay(store, &mut *books, (home, now), listener).context("verify the store")?;
     bar.finish_and_clear();
     Ok(replayed)
 }

@@ -23,7 +23,9 @@ pub(super) async fn create(mut call: Call) -> Result<Response, Problem> {
     let (body, identity, origin) = call.act(&tally).await?;
     let sent = shapes::read_create(body).map_err(Problem::fields)?;
     let (url, events) = (address(&call, sent.url)?.unwrap_or_default(), sent.events.unwrap_or_default());
-    let made = blocking(move || webhooks::create(&tally, &url, &events, (&origin, identity.as_ref())));
+    let marks = sent.marks.unwrap_or_default();
+    let made =
+        blocking(move || webhooks::create(&tally, &url, (&events, &marks), (&origin, identity.as_ref())));
     Ok(with_secret(StatusCode::CREATED, &made.await?))
 }
 
@@ -50,7 +52,8 @@ pub(super) async fn patch(mut call: Call) -> Result<Response, Problem> {
     let (tally, id) = (call.tally()?, call.id("webhook")?);
     let (body, identity, origin) = call.act(&tally).await?;
     let sent = shapes::read_patch(body).map_err(Problem::fields)?;
-    let patch = Patch { url: address(&call, sent.url)?, events: sent.events, enabled: sent.enabled };
+    let url = address(&call, sent.url)?;
+    let patch = Patch { url, events: sent.events, marks: sent.marks, enabled: sent.enabled };
     let done = blocking(move || webhooks::patch(&tally, id, &patch, (&origin, identity.as_ref())));
     let (named, replayed) = done.await?;
     Ok(response::replayed(response::ok(&shown(&named)), replayed))

@@ -20,7 +20,8 @@ use hyper::{Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use std::net::SocketAddr;
 use std::time::Duration;
-use tally_service::webhooks::{Answer, Delivery, Done, Sender, signature};
+use tally_service::webhooks::{Answer, Delivery, Done, Happening, Sender, signature};
+use tally_wire::api::wallets::TransactionJson;
 use tally_wire::api::webhooks;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, lookup_host};
@@ -143,8 +144,16 @@ impl Exchange {
             client.handshake::<_, Full<Bytes>>(TokioIo::new(stream)).await.map_err(broken)?;
         let connection = tokio::spawn(async move { drop(connection.await) });
         let event = &delivery.event;
-        let place = (&*event.subject, event.number, event.missed);
-        let body = webhooks::write_event(&event.id, place, &event.event);
+        let data = match &event.what {
+            Happening::Stored(what) => webhooks::write_stored(&event.subject, what),
+            Happening::Line(line) => {
+                let shown = TransactionJson::new(line.wallet.currency, &line.entry);
+                let shown = shown.with_name(line.counterparty.as_ref()).with_origin(&line.origin);
+                webhooks::write_line(line.wallet.member, &shown, line.mark)
+            }
+        };
+        let (topic, place) = ((event.kind, &*event.subject), (event.number, event.missed));
+        let body = webhooks::write_event(&event.id, topic, place, event.at, &data);
         let request = Request::post(&target.path)
             .header(HOST, &target.authority)
             .header(CONTENT_TYPE, "application/json")

@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use std::sync::mpsc::channel;
 use tally_rules::Micros;
 use tally_rules::contest::State;
-use tally_rules::event::{ContestChanged, Event, EventKind};
+use tally_rules::event::{ContestChanged, EventKind};
 use tally_rules::ledger::Uuid;
-use tally_service::webhooks::{Answer, Delivery, EventOf, Sender};
+use tally_rules::webhook::EventType;
+use tally_service::webhooks::{Answer, Delivery, EventOf, Happening, Sender};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
@@ -40,8 +41,9 @@ fn send(runtime: &Runtime, ca_file: Option<&str>, private: bool, url: &str) -> A
     let client = WebhookClient::new(&settings, runtime.handle().clone()).expect("the file is good");
     let (contest, before) = (None, None);
     let changed = ContestChanged { contest, before, state: State::Open, at: Micros(0), members: 0 };
-    let event = Event { at: Micros(1), what: EventKind::Contest(changed) };
-    let event = EventOf { id: "c.1.1".into(), subject: "cup".into(), number: 1, missed: 0, event };
+    let what = Happening::Stored(EventKind::Contest(changed));
+    let (id, kind, subject, at) = ("c.1.1".into(), EventType::Contest, "cup".into(), Micros(1));
+    let event = EventOf { id, kind, subject, number: 1, missed: 0, at, what };
     let delivery =
         Delivery { webhook: Uuid([1; 16]), url: url.into(), secrets: vec!["s".into()], at: Micros(2), event };
     let (answer, answered) = channel();

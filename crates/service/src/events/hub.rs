@@ -99,7 +99,7 @@ impl Hub {
         let members = changes.entries.iter().map(|(key, _)| Subject::Member(key.wallet.member));
         let contests = changes.events.iter().filter_map(|(topic, _)| match topic {
             Topic::Contest(no) => Some(Subject::Contest(*no)),
-            Topic::Board(_) | Topic::Member(_) => None,
+            _ => None,
         });
         members.chain(contests).filter(|subject| subjects.contains_key(subject)).collect()
     }

@@ -147,7 +147,7 @@ impl Events {
         }
         let of_contest = |(topic, last): (&Topic, &u64)| match topic {
             Topic::Contest(no) => Some((Subject::Contest(*no), ObservedPosition::Event(*last))),
-            Topic::Board(_) | Topic::Member(_) => None,
+            _ => None,
         };
         self.hub.compare(last.iter().filter_map(of_contest));
         if members.is_empty() {

@@ -8,11 +8,12 @@ use crate::ledger::request::{LedgerRequest, Needs};
 use crate::ledger::state::BatchState;
 use std::sync::Arc;
 use tally_rules::contest::{ContestId, Payout, State as Stands};
+use tally_rules::event::{Event, EventKind, PeriodPaid};
 use tally_rules::ledger::transfer_request::wallets_of;
 use tally_rules::ledger::{TransferKind, Uuid};
 use tally_rules::period::Payment;
 use tally_rules::{BoardId, Micros, Origin, Rejection};
-use tally_store::{PayoutKey, ReadSet, WindowKey};
+use tally_store::{PayoutKey, ReadSet, Topic, WindowKey};
 
 /// A step of the payment of a closed period.
 #[derive(Clone, Debug)]
@@ -84,11 +85,13 @@ impl LedgerRequest for PaymentRequest {
                 let payment = Payment { no: ids[0], board, period, count, done: 0, at: state.time.now };
                 let key = |no| PayoutKey { contest: payment.no, no };
                 state.added.payouts.extend((0..).zip(rows).map(|(no, row)| (key(no), row.clone())));
+                add_event(state, self.key, &payment);
                 state.payments.set(&self.key, Some(payment));
             }
             (PaymentAction::Pay(first, rows), Some(mut payment)) if payment.done == *first => {
                 let reference = reference(&payment);
                 (payment.done, _) = state.pay_rows((payment.no, *first), (rows, ids), &reference, prize)?;
+                add_event(state, self.key, &payment);
                 state.payments.set(&self.key, Some(payment));
             }
             // The rows were read after the payment, and each repayment changes its instant: none is paid twice.
@@ -101,6 +104,15 @@ impl LedgerRequest for PaymentRequest {
             (PaymentAction::Begin(..) | PaymentAction::Pay(..) | PaymentAction::Repay(..), _) => {}
         }
         Ok(())
+    }
+}
+
+/// Adds the event that all prizes of a period had their turn.
+fn add_event(state: &mut BatchState<'_>, key: WindowKey, payment: &Payment) {
+    if !payment.is_open() {
+        let paid = PeriodPaid { period: payment.period.clone(), prizes: payment.count };
+        let event = Event { at: state.time.now, what: EventKind::PeriodPaid(paid) };
+        state.added.events.push((Topic::Board(key.board), event));
     }
 }
 

@@ -14,6 +14,7 @@
 //!   the calendar
 //! - `applications`: applications against holds, and holds of fees against applications
 //! - `owners`: rows of missing contests and periods
+//! - `webhooks`: positions of webhooks against the events of their topics
 //! - `ahead`: values in another order; `sorted_rows`: pages; `sum`: two sets of rows compared without keeping them
 //!
 //! A corrupt row is named too, and is missing for the rest. Not here: ranks in a server's memory.
@@ -34,6 +35,7 @@ mod scores;
 mod sorted_rows;
 mod sum;
 mod wallets;
+mod webhooks;
 
 use crate::failure::Failure;
 use crate::ledger::HOME_META;
@@ -109,8 +111,9 @@ pub fn home(store: &dyn Store) -> Result<Option<Currency>, Failure> {
     Ok(stored.and_then(|bytes| Currency::parse(std::str::from_utf8(&bytes).ok()?)))
 }
 
-/// Replays all of it.
+/// Replays all of it, and checks the positions of webhooks, which follow no snapshot.
 pub fn replay(
+    store: &dyn Store,
     snapshot: &mut dyn Snapshot,
     (home, now): (Option<Currency>, Micros),
     listener: Listener<'_>,
@@ -126,6 +129,7 @@ pub fn replay(
     pools::check(snapshot, scan.pools, &mut run)?;
     applications::replay(snapshot, &mut run)?;
     owners::replay(snapshot, &mut run)?;
+    webhooks::check(store, &mut run)?;
     check_totals(&totals, &snapshot.totals()?, &scan.balances, &mut run);
     run.damaged(snapshot);
     run.replayed.totals = totals.into_rows();

@@ -4,10 +4,10 @@
 //! go on while one fails. The lease of the task saves work and guarantees nothing: two servers that both think they have it send
 //! events twice, and positions never go back (`results`). A delivery has the same id whenever it is sent. Not here: HTTP.
 
-use super::deliveries::delivery_id;
-use super::queue::{Entry, Queue, type_of};
+use super::happening::{EventOf, NextEvent, next_event, types_of};
+use super::queue::{Entry, Queue};
 use super::results::{Finished, apply};
-use super::{Webhooks, list};
+use super::{Webhooks, rows};
 use crate::background::{Job, Next};
 use crate::events::KEEP_MICROS;
 use crate::failure::{Failure, Fault};
@@ -17,7 +17,6 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 use tally_rules::Micros;
-use tally_rules::event::{Event, EventKind};
 use tally_rules::instant::SECOND;
 use tally_rules::ledger::Uuid;
 use tally_rules::webhook::{EventRef, Webhook};
@@ -28,8 +27,9 @@ const LEASE: Duration = Duration::from_secs(20);
 const RENEW: Duration = Duration::from_secs(1);
 /// Between two looks for new events.
 const PAUSE: Duration = Duration::from_millis(500);
-/// The same while there is no webhook, or another server delivers.
+/// The same while another server delivers, and while there is no webhook.
 const IDLE_PAUSE: Duration = Duration::from_secs(1);
+const NONE_PAUSE: Duration = Duration::from_secs(5);
 /// Events that are on the way to one receiver.
 const SENT_MAX: usize = 8;
 /// Positions of one read while old ones are deleted.
@@ -59,21 +59,6 @@ pub struct Delivery {
     pub at: Micros,
     /// The event.
     pub event: EventOf,
-}
-
-/// An event of a topic.
-#[derive(Clone, Debug)]
-pub struct EventOf {
-    /// The id of the delivery: the same whenever and by whichever server it is sent.
-    pub id: String,
-    /// The leaderboard or the contest.
-    pub subject: Arc<str>,
-    /// The number in the topic.
-    pub number: u64,
-    /// How many events before it expired before they were delivered.
-    pub missed: u64,
-    /// The event.
-    pub event: Event,
 }
 
 /// Called once with what became of a delivery.
@@ -149,7 +134,7 @@ impl Deliverer {
         self.take_finished(tally)?;
         let looks = self.looked.is_none_or(|at| at.elapsed() >= PAUSE);
         if looks && !self.read_webhooks(tally)? {
-            return Ok(IDLE_PAUSE);
+            return Ok(NONE_PAUSE);
         }
         if !self.has_lease(tally)? {
             self.forget();
@@ -160,13 +145,13 @@ impl Deliverer {
             let now = tally.now();
             if self.queue.all_is_due(now) {
                 sweep(tally, &self.webhooks, &self.queue)?;
-                self.queue.look_at_all(now);
+                self.queue.look_at_all(tally, &self.webhooks)?;
             }
             has_more = self.queue.look(tally, &self.webhooks)?;
             self.looked = (!has_more).then(Instant::now);
         }
-        self.send_due(tally, wake)?;
-        Ok(if has_more { Duration::ZERO } else { PAUSE })
+        let searches = self.send_due(tally, wake)?;
+        Ok(if has_more || searches { Duration::ZERO } else { PAUSE })
     }
 
     fn has_lease(&mut self, tally: &Tally) -> Result<bool, Failure> {
@@ -188,11 +173,16 @@ impl Deliverer {
         for (one, position) in finished.iter().zip(applied) {
             let key = (one.id, one.topic);
             match (position, self.queue.entries.get_mut(&key)) {
-                (Some(position), Some(entry)) => (entry.row, entry.is_busy) = (Some(position), false),
+                (Some(position), Some(entry)) => {
+                    if position.failing.is_none() {
+                        entry.since = one.tried.at;
+                    }
+                    (entry.row, entry.is_busy) = (Some(position), false);
+                }
                 // Another server, or a request, has gone on meanwhile: the topic is found again.
                 (None, Some(_)) => {
                     self.queue.entries.remove(&key);
-                    self.queue.look_at_all(tally.now());
+                    self.queue.look_at_all(tally, &self.webhooks)?;
                 }
                 (_, None) => {}
             }
@@ -202,8 +192,8 @@ impl Deliverer {
 
     /// Reads the webhooks; returns whether there are any. A change of one makes all kept events new.
     fn read_webhooks(&mut self, tally: &Tally) -> Result<bool, Failure> {
-        let rows = match list(tally) {
-            Ok((rows, _)) => rows,
+        let (rows, has_positions) = match rows(tally) {
+            Ok((rows, _, has_positions)) => (rows, has_positions),
             // Without a webhook nothing waits, so this is no failure of a delivery.
             Err(_) if self.webhooks.is_empty() => return Ok(false),
             Err(failure) => return Err(failure),
@@ -213,21 +203,24 @@ impl Deliverer {
         tally.webhooks.counts.disabled.store(disabled as u64, Ordering::Relaxed);
         if webhooks != self.webhooks {
             let wanted =
-                |id: &Uuid, topic: Topic| webhooks.get(id).is_some_and(|one| one.wants(type_of(topic)));
+                |id: &Uuid, topic: Topic| webhooks.get(id).is_some_and(|one| one.wants(types_of(topic)));
             self.queue.entries.retain(|(id, topic), _| wanted(id, *topic));
-            self.queue.look_at_all(tally.now());
+            // A changed webhook may want what it did not.
+            self.queue.entries.values_mut().for_each(|entry| entry.examined = 0);
+            self.queue.look_at_all(tally, &webhooks)?;
             self.webhooks = webhooks;
         }
-        Ok(!self.webhooks.is_empty())
+        // Positions of the last webhook are still to be deleted.
+        Ok(!self.webhooks.is_empty() || has_positions)
     }
 
-    /// Sends the next event of each topic that is due, as many as a receiver gets at once.
+    /// Sends the next event of each topic that is due, as many as a receiver gets at once. Returns whether it still searches for one.
     fn send_due<W: FnOnce() + Send + 'static>(
         &mut self,
         tally: &Tally,
         wake: impl Fn() -> Box<W>,
-    ) -> Result<(), Failure> {
-        let now = tally.now();
+    ) -> Result<bool, Failure> {
+        let (now, mut searches) = (tally.now(), false);
         let mut sent: BTreeMap<Uuid, usize> = BTreeMap::new();
         for ((id, _), _) in self.queue.entries.iter().filter(|(_, entry)| entry.is_busy) {
             *sent.entry(*id).or_default() += 1;
@@ -240,9 +233,17 @@ impl Deliverer {
             if entry.is_busy || *count >= SENT_MAX || !is_due {
                 continue;
             }
-            let Some(event) = next_event(tally, *topic, entry.delivered())? else {
-                done.push(*key);
-                continue;
+            let after = (entry.delivered().max(entry.examined), entry.delivered());
+            let event = match next_event(tally, webhook, *topic, after)? {
+                NextEvent::Found(event) => event,
+                NextEvent::NotUpTo(number) => {
+                    (entry.examined, searches) = (number, true);
+                    continue;
+                }
+                NextEvent::Nothing => {
+                    done.push(*key);
+                    continue;
+                }
             };
             *count += 1;
             entry.is_busy = true;
@@ -256,7 +257,7 @@ impl Deliverer {
             self.sender.send(delivery(tally, *id, webhook, event), Box::new(done));
         }
         done.iter().for_each(|key| drop(self.queue.entries.remove(key)));
-        Ok(())
+        Ok(searches)
     }
 }
 
@@ -264,9 +265,9 @@ impl Deliverer {
 pub(super) fn finished_of((id, topic): (Uuid, Topic), entry: &Entry, event: &EventOf) -> Finished {
     let name = match topic {
         Topic::Contest(_) => Arc::clone(&event.subject),
-        Topic::Board(_) | Topic::Member(_) => Arc::default(),
+        _ => Arc::default(),
     };
-    let tried = EventRef { number: event.number, at: event.event.at };
+    let tried = EventRef { number: event.number, at: event.at };
     let answer = Answer { status: None, failure: None };
     Finished { id, topic, name, before: entry.row.clone(), start: entry.start, tried, answer }
 }
@@ -278,23 +279,6 @@ pub(super) fn delivery(tally: &Tally, id: Uuid, webhook: &Webhook, event: EventO
     Delivery { webhook: id, url: Arc::clone(&webhook.url), secrets, at, event }
 }
 
-/// The event that follows a number in its topic; `None` if there is none, or if its leaderboard was deleted.
-pub(super) fn next_event(tally: &Tally, topic: Topic, after: u64) -> Result<Option<EventOf>, Failure> {
-    let found = tally.store.ledger().list_events(topic, after, 1)?.rows.pop();
-    let Some((number, event)) = found else { return Ok(None) };
-    let subject = match (topic, &event.what) {
-        (Topic::Board(no), _) => tally.boards.by_no(no).map(|board| board.id.as_str().into()),
-        // An event of a release before webhooks has no name.
-        (Topic::Contest(_), EventKind::Contest(changed)) => {
-            Some(changed.contest.as_ref().map_or("", |id| id.as_str()).into())
-        }
-        (Topic::Contest(_), _) => None,
-        (Topic::Member(id), _) => Some(id.0.to_string().into()),
-    };
-    let id = delivery_id(topic, EventRef { number, at: event.at });
-    Ok(subject.map(|subject| EventOf { id, subject, number, missed: number - after - 1, event }))
-}
-
 /// Deletes positions of deleted webhooks, and of topics whose events have all expired.
 fn sweep(tally: &Tally, webhooks: &BTreeMap<Uuid, Webhook>, queue: &Queue) -> Result<(), Failure> {
     let Some(now) = tally.trusted_now() else { return Ok(()) };
@@ -303,7 +287,9 @@ fn sweep(tally: &Tally, webhooks: &BTreeMap<Uuid, Webhook>, queue: &Queue) -> Re
         let rows = tally.store.ledger().list_webhook_rows(after, SWEEP_ROWS)?.rows;
         let is_old = |key: &WebhookKey, row: &WebhookRow| {
             let (Some(topic), Some(row)) = (key.topic, row.position()) else { return false };
-            let is_idle = row.failing.is_none() && now.since(row.at) > POSITION_KEEP_MICROS;
+            let is_idle = topic != Topic::Transfers
+                && row.failing.is_none()
+                && now.since(row.at) > POSITION_KEEP_MICROS;
             let waits = queue.entries.contains_key(&(key.id, topic));
             !webhooks.contains_key(&key.id) || is_idle && !waits
         };

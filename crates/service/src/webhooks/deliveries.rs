@@ -3,18 +3,19 @@
 //! A position says what was delivered, so nothing is stored for each delivery. The id of a delivery has the topic, the number and
 //! the time of its event: it names the event as long as that is kept. Not here: the form on the wire.
 
-use super::deliver::{Answer, delivery, finished_of, next_event};
+use super::deliver::{Answer, delivery, finished_of};
 use super::get;
-use super::queue::{Entry, start, type_of};
+use super::happening::{NextEvent, next_event, types_of, wallet_name};
+use super::queue::{Entry, start};
 use super::results::{Finished, apply};
 use crate::failure::{Failure, Fault, blocking};
 use crate::servers;
 use crate::tally::Tally;
 use std::sync::Arc;
 use tally_rules::idempotency::IdempotencyKey;
-use tally_rules::ledger::{MemberId, Uuid};
+use tally_rules::ledger::{Currency, MemberId, Uuid, WalletKey};
 use tally_rules::outcome::Outcome;
-use tally_rules::webhook::{EventRef, EventType, Position};
+use tally_rules::webhook::{EventRef, EventType, Position, Webhook};
 use tally_rules::{Micros, Rejection};
 use tally_store::{BoardNo, CorruptRow, ReadSet, ShardSet, Topic, WebhookKey};
 use tokio::sync::oneshot;
@@ -22,6 +23,8 @@ use tokio::sync::oneshot;
 /// Rows that one request reads at most: positions of other webhooks are among them.
 const READ_MAX: usize = 20_000;
 const PAGE: usize = 1_000;
+/// Letters of an id as text.
+const ID_LETTERS: usize = 36;
 
 /// A topic as text, for ids and cursors.
 pub fn topic_text(topic: Topic) -> String {
@@ -29,6 +32,8 @@ pub fn topic_text(topic: Topic) -> String {
         Topic::Board(BoardNo(no)) => format!("b{no}"),
         Topic::Contest(no) => format!("c{no}"),
         Topic::Member(MemberId(id)) => format!("m{id}"),
+        Topic::Wallet(WalletKey { member, currency }) => format!("w{}{currency}", member.0),
+        Topic::Transfers => "t".to_owned(),
     }
 }
 
@@ -38,6 +43,11 @@ pub fn read_topic(text: &str) -> Option<Topic> {
         ("b", no) => Topic::Board(BoardNo(no.parse().ok()?)),
         ("c", no) => Topic::Contest(Uuid::parse(no)?),
         ("m", id) => Topic::Member(MemberId(Uuid::parse(id)?)),
+        ("w", key) => {
+            let (id, currency) = key.split_at_checked(ID_LETTERS)?;
+            let member = MemberId(Uuid::parse(id)?);
+            Topic::Wallet(WalletKey { member, currency: Currency::parse(currency)? })
+        }
         _ => return None,
     };
     (topic_text(topic) == text).then_some(topic)
@@ -103,7 +113,8 @@ pub fn list(
         let count = list.rows.len();
         for (key, row) in list.rows {
             let (Some(topic), Some(row)) = (key.topic, row.position()) else { continue };
-            if key.id == id && failing.is_none_or(|failing| row.failing.is_some() == failing) {
+            let is_shown = topic != Topic::Transfers && key.id == id;
+            if is_shown && failing.is_none_or(|failing| row.failing.is_some() == failing) {
                 if page.rows.len() == limit {
                     page.next = page.rows.last().map(|row| row.topic);
                     return Ok(page);
@@ -126,9 +137,11 @@ fn shown(tally: &Tally, topic: Topic, row: &Position) -> DeliveryRow {
         Topic::Board(no) => tally.boards.by_no(no).map(|board| board.id.as_str().into()).unwrap_or_default(),
         Topic::Contest(_) => Arc::clone(&row.name),
         Topic::Member(id) => id.0.to_string().into(),
+        Topic::Wallet(key) => wallet_name(key),
+        Topic::Transfers => Arc::default(),
     };
     let id = delivery_id(topic, row.tried);
-    DeliveryRow { id, topic, kind: type_of(topic), subject, position: row.clone() }
+    DeliveryRow { id, topic, kind: types_of(topic)[0], subject, position: row.clone() }
 }
 
 /// Sends an event again, now and with its id. If it is the one that its topic waits for, the topic goes on. A retry under the same
@@ -213,19 +226,36 @@ fn find(tally: &Tally, id: Uuid, (topic, wanted): (Topic, EventRef)) -> Result<F
         Some(row) => row.delivered,
         None => start(tally, topic, webhook.created_at)?.ok_or(Rejection::DeliveryNotFound)?,
     };
-    let entry = Entry { row, start, is_busy: false };
-    let is_wanted = |event: &super::EventOf| event.number == wanted.number && event.event.at == wanted.at;
+    let entry = Entry { row, start, examined: 0, since: wanted.at, is_busy: false };
+    let is_wanted = |event: &super::EventOf| event.number == wanted.number && event.at == wanted.at;
     let before = wanted.number.checked_sub(1).ok_or(Rejection::DeliveryNotFound)?;
-    let event = next_event(tally, topic, before)?.filter(is_wanted).ok_or(Rejection::DeliveryNotFound)?;
+    let event = next(tally, &webhook, topic, before)?.filter(is_wanted).ok_or(Rejection::DeliveryNotFound)?;
     if wanted.number <= entry.delivered() {
         return Ok((delivery(tally, id, &webhook, event), None));
     }
-    let next = next_event(tally, topic, entry.delivered())?.ok_or(Rejection::DeliveryNotFound)?;
+    let next = next(tally, &webhook, topic, entry.delivered())?.ok_or(Rejection::DeliveryNotFound)?;
     if next.number != wanted.number {
         return Err(Rejection::DeliveryWaits.into());
     }
     let finished = finished_of((id, topic), &entry, &next);
     Ok((delivery(tally, id, &webhook, next), Some(finished)))
+}
+
+/// The next event after a number that a webhook wants.
+fn next(
+    tally: &Tally,
+    webhook: &Webhook,
+    topic: Topic,
+    delivered: u64,
+) -> Result<Option<super::EventOf>, Failure> {
+    let mut after = delivered;
+    loop {
+        match next_event(tally, webhook, topic, (after, delivered))? {
+            NextEvent::Found(event) => return Ok(Some(event)),
+            NextEvent::NotUpTo(number) => after = number,
+            NextEvent::Nothing => return Ok(None),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -239,6 +269,10 @@ mod tests {
             Topic::Board(BoardNo(12)),
             Topic::Contest(Uuid([0xab; 16])),
             Topic::Member(MemberId(Uuid([1; 16]))),
+            Topic::Wallet(WalletKey {
+                member: MemberId(Uuid([2; 16])),
+                currency: Currency::parse("KRW").unwrap(),
+            }),
         ] {
             assert_eq!(read_delivery(&delivery_id(topic, event)), Some((topic, event)));
             assert_eq!(read_topic(&topic_text(topic)), Some(topic));

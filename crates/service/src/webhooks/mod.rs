@@ -6,11 +6,14 @@
 
 mod deliver;
 pub mod deliveries;
+mod happening;
 mod queue;
 mod results;
+mod scans;
 mod sign;
 
-pub use deliver::{Answer, Delivery, Done, EventOf, Sender};
+pub use deliver::{Answer, Delivery, Done, Sender};
+pub use happening::{EventOf, Happening, Line};
 pub use sign::signature;
 pub use tally_store::Topic;
 
@@ -21,11 +24,12 @@ use crate::secret::{Secret, Use, hex};
 use crate::servers;
 use crate::tally::Tally;
 use results::Finished;
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock};
 use tally_rules::audit::AuditAction;
 use tally_rules::idempotency::IdempotencyKey;
-use tally_rules::ledger::Uuid;
+use tally_rules::ledger::{Currency, Uuid};
 use tally_rules::outcome::Outcome;
 use tally_rules::webhook::{EventType, WEBHOOKS_MAX, Webhook};
 use tally_rules::{Micros, Origin, Rejection};
@@ -79,6 +83,8 @@ pub struct Patch {
     pub url: Option<Arc<str>>,
     /// The types that it gets, ascending.
     pub events: Option<Vec<EventType>>,
+    /// The mark of each currency.
+    pub marks: Option<BTreeMap<Currency, i64>>,
     /// Whether it gets any.
     pub enabled: Option<bool>,
 }
@@ -124,12 +130,19 @@ impl Webhooks {
 
 /// Every webhook, by time of creation, and the corrupt rows that were left out.
 pub fn list(tally: &Tally) -> Result<(Vec<Named>, Vec<CorruptRow>), Failure> {
-    let rows = tally.store.ledger().list_webhook_rows(None, WEBHOOKS_MAX)?;
+    let (rows, damaged, _) = rows(tally)?;
+    Ok((rows, damaged))
+}
+
+/// The same, and whether there is a position.
+fn rows(tally: &Tally) -> Result<(Vec<Named>, Vec<CorruptRow>, bool), Failure> {
+    let rows = tally.store.ledger().list_webhook_rows(None, WEBHOOKS_MAX + 1)?;
+    let has_positions = rows.rows.iter().any(|(key, _)| key.topic.is_some());
     let named = |(key, row): (WebhookKey, WebhookRow)| match (key.topic, row) {
         (None, WebhookRow::Webhook(webhook)) => Some(Named { id: key.id, webhook }),
         _ => None,
     };
-    Ok((rows.rows.into_iter().filter_map(named).collect(), rows.damaged))
+    Ok((rows.rows.into_iter().filter_map(named).collect(), rows.damaged, has_positions))
 }
 
 /// A webhook.
@@ -143,7 +156,7 @@ pub fn get(tally: &Tally, id: Uuid) -> Result<Named, Failure> {
 pub fn create(
     tally: &Tally,
     url: &Arc<str>,
-    events: &[EventType],
+    (events, marks): (&[EventType], &BTreeMap<Currency, i64>),
     (origin, identity): By<'_>,
 ) -> Result<WithSecret, Failure> {
     let time = tally.clock.read();
@@ -154,6 +167,7 @@ pub fn create(
     let webhook = Webhook {
         url: Arc::clone(url),
         events: events.to_vec(),
+        marks: marks.clone(),
         created_at: now,
         enabled_at: now,
         disabled: None,
@@ -183,7 +197,11 @@ pub fn create(
 
 /// Changes it.
 pub fn patch(tally: &Tally, id: Uuid, patch: &Patch, by: By<'_>) -> Result<(Named, bool), Failure> {
-    let names = [("url", patch.url.is_some()), ("events", patch.events.is_some())];
+    let names = [
+        ("url", patch.url.is_some()),
+        ("events", patch.events.is_some()),
+        ("balance_below", patch.marks.is_some()),
+    ];
     let mut detail: Vec<&str> = names.iter().filter(|(_, given)| *given).map(|(name, _)| *name).collect();
     detail.extend(patch.enabled.map(|enabled| if enabled { "enabled" } else { "disabled" }));
     let replayed = change(tally, id, &detail.join(", "), by, |webhook, now| {
@@ -192,6 +210,9 @@ pub fn patch(tally: &Tally, id: Uuid, patch: &Patch, by: By<'_>) -> Result<(Name
         }
         if let Some(events) = &patch.events {
             webhook.events.clone_from(events);
+        }
+        if let Some(marks) = &patch.marks {
+            webhook.marks.clone_from(marks);
         }
         if let Some(enabled) = patch.enabled {
             webhook.set_disabled((!enabled).then_some("by a request"), now);

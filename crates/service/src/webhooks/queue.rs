@@ -5,13 +5,15 @@
 //! its stored position, so a late hint delays an event and skips none. Each webhook has a bounded part of the queue. A receiver
 //! that is behind delays no other one. Blocks on the store.
 
+use super::happening::types_of;
+use super::scans::{self, LATE_MICROS, Scans};
 use crate::failure::Failure;
 use crate::tally::Tally;
 use std::collections::{BTreeMap, HashMap};
 use tally_rules::Micros;
 use tally_rules::instant::SECOND;
 use tally_rules::ledger::Uuid;
-use tally_rules::webhook::{EventType, Position, Webhook};
+use tally_rules::webhook::{Position, Webhook};
 use tally_store::{BoardNo, EventKey, Topic, WebhookKey};
 
 /// Topics of one webhook in the queue.
@@ -21,8 +23,6 @@ const KNOWN_MAX: usize = 20_000;
 /// Events of one read, and reads of one look.
 const PAGE: usize = 500;
 const PAGES: usize = 20;
-/// How late an event may appear and be found at once.
-const LATE_MICROS: i64 = 60 * SECOND;
 /// Between two looks at all kept events.
 const ALL_PAUSE_MICROS: i64 = 600 * SECOND;
 
@@ -36,14 +36,19 @@ pub(super) struct Entry {
     pub(super) row: Option<Position>,
     /// The number after which the topic begins without it.
     pub(super) start: u64,
+    /// Up to this number there is nothing that the webhook wants.
+    pub(super) examined: u64,
+    /// When the first event was stored that it may still get.
+    pub(super) since: Micros,
     /// Whether an event is being sent.
     pub(super) is_busy: bool,
 }
 
 /// New events of a topic on a page.
 struct News {
-    /// The last number.
+    /// The last number, and the least.
     number: u64,
+    least: u64,
     first: (Micros, EventKey),
     /// The time of the newest.
     last_at: Micros,
@@ -51,7 +56,7 @@ struct News {
 
 impl Entry {
     pub(super) fn delivered(&self) -> u64 {
-        self.row.as_ref().map_or(self.start, |row| row.delivered)
+        self.row.as_ref().map_or(self.start, |row| row.delivered.max(self.start))
     }
 }
 
@@ -62,8 +67,11 @@ pub(super) struct Queue {
     after: (Micros, EventKey),
     /// The last number that was looked at, by topic.
     known: HashMap<Topic, u64>,
-    /// The first event that did not fit into the part of its webhook.
+    /// The first event that did not fit into the part of its webhook, and the first line of a wallet.
     overflowed: BTreeMap<Uuid, (Micros, EventKey)>,
+    overflowed_lines: BTreeMap<Uuid, Micros>,
+    /// How far transfers were read, if a webhook wants lines of wallets.
+    scans: Option<Scans>,
     /// When the last look at all kept events began.
     all_at: Micros,
 }
@@ -75,26 +83,26 @@ impl Default for Queue {
             after: START,
             known: HashMap::new(),
             overflowed: BTreeMap::new(),
+            overflowed_lines: BTreeMap::new(),
+            scans: None,
             all_at: Micros(0),
         }
     }
 }
 
-/// The type of the events of a topic.
-pub(super) fn type_of(topic: Topic) -> EventType {
-    match topic {
-        Topic::Board(_) => EventType::PeriodClosed,
-        Topic::Contest(_) => EventType::Contest,
-        Topic::Member(_) => EventType::MemberClosed,
-    }
-}
-
 impl Queue {
     /// Begins to look at all kept events again.
-    pub(super) fn look_at_all(&mut self, now: Micros) {
-        (self.after, self.all_at) = (START, now);
+    pub(super) fn look_at_all(
+        &mut self,
+        tally: &Tally,
+        webhooks: &BTreeMap<Uuid, Webhook>,
+    ) -> Result<(), Failure> {
+        self.scans = Scans::begin(tally, webhooks)?;
+        (self.after, self.all_at) = (START, tally.now());
         self.known.clear();
         self.overflowed.clear();
+        self.overflowed_lines.clear();
+        Ok(())
     }
 
     /// Whether a look at all kept events is due. A clock that was set back makes it due.
@@ -104,8 +112,12 @@ impl Queue {
 
     /// The topics of a webhook.
     pub(super) fn topics(&self, id: Uuid) -> usize {
+        self.of(id).count()
+    }
+
+    fn of(&self, id: Uuid) -> impl Iterator<Item = (&(Uuid, Topic), &Entry)> {
         let first = (id, Topic::Board(BoardNo(0)));
-        self.entries.range(first..).take_while(|((of, _), _)| *of == id).count()
+        self.entries.range(first..).take_while(move |((of, _), _)| *of == id)
     }
 
     /// Finds topics with new events. Returns whether there may be more.
@@ -115,6 +127,15 @@ impl Queue {
         webhooks: &BTreeMap<Uuid, Webhook>,
     ) -> Result<bool, Failure> {
         self.look_back();
+        let mut has_more = false;
+        if let Some(mut scans) = self.scans.take() {
+            let read = scans.read(tally, (PAGE, PAGES));
+            self.scans = Some(scans);
+            let (lines, more) = read?;
+            has_more = more;
+            self.take(tally, webhooks, &lines)?;
+            self.store_scans(tally)?;
+        }
         for _ in 0..PAGES {
             let page = tally.store.ledger().recent_events(self.after, PAGE)?;
             self.take(tally, webhooks, &page)?;
@@ -124,10 +145,23 @@ impl Queue {
             if page.len() < PAGE {
                 let newest = self.after.0.min(tally.now());
                 self.after = (newest.plus(-LATE_MICROS), START.1);
-                return Ok(false);
+                return Ok(has_more);
             }
         }
         Ok(true)
+    }
+
+    /// Stores how far lines of wallets were delivered.
+    fn store_scans(&mut self, tally: &Tally) -> Result<(), Failure> {
+        let Some(mut scans) = self.scans.take() else { return Ok(()) };
+        let waiting = |id: Uuid| {
+            let lines = self.of(id).filter(|((_, topic), _)| matches!(topic, Topic::Wallet(_)));
+            let first = lines.map(|(_, entry)| entry.since).min();
+            first.into_iter().chain(self.overflowed_lines.get(&id).copied()).min()
+        };
+        let stored = scans.store(tally, waiting);
+        self.scans = Some(scans);
+        stored
     }
 
     /// Goes back to what did not fit, when there is room again.
@@ -139,6 +173,13 @@ impl Queue {
         for (id, at) in rooms {
             self.overflowed.remove(&id);
             self.after = self.after.min((at.0, START.1));
+            self.known.clear();
+        }
+        let room = |(id, at): (&Uuid, &Micros)| (self.topics(*id) < TOPICS_MAX / 2).then_some((*id, *at));
+        let rooms: Vec<_> = self.overflowed_lines.iter().filter_map(room).collect();
+        for (id, at) in rooms {
+            self.overflowed_lines.remove(&id);
+            self.scans.iter_mut().for_each(|scans| scans.go_back(at));
             self.known.clear();
         }
         if self.known.len() > KNOWN_MAX {
@@ -156,13 +197,15 @@ impl Queue {
         for event in page {
             let (topic, number) = (event.1.topic, event.1.number);
             if self.known.get(&topic).is_none_or(|known| *known < number) {
-                let news = newest.entry(topic).or_insert(News { number, first: *event, last_at: event.0 });
-                (news.number, news.last_at) = (news.number.max(number), event.0);
+                let fresh = News { number, least: number, first: *event, last_at: event.0 };
+                let news = newest.entry(topic).or_insert(fresh);
+                (news.number, news.least) = (news.number.max(number), news.least.min(number));
+                (news.first, news.last_at) = (news.first.min(*event), news.last_at.max(event.0));
             }
         }
         let mut keys = Vec::new();
         for topic in newest.keys() {
-            let wants = webhooks.iter().filter(|(_, webhook)| webhook.wants(type_of(*topic)));
+            let wants = webhooks.iter().filter(|(_, webhook)| webhook.wants(types_of(*topic)));
             let new = wants.filter(|(id, _)| !self.entries.contains_key(&(**id, *topic)));
             keys.extend(new.map(|(id, _)| WebhookKey { topic: Some(*topic), id: *id }));
         }
@@ -170,18 +213,26 @@ impl Queue {
         for (key, row) in keys.into_iter().zip(rows) {
             let Some(topic) = key.topic else { continue };
             let row = row.and_then(|row| row.position().cloned());
-            let (news, created_at) = (&newest[&topic], webhooks[&key.id].created_at);
-            let start = match &row {
-                Some(row) => Some(row.delivered),
-                None if news.last_at < created_at => None,
-                None => start(tally, topic, created_at)?,
+            let (news, webhook) = (&newest[&topic], &webhooks[&key.id]);
+            let created_at = webhook.created_at;
+            let start = match (&row, topic, &self.scans) {
+                (_, Topic::Wallet(wallet), Some(scans)) => {
+                    Some(scans.start(tally, wallet, (key.id, webhook, row.as_ref()), news.least)?)
+                }
+                (Some(row), ..) => Some(row.delivered),
+                (None, ..) if news.last_at < created_at => None,
+                (None, ..) => start(tally, topic, created_at)?,
             };
             let Some(start) = start.filter(|start| *start < news.number) else { continue };
             if self.topics(key.id) >= TOPICS_MAX {
-                self.overflowed.entry(key.id).or_insert(news.first);
+                match topic {
+                    Topic::Wallet(_) => drop(self.overflowed_lines.entry(key.id).or_insert(news.first.0)),
+                    _ => drop(self.overflowed.entry(key.id).or_insert(news.first)),
+                }
                 continue;
             }
-            self.entries.insert((key.id, topic), Entry { row, start, is_busy: false });
+            let entry = Entry { row, start, examined: 0, since: news.first.0, is_busy: false };
+            self.entries.insert((key.id, topic), entry);
         }
         self.known.extend(newest.into_iter().map(|(topic, news)| (topic, news.number)));
         Ok(())
@@ -191,6 +242,11 @@ impl Queue {
 /// The number after which a topic begins for a webhook without a position: it gets what was stored since it was made. `None` if
 /// there is nothing.
 pub(super) fn start(tally: &Tally, topic: Topic, created_at: Micros) -> Result<Option<u64>, Failure> {
+    if let Topic::Wallet(wallet) = topic {
+        let last = tally.store.ledger().last_entries(&[wallet.member])?;
+        let last = last.into_iter().find(|(key, _)| *key == wallet).map_or(0, |(_, last)| last);
+        return Ok(Some(scans::before(tally, wallet, last + 1, created_at)?));
+    }
     let mut after = 0;
     loop {
         let events = tally.store.ledger().list_events(topic, after, PAGE)?.rows;

@@ -5,13 +5,15 @@ use crate::BoardNo;
 use crate::events::Topic;
 use tally_rules::Micros;
 use tally_rules::contest::{ContestId, State};
-use tally_rules::event::{ContestChanged, EventKind, PeriodClosed};
-use tally_rules::ledger::{MemberId, Uuid};
+use tally_rules::event::{ContestChanged, EventKind, PeriodClosed, PeriodPaid};
+use tally_rules::ledger::{Currency, MemberId, Uuid, WalletKey};
 use tally_rules::period::Span;
 
 const BOARD: u8 = 1;
 const CONTEST: u8 = 2;
 const MEMBER: u8 = 3;
+const WALLET: u8 = 4;
+const TRANSFERS: u8 = 5;
 
 /// A topic as a column; the order of the bytes is that of topics.
 pub(crate) fn topic_bytes(topic: Topic) -> Vec<u8> {
@@ -19,6 +21,8 @@ pub(crate) fn topic_bytes(topic: Topic) -> Vec<u8> {
         Topic::Board(BoardNo(no)) => [&[BOARD], &no.to_be_bytes()[..]].concat(),
         Topic::Contest(no) => [&[CONTEST], &no.0[..]].concat(),
         Topic::Member(id) => [&[MEMBER], &id.0.0[..]].concat(),
+        Topic::Wallet(key) => [&[WALLET], &key.member.0.0[..], &key.currency.bytes()[..]].concat(),
+        Topic::Transfers => vec![TRANSFERS],
     }
 }
 
@@ -28,6 +32,15 @@ pub(crate) fn read_topic(bytes: &[u8]) -> Option<Topic> {
         (&BOARD, no) => Some(Topic::Board(BoardNo(u32::from_be_bytes(no.try_into().ok()?)))),
         (&CONTEST, no) => Some(Topic::Contest(Uuid(no.try_into().ok()?))),
         (&MEMBER, id) => Some(Topic::Member(MemberId(Uuid(id.try_into().ok()?)))),
+        (&WALLET, key) => {
+            let (id, currency) = key.split_at_checked(16)?;
+            let member = MemberId(Uuid(id.try_into().ok()?));
+            Some(Topic::Wallet(WalletKey {
+                member,
+                currency: Currency::of_bytes(currency.try_into().ok()?)?,
+            }))
+        }
+        (&TRANSFERS, []) => Some(Topic::Transfers),
         _ => None,
     }
 }
@@ -38,6 +51,7 @@ const OF_PERIOD: u8 = 2;
 /// An event of a contest with its name.
 const OF_NAMED_CONTEST: u8 = 3;
 const OF_CLOSED_MEMBER: u8 = 4;
+const OF_PAID_PERIOD: u8 = 5;
 
 /// Encodes an event; its time is stored beside the bytes.
 pub(crate) fn encode(what: &EventKind) -> Vec<u8> {
@@ -61,6 +75,11 @@ pub(crate) fn encode(what: &EventKind) -> Vec<u8> {
             put_number(*total, out);
         }
         EventKind::MemberClosed => out.push(OF_CLOSED_MEMBER),
+        EventKind::PeriodPaid(PeriodPaid { period, prizes }) => {
+            out.push(OF_PAID_PERIOD);
+            put_bytes(period.as_bytes(), out);
+            put_number((*prizes).into(), out);
+        }
     }
     bytes
 }
@@ -84,6 +103,9 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<EventKind> {
             EventKind::PeriodClosed(PeriodClosed { period, name, span, total: input.number()? })
         }
         OF_CLOSED_MEMBER => EventKind::MemberClosed,
+        OF_PAID_PERIOD => {
+            EventKind::PeriodPaid(PeriodPaid { period: input.text()?.to_owned(), prizes: input.small()? })
+        }
         _ => return None,
     };
     input.is_empty().then_some(what)
@@ -115,17 +137,23 @@ mod tests {
             (vec![4], Some(EventKind::MemberClosed))
         );
         assert_eq!(encode(&changed[2]), [3, 0, 4, b'o', b'p', b'e', b'n', 14, 9, 3, b'c', b'u', b'p']);
-        for what in changed.into_iter().chain([closed]) {
+        let paid = EventKind::PeriodPaid(PeriodPaid { period: "weekly:2026-11-16".into(), prizes: 7 });
+        for what in changed.into_iter().chain([closed, paid]) {
             let bytes = encode(&what);
             assert_eq!(decode(&bytes), Some(what));
             assert!((0..bytes.len()).all(|end| decode(&bytes[..end]).is_none()));
         }
+        let wallet =
+            |code| WalletKey { member: MemberId(Uuid([0; 16])), currency: Currency::parse(code).unwrap() };
         let topics = [
             Topic::Board(BoardNo(1)),
             Topic::Board(BoardNo(256)),
             Topic::Contest(Uuid([0; 16])),
             Topic::Contest(Uuid([255; 16])),
             Topic::Member(MemberId(Uuid([0; 16]))),
+            Topic::Wallet(wallet("KRW")),
+            Topic::Wallet(wallet("USD")),
+            Topic::Transfers,
         ];
         let bytes = topics.map(topic_bytes);
         assert!(topics.is_sorted() && bytes.is_sorted());

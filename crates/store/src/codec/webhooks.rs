@@ -4,13 +4,16 @@ use super::events::{read_topic, topic_bytes};
 use super::{Input, put_bytes, put_number, put_option, put_signed};
 use crate::events::Topic;
 use crate::webhooks::{WebhookKey, WebhookRow};
+use std::collections::BTreeMap;
 use tally_rules::Micros;
-use tally_rules::ledger::Uuid;
+use tally_rules::ledger::{Currency, Uuid};
 use tally_rules::webhook::{Disabled, EventRef, EventType, Failing, Position, Webhook};
 
 /// The formats of the bytes below. A released one is never changed; a new one gets a new number.
 const WEBHOOK: u8 = 1;
 const POSITION: u8 = 2;
+/// A webhook that has marks.
+const MARKED_WEBHOOK: u8 = 3;
 
 /// The topic of a key as a column: empty for the webhook itself. The order of the bytes is that of keys.
 pub(crate) fn topic_column(topic: Option<Topic>) -> Vec<u8> {
@@ -34,8 +37,8 @@ pub(crate) fn encode(row: &WebhookRow) -> Vec<u8> {
 }
 
 fn put_webhook(webhook: &Webhook, out: &mut Vec<u8>) {
-    let Webhook { url, events, created_at, enabled_at, disabled, secret, previous_until } = webhook;
-    out.push(WEBHOOK);
+    let Webhook { url, events, marks, created_at, enabled_at, disabled, secret, previous_until } = webhook;
+    out.push(if marks.is_empty() { WEBHOOK } else { MARKED_WEBHOOK });
     put_bytes(url.as_bytes(), out);
     put_number(events.len() as u64, out);
     events.iter().for_each(|event| put_bytes(event.as_str().as_bytes(), out));
@@ -47,6 +50,13 @@ fn put_webhook(webhook: &Webhook, out: &mut Vec<u8>) {
     });
     put_number((*secret).into(), out);
     put_option(*previous_until, out, |at, out| put_signed(at.0, out));
+    if !marks.is_empty() {
+        put_number(marks.len() as u64, out);
+        for (currency, mark) in marks {
+            put_bytes(currency.as_str().as_bytes(), out);
+            put_signed(*mark, out);
+        }
+    }
 }
 
 fn put_position(position: &Position, out: &mut Vec<u8>) {
@@ -70,7 +80,13 @@ fn put_position(position: &Position, out: &mut Vec<u8>) {
 pub(crate) fn decode(bytes: &[u8]) -> Option<WebhookRow> {
     let mut input = Input::new(bytes);
     let row = match input.byte()? {
-        WEBHOOK => WebhookRow::Webhook(take_webhook(&mut input)?),
+        form @ (WEBHOOK | MARKED_WEBHOOK) => {
+            let mut webhook = take_webhook(&mut input)?;
+            if form == MARKED_WEBHOOK {
+                webhook.marks = take_marks(&mut input)?;
+            }
+            WebhookRow::Webhook(webhook)
+        }
         POSITION => WebhookRow::Position(take_position(&mut input)?),
         _ => return None,
     };
@@ -91,12 +107,22 @@ fn take_webhook(input: &mut Input<'_>) -> Option<Webhook> {
     Some(Webhook {
         url,
         events,
+        marks: BTreeMap::new(),
         created_at: at(input)?,
         enabled_at: at(input)?,
         disabled: input.option(|input| Some(Disabled { at: at(input)?, why: input.text()?.into() }))?,
         secret: input.small().filter(|number| *number > 0)?,
         previous_until: input.option(at)?,
     })
+}
+
+fn take_marks(input: &mut Input<'_>) -> Option<BTreeMap<Currency, i64>> {
+    let count = input.number()?;
+    let mut marks = BTreeMap::new();
+    for _ in 0..count {
+        marks.insert(Currency::parse(input.text()?)?, input.signed()?);
+    }
+    Some(marks)
 }
 
 fn take_position(input: &mut Input<'_>) -> Option<Position> {
@@ -122,6 +148,7 @@ mod tests {
         WebhookRow::Webhook(Webhook {
             url: "https://a/".into(),
             events: vec![EventType::PeriodClosed, EventType::Contest],
+            marks: if disabled { [(Currency::parse("KRW").unwrap(), 100)].into() } else { BTreeMap::new() },
             created_at: Micros(1),
             enabled_at: Micros(-1),
             disabled: disabled.then(|| Disabled { at: Micros(2), why: "ä".into() }),

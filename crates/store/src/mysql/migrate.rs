@@ -33,6 +33,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/mysql/0015_scopes.sql"),
     include_str!("../../migrations/mysql/0016_metadata.sql"),
     include_str!("../../migrations/mysql/0017_webhooks.sql"),
+    include_str!("../../migrations/mysql/0018_wallet_topics.sql"),
 ];
 
 /// The first schema with the table `leases`.

@@ -8,12 +8,14 @@ use super::lists::{all, listing};
 use super::row::Fields;
 use super::table::{self, Table};
 use super::text::{RowScript, Script};
+use super::transfers::Transfers;
 use crate::codec::events::{read_topic, topic_bytes};
 use crate::codec::webhooks::{self, read_key, topic_column};
 use crate::events::EventKey;
 use crate::webhooks::{WebhookKey, WebhookReads, WebhookRow};
 use crate::{Listing, StoreError};
 use tally_rules::Micros;
+use tally_rules::ledger::{Transfer, TransferId};
 
 pub(super) struct Webhooks;
 
@@ -83,5 +85,19 @@ impl WebhookReads for MySqlStore {
                 read_topic(row.bytes()?).ok_or_else(|| damaged("events", "a topic that cannot be"))?;
             Ok((at, EventKey { topic, number: row.number()? }))
         })
+    }
+
+    fn recent_transfers(
+        &self,
+        after: TransferId,
+        limit: usize,
+    ) -> Result<Listing<(TransferId, Transfer)>, StoreError> {
+        let asked = |limit: usize| {
+            let mut script = Script::default();
+            table::all::<Transfers>(&mut script).sql(" WHERE id > ").bytes(&after.0.0);
+            script.sql(" ORDER BY id LIMIT ").number(limit as u64).end();
+            script
+        };
+        listing(self, "transfers", limit, asked, Transfers::decode)
     }
 }

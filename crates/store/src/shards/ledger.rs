@@ -68,6 +68,14 @@ impl WebhookReads for Shards {
     ) -> Result<Vec<(Micros, EventKey)>, StoreError> {
         self.of_first(|first| first.recent_events(after, limit))
     }
+
+    fn recent_transfers(
+        &self,
+        after: TransferId,
+        limit: usize,
+    ) -> Result<Listing<(TransferId, Transfer)>, StoreError> {
+        self.of_first(|first| first.recent_transfers(after, limit))
+    }
 }
 
 impl Ledger for Shards {

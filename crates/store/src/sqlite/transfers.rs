@@ -21,6 +21,8 @@ pub(super) const GET: &str = "SELECT kind, currency, amount, debit_member, debit
      credit_sequence, actor, reason, metadata FROM transfers WHERE id = ?1";
 pub(super) const LIST: &str = "SELECT kind, currency, amount, debit_member, debit_sequence, credit_member, \
      credit_sequence, actor, reason, metadata, id FROM transfers WHERE id < ?1 ORDER BY id DESC";
+pub(super) const RECENT: &str = "SELECT kind, currency, amount, debit_member, debit_sequence, credit_member, \
+     credit_sequence, actor, reason, metadata, id FROM transfers WHERE id > ?1 ORDER BY id";
 pub(super) const PUT: &str = "REPLACE INTO transfers (id, kind, currency, amount, debit_member, debit_sequence, \
      credit_member, credit_sequence, actor, reason, metadata) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
 pub(super) const REMOVE: &str = "DELETE FROM transfers WHERE id = ?1";

@@ -10,6 +10,7 @@ use super::memtable::Memtables;
 use super::reads::fill;
 use super::run::states;
 use super::table::{Rows, Table};
+use super::transfers::{self, Transfers};
 use crate::codec::events::{read_topic, topic_bytes};
 use crate::codec::webhooks::{self, read_key, topic_column};
 use crate::codec::{Input, put_bytes};
@@ -20,6 +21,7 @@ use rusqlite::{Connection, Row, params};
 use std::ops::Bound;
 use tally_rules::Micros;
 use tally_rules::event::Event;
+use tally_rules::ledger::{Transfer, TransferId, Uuid};
 
 pub(super) const GET: &str = "SELECT topic, id, body FROM webhooks WHERE topic = ?1 AND id = ?2";
 pub(super) const PUT: &str = "REPLACE INTO webhooks (topic, id, body) VALUES (?1, ?2, ?3)";
@@ -153,6 +155,26 @@ impl WebhookReads for SqliteStore {
             };
             let found = merged(newer, |key, at: &Micros| (*at, *key), &mut rows, decode, limit)?.whole()?;
             Ok(found.into_iter().map(|(key, at)| (at, key)).collect())
+        })
+    }
+
+    fn recent_transfers(
+        &self,
+        after: TransferId,
+        limit: usize,
+    ) -> Result<Listing<(TransferId, Transfer)>, StoreError> {
+        let in_memory = |memtables: &Memtables| {
+            let all = |transfer: &Transfer| Some(transfer.clone());
+            memtables.first::<Transfers, _>(Bound::Excluded(after), |_| true, all, limit)
+        };
+        self.shared.list(in_memory, |newer, tables| {
+            let mut statement = tables.prepare_cached(transfers::RECENT)?;
+            let mut rows = statement.query(params![after.0.0])?;
+            let decode = |row: &Row<'_>| {
+                let read = || Ok(Some((TransferId(Uuid(row.get(10)?)), transfers::decode(row)?)));
+                read().map_err(|error: StoreError| error.of_row("transfers", || column_text(row, 10)))
+            };
+            merged(newer, |id: &TransferId, _| *id, &mut rows, decode, limit)
         })
     }
 }

@@ -9,7 +9,7 @@ use crate::time;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use tally_rules::event::{ContestChanged, PeriodClosed};
+use tally_rules::event::{ContestChanged, PeriodClosed, PeriodPaid};
 use tally_rules::ledger::{Currency, Entry};
 use tally_rules::{PlayerId, Record};
 
@@ -22,6 +22,9 @@ pub const SCORE: &str = "score";
 /// The type of an event of a closed period.
 pub const PERIOD_CLOSED: &str = "period_closed";
 
+/// The type of an event of a period whose prizes were paid.
+pub const PERIOD_PAID: &str = "period_paid";
+
 /// The type of an event of a contest.
 pub const CONTEST: &str = "contest";
 
@@ -32,7 +35,7 @@ pub const TRANSACTION: &str = "transaction";
 pub const RESET: &str = "reset";
 
 /// Every type of event.
-pub const ALL: [&str; 5] = [SCORE, PERIOD_CLOSED, CONTEST, TRANSACTION, RESET];
+pub const ALL: [&str; 6] = [SCORE, PERIOD_CLOSED, PERIOD_PAID, CONTEST, TRANSACTION, RESET];
 
 /// The beginning of a stream: its offset, from which a client whose connection breaks continues after two seconds.
 pub fn beginning(id: &str) -> String {
@@ -105,6 +108,16 @@ pub(super) fn period_closed_data(board: &str, closed: &PeriodClosed) -> Value {
         "board": board, "period": period, "name": name, "start": time::format(span.start),
         "end": time::format(span.end), "state": "closed", "total": total,
     })
+}
+
+/// An event of a period whose prizes were paid.
+pub fn period_paid(id: &str, board: &str, paid: &PeriodPaid) -> String {
+    event(Some(id), PERIOD_PAID, &period_paid_data(board, paid))
+}
+
+/// The data of an event of a period whose prizes were paid.
+pub(super) fn period_paid_data(board: &str, paid: &PeriodPaid) -> Value {
+    json!({"board": board, "period": paid.period, "prizes": paid.prizes})
 }
 
 /// An event of a transfer of a member.

@@ -1,11 +1,15 @@
 //! Webhooks as JSON: what admins send and see, and what receivers get.
 
-use super::events::{contest_data, period_closed_data};
+use super::events::{contest_data, period_closed_data, period_paid_data};
+use super::wallets::{TransactionJson, read_amount};
 use crate::fields::{FieldError, Fields, boolean, text};
 use crate::time;
-use serde_json::{Value, json};
-use tally_rules::event::{Event, EventKind};
-use tally_rules::webhook::{EventType, Position, URL_BYTES_MAX, Webhook};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use tally_rules::Micros;
+use tally_rules::event::EventKind;
+use tally_rules::ledger::{Currency, MemberId};
+use tally_rules::webhook::{EventType, MARKS_MAX, Position, URL_BYTES_MAX, Webhook};
 
 /// The fields that an admin sends.
 #[derive(Debug, Default)]
@@ -14,6 +18,8 @@ pub struct Sent {
     pub url: Option<String>,
     /// The types of events, ascending.
     pub events: Option<Vec<EventType>>,
+    /// The mark of each currency.
+    pub marks: Option<BTreeMap<Currency, i64>>,
     /// Whether it gets any.
     pub enabled: Option<bool>,
 }
@@ -22,17 +28,19 @@ pub struct Sent {
 pub fn read_create(body: Value) -> Result<Sent, Vec<FieldError>> {
     let mut fields = Fields::new("", body)?;
     let (url, events) = (fields.required("url", read_url), fields.required("events", read_events));
+    let marks = fields.optional("balance_below", read_marks);
     fields.finish()?;
-    Ok(Sent { url, events, enabled: None })
+    Ok(Sent { url, events, marks, enabled: None })
 }
 
 /// Reads the body of `PATCH /v1/webhooks/{webhook}`.
 pub fn read_patch(body: Value) -> Result<Sent, Vec<FieldError>> {
     let mut fields = Fields::new("", body)?;
     let (url, events) = (fields.optional("url", read_url), fields.optional("events", read_events));
+    let marks = fields.optional("balance_below", read_marks);
     let enabled = fields.optional("enabled", boolean);
     fields.finish()?;
-    Ok(Sent { url, events, enabled })
+    Ok(Sent { url, events, marks, enabled })
 }
 
 fn read_url(value: &Value) -> Result<String, String> {
@@ -55,13 +63,25 @@ fn read_events(value: &Value) -> Result<Vec<EventType>, String> {
     read().ok_or_else(|| format!("must be an array of one or more of: {}", EventType::choices()))
 }
 
+fn read_marks(value: &Value) -> Result<BTreeMap<Currency, i64>, String> {
+    let read = |(code, mark): (&String, &Value)| {
+        let currency = Currency::parse(code)?;
+        Some((currency, read_amount(mark).ok()?.ok()?.units()))
+    };
+    let marks = value.as_object().filter(|marks| marks.len() <= MARKS_MAX);
+    let marks = marks.and_then(|marks| marks.iter().map(read).collect::<Option<_>>());
+    marks.ok_or_else(|| format!("must be an object of at most {MARKS_MAX} currencies, each with an amount"))
+}
+
 /// A webhook; with its secret only for one that has just got it.
 pub fn write(id: &str, webhook: &Webhook, secret: Option<&str>) -> Value {
     let disabled = webhook.disabled.as_ref();
+    let mark = |(currency, mark): (&Currency, &i64)| (currency.to_string(), json!(mark.to_string()));
     let mut body = json!({
         "id": id,
         "url": &*webhook.url,
         "events": webhook.events.iter().map(|event| event.as_str()).collect::<Vec<_>>(),
+        "balance_below": webhook.marks.iter().map(mark).collect::<Map<_, _>>(),
         "enabled": disabled.is_none(),
         "disabled": disabled.map(|disabled| json!({"at": time::format(disabled.at), "why": &*disabled.why})),
         "created_at": time::format(webhook.created_at),
@@ -94,19 +114,20 @@ pub fn write_sent(id: &str, status: Option<u16>, error: Option<&str>) -> Value {
     json!({"id": id, "delivered": error.is_none(), "status": status, "error": error})
 }
 
-/// An event as its receivers get it: `subject` is the leaderboard, the contest or the member.
-pub fn write_event(id: &str, (subject, number, missed): (&str, u64, u64), event: &Event) -> String {
-    let (kind, data) = match &event.what {
-        EventKind::Contest(changed) => (EventType::Contest, contest_data(subject, changed)),
-        EventKind::PeriodClosed(closed) => (EventType::PeriodClosed, period_closed_data(subject, closed)),
-        EventKind::MemberClosed => (EventType::MemberClosed, json!({"member": subject})),
-    };
+/// An event as its receivers get it: `subject` is the leaderboard, the contest, the member or the wallet.
+pub fn write_event(
+    id: &str,
+    (kind, subject): (EventType, &str),
+    (number, missed): (u64, u64),
+    at: Micros,
+    data: &Value,
+) -> String {
     let mut body = json!({
         "id": id,
         "type": kind.as_str(),
         "topic": topic(kind, subject),
         "number": number,
-        "at": time::format(event.at),
+        "at": time::format(at),
         "data": data,
     });
     if missed > 0 {
@@ -115,19 +136,39 @@ pub fn write_event(id: &str, (subject, number, missed): (&str, u64, u64), event:
     body.to_string()
 }
 
+/// The data of a stored event.
+pub fn write_stored(subject: &str, event: &EventKind) -> Value {
+    match event {
+        EventKind::Contest(changed) => contest_data(subject, changed),
+        EventKind::PeriodClosed(closed) => period_closed_data(subject, closed),
+        EventKind::PeriodPaid(paid) => period_paid_data(subject, paid),
+        EventKind::MemberClosed => json!({"member": subject}),
+    }
+}
+
+/// The data of a line of a wallet, with the mark that it crossed.
+pub fn write_line(member: MemberId, line: &TransactionJson, mark: Option<i64>) -> Value {
+    let mut data = json!(line);
+    data["member"] = json!(member.0.to_string());
+    if let Some(mark) = mark {
+        data["below"] = json!(mark.to_string());
+    }
+    data
+}
+
 /// The name of a topic.
 pub fn topic(kind: EventType, subject: &str) -> String {
     match kind {
-        EventType::PeriodClosed => format!("leaderboard:{subject}"),
+        EventType::PeriodClosed | EventType::PeriodPaid => format!("leaderboard:{subject}"),
         EventType::Contest => format!("contest:{subject}"),
         EventType::MemberClosed => format!("member:{subject}"),
+        EventType::Transfer | EventType::Reversal | EventType::BalanceBelow => format!("wallet:{subject}"),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tally_rules::Micros;
     use tally_rules::contest::State;
     use tally_rules::event::ContestChanged;
 
@@ -140,6 +181,11 @@ mod tests {
         let wrong = |read: Result<Sent, Vec<FieldError>>| {
             read.unwrap_err().into_iter().map(|one| one.pointer).collect::<Vec<_>>()
         };
+        let marks = read_patch(json!({"balance_below": {"KRW": "100", "USD": 5}})).unwrap().marks.unwrap();
+        assert_eq!(marks.into_values().collect::<Vec<_>>(), [100, 5]);
+        for marks in [json!([]), json!({"krw": 1}), json!({"KRW": 0}), json!({"KRW": "x"}), json!(null)] {
+            assert_eq!(wrong(read_patch(json!({"balance_below": marks}))), ["/balance_below"]);
+        }
         assert_eq!(wrong(read_create(json!({}))), ["/url", "/events"]);
         let long = format!("https://{}", "a".repeat(URL_BYTES_MAX));
         assert_eq!(wrong(read_create(json!({"url": long, "events": []}))), ["/url", "/events"]);
@@ -154,9 +200,10 @@ mod tests {
     fn an_event_says_what_is_missing_before_it() {
         let changed =
             ContestChanged { contest: None, before: None, state: State::Draft, at: Micros(0), members: 0 };
-        let event = Event { at: Micros(1), what: EventKind::Contest(changed) };
+        let data = write_stored("cup", &EventKind::Contest(changed));
         let read = |missed| -> Value {
-            serde_json::from_str(&write_event("c.3.1", ("cup", 3, missed), &event)).unwrap()
+            let topic = (EventType::Contest, "cup");
+            serde_json::from_str(&write_event("c.3.1", topic, (3, missed), Micros(1), &data)).unwrap()
         };
         let whole = read(0);
         assert_eq!((&whole["topic"], &whole["number"]), (&json!("contest:cup"), &json!(3)));

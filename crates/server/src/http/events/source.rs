@@ -114,6 +114,9 @@ impl Source {
             (StreamItem::Event(Event { what: EventKind::PeriodClosed(closed), .. }), Names::Board(board)) => {
                 Sent::whole(events::PERIOD_CLOSED, events::period_closed(id, board.id.as_str(), closed))
             }
+            (StreamItem::Event(Event { what: EventKind::PeriodPaid(paid), .. }), Names::Board(board)) => {
+                Sent::whole(events::PERIOD_PAID, events::period_paid(id, board.id.as_str(), paid))
+            }
             (StreamItem::Event(Event { what: EventKind::Contest(changed), .. }), Names::Contest(contest)) => {
                 Sent::whole(events::CONTEST, events::contest(id, contest.as_str(), changed))
             }

@@ -27,7 +27,7 @@ pub(crate) fn verify(store: &dyn Store) -> (Replayed, Vec<String>) {
     let home = home(store).unwrap();
     let mut snapshot = store.ledger().snapshot().unwrap();
     let now = tally_rules::Micros(i64::MAX);
-    let replayed = replay(&mut *snapshot, (home, now), listener).unwrap();
+    let replayed = replay(store, &mut *snapshot, (home, now), listener).unwrap();
     assert_eq!(found.len() as u64, replayed.disagreements);
     let Replayed { members, handles, wallets, entries, transfers, scores, .. } = replayed;
     let records = scores.records + scores.to_purge;

@@ -62,9 +62,29 @@ pub(crate) fn transfers_are_listed_newest_first(backend: &dyn Backend) {
     let newest: Vec<_> = (1..30).rev().map(row).collect();
     let store = super::ledger::twice(backend, store, |store| {
         check(&newest, |before, limit| list(store, before, limit));
+        check_oldest(&newest, store);
     });
     store.checkpoint().unwrap();
     check(&newest, |before, limit| list(&*store, before, limit));
+    check_oldest(&newest, &*store);
+}
+
+/// Transfers are read on from each of them, the oldest first.
+fn check_oldest(newest: &[(Uuid, Transfer)], store: &dyn Store) {
+    let oldest: Vec<_> = newest.iter().rev().map(|(id, row)| (TransferId(*id), row.clone())).collect();
+    let first = TransferId(Uuid([0; 16]));
+    let afters = std::iter::once(first).chain(oldest.iter().map(|(id, _)| *id));
+    for (at, after) in afters.enumerate() {
+        for limit in [1, 7, 1_000] {
+            let rest = &oldest[at..];
+            let found = store.ledger().recent_transfers(after, limit).unwrap();
+            assert_eq!(
+                (found.rows.as_slice(), found.damaged),
+                (&rest[..rest.len().min(limit)], vec![]),
+                "{limit} after {at}"
+            );
+        }
+    }
 }
 
 pub(crate) fn holds_are_listed_as_they_are(backend: &dyn Backend) {

@@ -2,7 +2,7 @@
 
 use super::events::{contest, event};
 use super::*;
-use tally_rules::ledger::Uuid;
+use tally_rules::ledger::{Currency, MemberId, Uuid, WalletKey};
 use tally_rules::webhook::{EventRef, EventType, Failing, Position, Webhook};
 use tally_store::{EventKey, LedgerReadSet, LedgerWriteSet, Topic, WebhookKey, WebhookRow};
 
@@ -14,6 +14,7 @@ fn webhook(url: &str) -> WebhookRow {
     WebhookRow::Webhook(Webhook {
         url: url.into(),
         events: vec![EventType::Contest],
+        marks: [(Currency::parse("KRW").unwrap(), 100)].into(),
         created_at: Micros(1),
         enabled_at: Micros(2),
         disabled: None,
@@ -31,6 +32,10 @@ fn position(delivered: u64) -> WebhookRow {
         failing: (delivered == 7).then_some(failing),
         ..Position::new("cup".into(), delivered)
     })
+}
+
+fn wallet() -> WalletKey {
+    WalletKey { member: MemberId(id(3)), currency: Currency::parse("GOLD2026").unwrap() }
 }
 
 fn at(topic: Option<Topic>, number: u8) -> WebhookKey {
@@ -57,6 +62,8 @@ pub(crate) fn webhooks_come_before_positions_and_read_back(backend: &dyn Backend
         (at(board, 1), position(0)),
         (at(board, 9), position(u64::MAX - 1)),
         (at(Some(contest(0)), 1), position(7)),
+        (at(Some(Topic::Wallet(wallet())), 1), position(5)),
+        (at(Some(Topic::Transfers), 1), position(6)),
     ];
     let rows = |range: std::ops::Range<usize>| {
         all[range].iter().cloned().map(|(key, row)| (key, Some(row))).collect::<Vec<_>>()
@@ -64,7 +71,7 @@ pub(crate) fn webhooks_come_before_positions_and_read_back(backend: &dyn Backend
     put(&*store, rows(2..4)).unwrap();
     store.checkpoint().unwrap();
     put(&*store, rows(0..2)).unwrap();
-    put(&*store, rows(4..5)).unwrap();
+    put(&*store, rows(4..7)).unwrap();
     drop(store);
     let store = open(backend);
     let list =

@@ -273,6 +273,13 @@ fn fields_of_a_webhook() {
         {
             refuse("events", Some(events), "invalid_field", patched);
         }
+        let many: Value =
+            (0..17).map(|no| (format!("C{no}"), json!(1))).collect::<serde_json::Map<_, _>>().into();
+        for marks in
+            [json!(null), json!([]), json!({"krw": 1}), json!({"KRW": 0}), json!({"KRW": "1.5"}), many]
+        {
+            refuse("balance_below", Some(marks), "invalid_field", patched);
+        }
         for name in ["id", "secret", "disabled", "x"] {
             refuse(name, Some(json!("x")), "unknown_field", patched);
         }

@@ -325,6 +325,7 @@ impl Maker<'_> {
             "min" | "max" => json!(self.rng.between(-40, 40).to_string()),
             // Not less than any `amount_min`.
             "amount_max" => json!(self.rng.between(51, 99)),
+            "BalanceMarks" => self.rng.pick(&[json!({}), json!({"KRW": 5, "USD": "7"})]).clone(),
             "period" if self.rng.percent(80) => json!("all_time"),
             "InstantIn" => {
                 let instants = [

@@ -26,7 +26,8 @@ fn delivery(tour: &mut Tour<'_>, path: &str) -> String {
 pub(super) fn tour(tour: &mut Tour<'_>) {
     let made = tour.example("createWebhook", 201);
     let path = format!("/v1/webhooks/{}", text(&made["id"]));
-    let local = json!({"url": "https://localhost:9/", "reason": "moved"});
+    let local =
+        json!({"url": "https://localhost:9/", "balance_below": {"KRW": "500", "USD": 1}, "reason": "moved"});
     tour.good("updateWebhook", 200, Request::new("PATCH", &path).json(&local));
     tour.good("listWebhooks", 200, Request::new("GET", "/v1/webhooks"));
     tour.good("getWebhook", 200, Request::new("GET", &path));

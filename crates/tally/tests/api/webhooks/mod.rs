@@ -122,6 +122,82 @@ fn a_hostile_receiver_gets_every_event_in_order() {
     assert_eq!(elsewhere.connections(), 0, "a redirect was followed");
 }
 
+/// Movements of money beside a receiver that fails now and then, and a server that is killed: each line of each wallet, in its order.
+#[test]
+fn every_line_of_a_wallet_arrives_in_order() {
+    let (mut server, receiver) = (start(), Receiver::start());
+    let mut rng = Rng::of("lines");
+    let mut client = server.client();
+    let member = |client: &mut Client, name: &str| {
+        text(&client.post("/v1/members", &json!({"login_id": name, "name": name})).expect(201)["id"])
+    };
+    let members = ["ann", "bob", "cid"].map(|name| member(&mut client, name));
+    let events = json!(["balance_below", "reversal", "transfer"]);
+    let body = json!({"url": receiver.url(), "events": events, "balance_below": {"KRW": "50"}});
+    let made = client.post("/v1/webhooks", &body).expect(201);
+    assert_eq!(made["balance_below"], json!({"KRW": "50"}));
+    let acts: Vec<Act> = (0..40)
+        .map(|_| if rng.percent(20) { *rng.pick(&[Act::Status(500), Act::Close]) } else { Act::Take })
+        .collect();
+    receiver.then(&acts, Act::Take);
+    let mut last = String::new();
+    let mut lines = [0_u64; 3];
+    for round in 0..4 {
+        let mut client = server.client();
+        for _ in 0..10 {
+            let (from, to) = (rng.below(3) as usize, rng.below(3) as usize);
+            client.post("/v1/deposits", &json!({"to": members[from], "amount": 20})).expect(201);
+            lines[from] += 1;
+            if from != to {
+                let body = json!({"from": members[from], "to": members[to], "amount": rng.between(1, 20)});
+                last = text(&client.post("/v1/transfers", &body).expect(201)["group_id"]);
+                lines[from] += 1;
+                lines[to] += 1;
+            }
+        }
+        if round % 2 == 0 {
+            server.kill9();
+            server.restart();
+        }
+    }
+    let mut client = server.client();
+    client.post(&format!("/v1/ledger/transactions/{last}/reverse"), &json!({"amount": 1})).expect(201);
+    let moved = client.get(&format!("/v1/ledger/transactions/{last}")).expect(200);
+    let sides = ["debit", "credit"].map(|side| text(&moved[side]["member"]));
+    sides.iter().for_each(|side| lines[members.iter().position(|one| one == side).expect("a member")] += 1);
+    let wallet = |member: &String| format!("wallet:{member}:KRW");
+    wait_until("every line arrives", || {
+        members.iter().zip(lines).all(|(member, lines)| receiver.taken(&wallet(member)) == lines)
+    });
+    let received = receiver.received();
+    check_order(&received);
+    for (member, lines) in members.iter().zip(lines) {
+        let history = client.get(&format!("/v1/wallets/{member}/transactions?limit=1000")).expect(200);
+        let mut shown: Vec<Value> = history["items"].as_array().expect("a list").clone();
+        shown.reverse();
+        assert_eq!(shown.len() as u64, lines);
+        let topic = wallet(member);
+        for (number, line) in (1..).zip(shown) {
+            let is_it = |one: &&Received| one.topic() == topic && one.number() == number && one.is_taken();
+            let event = &received.iter().find(is_it).expect("it was taken").event;
+            let units = |name: &str| text(&line[name]).parse::<i64>().expect("units");
+            let crosses = units("before") >= 50 && units("after") < 50;
+            let kind = match text(&line["type"]).starts_with("reversal") {
+                _ if crosses => "balance_below",
+                true => "reversal",
+                false => "transfer",
+            };
+            assert_eq!(event["type"], kind, "{line}");
+            let mut wanted = line.clone();
+            wanted["member"] = json!(member);
+            if crosses {
+                wanted["below"] = json!("50");
+            }
+            assert_eq!(event["data"], wanted);
+        }
+    }
+}
+
 #[test]
 fn a_receiver_that_takes_nothing_disables_its_webhook_and_misses_nothing() {
     let (mut server, receiver) = (TestTally::stopped(TALLY), Receiver::start());

@@ -17,6 +17,8 @@ fn webhooks_are_made_watched_and_deleted() {
     console.sees("must begin with");
     console.page.allow("status of 400");
     console.fill("Address", url);
+    console.fill("balance_below", true);
+    console.fill("Marks of balances", "KRW 1000, USD 5");
     console.check("webhook-create");
     console.picture("webhook-create");
     console.click("Create");
@@ -24,11 +26,12 @@ fn webhooks_are_made_watched_and_deleted() {
     let secret = console.page.eval("document.querySelector('.secret').textContent");
     assert!(secret.as_str().is_some_and(|secret| secret.starts_with("whsec_")), "{secret}");
     console.click("I have kept it");
-    console.sees_row(&[url, "period_closed, contest, member_closed", "enabled"]);
+    console.sees_row(&[url, "period_closed, contest, member_closed, period_paid, balance_below", "enabled"]);
     console.check("webhooks");
     console.picture("webhooks");
     console.click(url);
     console.sees("Events that are stored from now on appear here.");
+    console.sees("KRW 1000, USD 5");
     let mut client = console.server.client();
     client.post("/v1/contests", &json!({"id": "cup", "title": "Cup"})).expect(201);
     let id = client.get("/v1/webhooks").expect(200)["items"][0]["id"].as_str().expect("an id").to_owned();

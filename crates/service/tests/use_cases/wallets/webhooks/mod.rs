@@ -2,14 +2,17 @@
 //!
 //! Not here: HTTP (`tally/tests/api/webhooks`), and the rows in a store (`store/tests`).
 
+mod money;
+
 use crate::wallets::world::{Kind, World};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, Sender as Pipe, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tally_rules::Origin;
 use tally_rules::contest::ContestId;
 use tally_rules::contest::definition::ContestSpec;
+use tally_rules::ledger::Currency;
 use tally_rules::webhook::EventType;
 use tally_service::contests::change;
 use tally_service::contests::execute::ContestActor;
@@ -34,10 +37,18 @@ impl Sender for Held {
 }
 
 fn start(world: &World) -> (Named, Receiver<Sent>) {
+    start_with(world, &[EventType::Contest], &BTreeMap::new())
+}
+
+fn start_with(
+    world: &World,
+    events: &[EventType],
+    marks: &BTreeMap<Currency, i64>,
+) -> (Named, Receiver<Sent>) {
     let (pipe, held) = channel();
     world.tally.start_webhooks(Arc::new(Held(Mutex::new(pipe)))).unwrap();
     let by = (&Origin::default(), None);
-    let made = webhooks::create(&world.tally, &"https://a/".into(), &[EventType::Contest], by).unwrap();
+    let made = webhooks::create(&world.tally, &"https://a/".into(), (events, marks), by).unwrap();
     (made.named, held)
 }
 
