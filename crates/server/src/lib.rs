@@ -25,7 +25,7 @@ mod trust;
 mod webhooks;
 
 pub use accept::ConnectionLimits;
-pub use http::listen::{HttpServer, start};
+pub use http::listen::{HttpServer, OperatorServer, start, start_for_operators};
 pub use http::proxies::Network;
 pub use limits::{KeysRequired, Limits};
 pub use listener::{Listen, SocketFile, UnixSocket};

@@ -58,6 +58,10 @@ pub enum KeysRequired {
 /// Connections of a protocol that wait for a slot; above it, they are closed.
 pub const WAITING_MAX: usize = 512;
 
+/// Connections of the listener of operators.
+pub const OPERATOR_CONNECTIONS: ConnectionLimits =
+    ConnectionLimits { all: 100, address: 50, loopback: None, waiting: 20 };
+
 /// Bytes of a request's head: request line and header fields.
 pub const HEAD_BYTES_MAX: usize = 64 * 1024;
 

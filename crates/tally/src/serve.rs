@@ -19,8 +19,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tally_ranking::RedisApplications;
 use tally_rules::clock::ClockBounds;
+use tally_server::limits::OPERATOR_CONNECTIONS;
 use tally_server::resp::{self, RespServer};
-use tally_server::{HttpServer, KeysRequired, Readiness, Security, WebhookClient, WebhookSettings};
+use tally_server::{
+    HttpServer, KeysRequired, OperatorServer, Readiness, Security, WebhookClient, WebhookSettings,
+};
 use tally_service::{Keys, Progress, RankingBackend, Settings, Tally, clock};
 use tally_store::Store;
 use tally_traces::Traces;
@@ -39,6 +42,9 @@ pub(crate) struct Server {
     /// A listener only for local commands, if they can use no other.
     local: Option<HttpServer>,
     resp: Option<RespServer>,
+    admin: Option<OperatorServer>,
+    /// Why limits of connections were lowered.
+    warning: Option<String>,
     store: Opened,
     ranking: RankingBackend,
     applications: Option<RedisApplications>,
@@ -127,11 +133,14 @@ impl Server {
         let mut resp = listen.resp.clone();
         settings(config)?;
         let place = data.place(config)?;
+        let mut warning = None;
         if signals {
             let mut all = vec![&mut limits.connections];
             all.extend(resp.as_mut().map(|(_, settings)| &mut settings.connections));
-            let databases = place.databases() * config.count("store.pool_max")?;
-            let warning = descriptors::fit(descriptors::raise(), databases, &mut all).map_err(Error::msg)?;
+            let admin =
+                listen.admin.as_ref().map_or(0, |_| OPERATOR_CONNECTIONS.all + OPERATOR_CONNECTIONS.waiting);
+            let databases = place.databases() * config.count("store.pool_max")? + admin;
+            warning = descriptors::fit(descriptors::raise(), databases, &mut all).map_err(Error::msg)?;
             warning.iter().for_each(|warning| tracing::warn!("{warning}"));
         }
         let (ranking, applications) = (place.ranking(config)?, store::applications(config)?);
@@ -152,6 +161,11 @@ impl Server {
             hangup::listen(&runtime, listen.tls.clone(), Arc::clone(&gate))?;
         }
         gate.progress.wait(Some("store"));
+        let admin = listen.admin.as_ref().map(|at| {
+            tally_server::start_for_operators(Arc::clone(&gate), at, listen.tls.clone())
+                .with_context(|| format!("setting `admin.listen`: {at}"))
+        });
+        let admin = admin.transpose()?;
         let http = runtime.block_on(tally_server::start(Arc::clone(&gate), &listen.http, listen.tls.clone()));
         // An error of the store names its holder, so it comes before that of the address.
         let store = place.open(config, data.path(), Opening::AsItIs)?;
@@ -176,7 +190,21 @@ impl Server {
         files::log(&data, &place);
         data.announce(&found, resp_place.as_deref(), &token)?;
         let http = Some(http);
-        Ok(Self { gate, found, http, local, resp, store, ranking, applications, data, runtime, signals })
+        Ok(Self {
+            gate,
+            found,
+            http,
+            local,
+            resp,
+            admin,
+            warning,
+            store,
+            ranking,
+            applications,
+            data,
+            runtime,
+            signals,
+        })
     }
 
     /// Its TCP address, if it has one.
@@ -268,7 +296,8 @@ impl Server {
     /// The components for the repeated checks.
     fn repeated_checks(&self, config: &Config) -> RepeatedChecks {
         let (databases, applications) = (self.store.databases.clone(), self.applications.clone());
-        RepeatedChecks { config: config.clone(), databases, applications }
+        let warning = self.warning.clone();
+        RepeatedChecks { config: config.clone(), databases, applications, warning }
     }
 
     /// Waits until everything is loaded.
@@ -295,6 +324,8 @@ impl Server {
             };
             tokio::join!(http, resp);
         });
+        // It tells of the drain while the others end.
+        self.admin.take().into_iter().for_each(OperatorServer::stop);
         if let Some(tally) = self.gate.loaded() {
             tally.drain();
         }

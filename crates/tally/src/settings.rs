@@ -59,6 +59,7 @@ settings! {
     "http.body_timeout" = "30s" "Time for a request's body; after it, 408.";
     "http.write_timeout" = "60s" "Time for a client to read every 64 KiB of its answers, or the last of them; after it, its connection is closed.";
     "http.drain_timeout" = "20s" "Time that running requests get at shutdown before their connections are cut.";
+    "admin.listen" = "off" "Where health, metrics, the status, keys, webhooks and the audit log are served, too, on a thread and with connections of their own, or `off`. It has the TLS of `http.listen`.";
     "events.streams_max" = "4000" "Concurrent event streams, each on a connection of its own; above it, 503.";
     "events.key_streams_max" = "2000" "The same of one API key; above it, 429.";
     "events.member_streams_max" = "10" "The same of one member; above it, 429.";

@@ -1,4 +1,4 @@
-//! Which HTTP requests and responses are security events.
+//! Which HTTP requests and responses are security events, and which other ones are lines of the log: acts of administrators.
 //!
 //! Not here: where events go, and their limits (`security.rs`).
 
@@ -11,6 +11,7 @@ use hyper::HeaderMap;
 use std::net::IpAddr;
 use tally_rules::Actor;
 use tally_rules::role::Permission;
+use tally_rules::scope::Scope;
 use tally_service::{Caller, CallerKind};
 use tally_wire::Problem;
 
@@ -18,7 +19,7 @@ use tally_wire::Problem;
 #[derive(Clone)]
 pub(super) struct Detail(pub(super) String);
 
-/// Records a successful operation, if it is a security event.
+/// Records a successful operation, if it is a security event or an act of an administrator.
 pub(super) fn done(
     readiness: &Readiness,
     (address, request): (IpAddr, &str),
@@ -27,22 +28,42 @@ pub(super) fn done(
     answer: &Response,
 ) {
     let name = match (route.method, route.path) {
-        ("POST", "/v1/keys") => "key_created",
-        ("DELETE", "/v1/keys/{id}") => "key_revoked",
-        ("PATCH", "/v1/members/{member}") => "member_changed",
-        ("POST", "/v1/members/{member}/close") => "member_closed",
-        ("POST", "/v1/members/{member}/sign-out") => "member_signed_out",
-        ("POST", "/v1/members/{member}/unlock-pin") => "pin_unlocked",
-        _ => return,
+        ("POST", "/v1/keys") => Some("key_created"),
+        ("DELETE", "/v1/keys/{id}") => Some("key_revoked"),
+        ("PATCH", "/v1/members/{member}") => Some("member_changed"),
+        ("POST", "/v1/members/{member}/close") => Some("member_closed"),
+        ("POST", "/v1/members/{member}/sign-out") => Some("member_signed_out"),
+        ("POST", "/v1/members/{member}/unlock-pin") => Some("pin_unlocked"),
+        _ => None,
     };
-    if answer.headers().contains_key(response::REPLAYED) {
+    if name.is_none() && !is_act(route, caller) || answer.headers().contains_key(response::REPLAYED) {
         return;
     }
     let detail = answer.extensions().get::<Detail>().map_or("", |Detail(detail)| detail);
     let subject = format!("{} {path} {detail}", route.method);
-    let actor = actor(caller);
-    readiness
-        .security_event(&Event { name, actor: &actor, address, request, subject: subject.trim_end() }, false);
+    let (actor, subject) = (actor(caller), subject.trim_end());
+    match name {
+        Some(name) => {
+            let event = Event { name, actor: &actor, address, request, subject };
+            readiness.security_event(&event, false);
+        }
+        None => {
+            tracing::info!(target: "tally::acts", actor, %address, request_id = request, subject, "administrative act");
+        }
+    }
+}
+
+/// Whether a request is an act of an administrator, or of staff of a contest. A player's application is none.
+fn is_act(route: &Route, caller: &Caller) -> bool {
+    use Scope::{BoardsAdmin, ContestsManage, MembersWrite};
+    let is_of_staff = match route.permission {
+        Permission::Administer | Permission::Scope(BoardsAdmin | ContestsManage | MembersWrite) => true,
+        Permission::Play => {
+            !route.path.contains("/applications") || !matches!(caller.kind, CallerKind::Member(_))
+        }
+        _ => false,
+    };
+    is_of_staff && route.method != "GET" && !route.path.ends_with("/applications")
 }
 
 /// Whether a problem is a security event.

@@ -3,7 +3,7 @@
 use super::body::Unread;
 use super::call::{Call, Peer};
 use super::response::{self, Response};
-use super::routes::{OPEN_PATHS, ROUTES, Route};
+use super::routes::{OPEN_PATHS, ROUTES, Route, Serves};
 use super::{audit, console, guard, problem, service};
 use crate::metrics::RouteMetrics;
 use crate::readiness::Readiness;
@@ -28,16 +28,17 @@ pub(super) struct Dispatch {
     readiness: Arc<Readiness>,
     paths: matchit::Router<Vec<(&'static Route, RouteMetrics)>>,
     unmatched: RouteMetrics,
+    serves: Serves,
     requests: AtomicU64,
     /// Random, so that request ids of two runs differ.
     run: u32,
 }
 
 impl Dispatch {
-    pub(super) fn new(readiness: Arc<Readiness>) -> Self {
+    pub(super) fn new(readiness: Arc<Readiness>, serves: Serves) -> Self {
         let mut paths = matchit::Router::new();
         let mut by_path: Vec<(&'static str, Vec<(&'static Route, RouteMetrics)>)> = Vec::new();
-        for route in ROUTES {
+        for route in ROUTES.iter().filter(|route| serves.has(route)) {
             let entry = (route, readiness.metrics.route(route.path, route.method));
             match by_path.iter_mut().find(|(path, _)| *path == route.path) {
                 Some((_, routes)) => routes.push(entry),
@@ -49,7 +50,7 @@ impl Dispatch {
         }
         let unmatched = readiness.metrics.route("none", "any");
         let run = getrandom::u32().unwrap_or(0);
-        Self { readiness, paths, unmatched, requests: AtomicU64::new(0), run }
+        Self { readiness, paths, unmatched, serves, requests: AtomicU64::new(0), run }
     }
 
     /// Handles one request.
@@ -104,7 +105,8 @@ impl Dispatch {
         if let Err(wrong) = guard::check_one_host(&request) {
             return (problem::render(&wrong, path, id), &self.unmatched);
         }
-        if OPEN_PATHS.contains(&path) || console::has(path) {
+        let is_open = OPEN_PATHS.contains(&path) || console::has(path);
+        if HEALTH_PATHS.contains(&path) || is_open && self.serves == Serves::All {
             let head = (request.method(), request.headers());
             return (service::open(&self.readiness, head, path, id), &self.unmatched);
         }

@@ -2,8 +2,9 @@
 
 use super::call::Peer;
 use super::dispatch::Dispatch;
+use super::routes::Serves;
 use crate::accept::{Accepted, Acceptor};
-use crate::limits::{HEAD_BYTES_MAX, HEADERS_MAX, RESERVED_HEAD_TIMEOUT};
+use crate::limits::{HEAD_BYTES_MAX, HEADERS_MAX, OPERATOR_CONNECTIONS, RESERVED_HEAD_TIMEOUT};
 use crate::listener::{Listen, Listeners, SocketFile};
 use crate::progress::Linger;
 use crate::readiness::Readiness;
@@ -42,8 +43,41 @@ pub async fn start(
 ) -> std::io::Result<HttpServer> {
     let (listeners, address, file) = listen.open().await?;
     let (stop, stopped) = oneshot::channel();
-    let accepting = tokio::spawn(accept_all(readiness, (listeners, address), tls, stopped));
+    let accepting = tokio::spawn(accept_all(readiness, (listeners, address), (tls, Serves::All), stopped));
     Ok(HttpServer { address, file, stop, accepting })
+}
+
+/// A listener of operators on a thread of its own, so that no load of the others delays it.
+pub struct OperatorServer {
+    /// Its address, with the port that the system chose.
+    pub address: Option<SocketAddr>,
+    stop: oneshot::Sender<()>,
+    thread: std::thread::JoinHandle<()>,
+}
+
+/// Starts the listener of operators.
+pub fn start_for_operators(
+    readiness: Arc<Readiness>,
+    address: &str,
+    tls: Option<Tls>,
+) -> std::io::Result<OperatorServer> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let (listeners, address, _) = runtime.block_on(Listen::tcp(address).open())?;
+    let (stop, stopped) = oneshot::channel();
+    let serving = accept_all(readiness, (listeners, address), (tls, Serves::Operators), stopped);
+    let thread = std::thread::Builder::new().name("tally-operators".into());
+    let thread = thread.spawn(move || runtime.block_on(serving))?;
+    Ok(OperatorServer { address, stop, thread })
+}
+
+impl OperatorServer {
+    /// Stops accepting, and waits for running requests as long as the limits allow. Blocks.
+    pub fn stop(self) {
+        let _ = self.stop.send(());
+        if self.thread.join().is_err() {
+            tracing::error!("the listener of operators panicked");
+        }
+    }
 }
 
 impl HttpServer {
@@ -61,13 +95,17 @@ impl HttpServer {
 async fn accept_all(
     readiness: Arc<Readiness>,
     (listeners, address): (Listeners, Option<SocketAddr>),
-    tls: Option<Tls>,
+    (tls, serves): (Option<Tls>, Serves),
     mut stopped: oneshot::Receiver<()>,
 ) {
-    let dispatch = Arc::new(Dispatch::new(Arc::clone(&readiness)));
+    let dispatch = Arc::new(Dispatch::new(Arc::clone(&readiness), serves));
     let rejection = if tls.is_some() { b"".as_slice() } else { FULL };
-    let refused = readiness.metrics.refused("http");
-    let mut acceptor = Acceptor::new(listeners, readiness.limits.connections, true, rejection, refused);
+    let (protocol, limits) = match serves {
+        Serves::All => ("http", readiness.limits.connections),
+        Serves::Operators => ("operators", OPERATOR_CONNECTIONS),
+    };
+    let refused = readiness.metrics.refused(protocol);
+    let mut acceptor = Acceptor::new(listeners, limits, true, rejection, refused);
     let graceful = GracefulShutdown::new();
     loop {
         let Accepted { stream, peer, slot } = tokio::select! {

@@ -23,6 +23,22 @@ pub(super) struct Route {
     pub(super) run: fn(Call) -> OperationFuture,
 }
 
+/// Which operations a listener has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Serves {
+    /// All.
+    All,
+    /// Those of operators: metrics, the status, keys, webhooks and the audit log.
+    Operators,
+}
+
+impl Serves {
+    pub(super) fn has(self, route: &Route) -> bool {
+        use Permission::{Administer, Observe, Scope as Of};
+        self == Self::All || matches!(route.permission, Observe | Administer | Of(Scope::AuditRead))
+    }
+}
+
 /// A permission, or a scope.
 macro_rules! permission {
     (Open) => {

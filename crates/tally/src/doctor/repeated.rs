@@ -1,4 +1,4 @@
-//! Checks that a running server repeats: the database's settings, its pool, the Redis of applications.
+//! Checks that a running server repeats: the database's settings, its pool, the Redis of applications. And the warning of its start.
 //!
 //! Each round is a few cheap queries, off the threads that serve requests. A finding stays until a later round no longer
 //! has it. Not here: checks that read everything (ranks against rows, the ledger) or need a target rate.
@@ -21,6 +21,8 @@ pub(crate) struct RepeatedChecks {
     pub(crate) config: Config,
     pub(crate) databases: Vec<Arc<MySqlStore>>,
     pub(crate) applications: Option<RedisApplications>,
+    /// Of the start: why limits of connections were lowered.
+    pub(crate) warning: Option<String>,
 }
 
 impl RepeatedChecks {
@@ -52,6 +54,7 @@ impl RepeatedChecks {
             pool::check(&mut report, &self.config).ok()?;
         }
         applications::examine(&mut report, self.applications.as_ref());
+        report.findings.extend(self.warning.clone().map(|text| Finding { wrong: false, text }));
         Some(report.findings)
     }
 }

@@ -15,6 +15,8 @@ pub(crate) const UNIX: &str = "unix:";
 pub(crate) struct Listen {
     pub(super) http: tally_server::Listen,
     pub(super) resp: Option<(tally_server::Listen, resp::Settings)>,
+    /// The address of the listener of operators.
+    pub(super) admin: Option<String>,
     pub(super) tls: Option<Tls>,
     /// The span exporter, if it is turned on.
     pub(super) traces: Option<tally_traces::Settings>,
@@ -23,7 +25,13 @@ pub(crate) struct Listen {
 impl Listen {
     /// For a command that starts its own server. Its requests are not traced.
     pub(crate) fn own() -> Self {
-        Self { http: tally_server::Listen::tcp("127.0.0.1:0"), resp: None, tls: None, traces: None }
+        Self {
+            http: tally_server::Listen::tcp("127.0.0.1:0"),
+            resp: None,
+            admin: None,
+            tls: None,
+            traces: None,
+        }
     }
 
     pub(super) fn settings(config: &Config) -> Result<Self, Usage> {
@@ -65,7 +73,9 @@ impl Listen {
         }
         let resp = places(config, ["resp.listen", "resp.socket", "resp.socket_mode"])?;
         let resp = (resp.tcp.is_some() || resp.unix.is_some()).then_some((resp, settings));
-        Ok(Self { http, resp, tls, traces: trace_settings::traces(config)? })
+        let admin = Some(config.text("admin.listen")).filter(|address| *address != "off");
+        let admin = admin.map(str::to_owned);
+        Ok(Self { http, resp, admin, tls, traces: trace_settings::traces(config)? })
     }
 }
 

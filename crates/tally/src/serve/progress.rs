@@ -35,9 +35,12 @@ pub(super) fn announce_ready(server: &Server, started: Instant) {
     let (http, resp) = (http.unwrap_or_default(), resp.unwrap_or_else(|| "off".into()));
     let (store, ranking) = (&server.store.shown, server.ranking.shown());
     let seconds = started.elapsed().as_secs_f64();
-    tracing::info!(http, resp, store, ranking = %ranking, seconds, "ready");
+    let admin = server.admin.as_ref().and_then(|admin| admin.address);
+    let admin = admin.map(|address| format!(" admin={address}")).unwrap_or_default();
+    tracing::info!(http, resp, store, ranking = %ranking, seconds, "ready{admin}");
     let mut out = std::io::stdout().lock();
-    let line = format!("ready http={http} resp={resp} store={store} ranking={ranking} in={seconds:.3}\n");
+    let line =
+        format!("ready http={http} resp={resp} store={store} ranking={ranking}{admin} in={seconds:.3}\n");
     // The server serves even if the reader of its output has gone.
     let _ = out.write_all(line.as_bytes()).and_then(|()| out.flush());
 }

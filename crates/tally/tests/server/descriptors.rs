@@ -10,7 +10,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tally_testkit::audit::metric;
-use tally_testkit::{Client, Request};
+use tally_testkit::{Client, Request, wait_until};
 use tempfile::TempDir;
 
 const GIVE_UP: Duration = Duration::from_secs(30);
@@ -77,6 +77,10 @@ impl Server {
 fn the_soft_limit_is_raised_to_the_hard_one() {
     let server = start("ulimit -Sn 50; ulimit -Hn 900").expect("it starts");
     assert_eq!(server.limits(), [900, 900]);
+    let found = || Client::new(server.address).get("/v1/status").expect(200)["findings"].clone();
+    wait_until("the status has the warning", || {
+        found()[0]["text"].as_str().is_some_and(|text| text.contains("file descriptors is 900"))
+    });
     let log = server.end();
     assert!(log.contains("the limit of file descriptors is 900"), "{log}");
 }

@@ -3,13 +3,13 @@
 //! Not here: security events (`security_events`), and which lines repeat each other (`tally/src/log/repeats.rs`).
 
 use crate::TALLY;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Read};
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 use tally_testkit::audit::metric;
 use tally_testkit::command::{command, run_set};
-use tally_testkit::{Client, Response};
+use tally_testkit::{Client, Request, Response};
 use tempfile::TempDir;
 
 /// More than a pipe, the queue and a write hold, in paths of about 1,000 bytes.
@@ -89,15 +89,51 @@ fn a_server_goes_on_without_a_reader_of_its_log() {
     server.end();
 }
 
-fn messages(mut reader: PipeReader) -> Vec<String> {
+fn lines(mut reader: PipeReader) -> Vec<Value> {
     let mut text = String::new();
     reader.read_to_string(&mut text).expect("the log is text");
-    text.lines()
-        .map(|line| {
-            let line: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
-            line["fields"]["message"].as_str().expect("a line has a message").to_owned()
-        })
-        .collect()
+    let line = |line: &str| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+    text.lines().map(line).collect()
+}
+
+fn messages(reader: PipeReader) -> Vec<String> {
+    let message = |line: Value| line["fields"]["message"].as_str().expect("a line has a message").to_owned();
+    lines(reader).into_iter().map(message).collect()
+}
+
+/// Acts have a line each, and what players and game servers do has none.
+#[test]
+fn an_act_of_an_administrator_is_a_line() {
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    let mut server = start(writer, &[("TALLY_LOG_FORMAT", "json")]);
+    let client = &mut server.client;
+    client.put("/v1/leaderboards/goals", &json!({})).expect(201);
+    client.post("/v1/leaderboards/goals/scores", &json!({"player": "ann", "score": 1})).expect(200);
+    client.post("/v1/leaderboards/goals/players/ann/ban", &json!({})).expect(200);
+    client.get("/v1/leaderboards/goals/scores").expect(200);
+    let cup = json!({"id": "cup", "title": "Cup"});
+    let create = || Request::new("POST", "/v1/contests").json(&cup).idempotent("once");
+    client.send(&create()).expect(201);
+    client.send(&create()).expect(201);
+    client.post("/v1/contests", &cup).refused(409, "contest_exists");
+    client.post("/v1/contests/cup/open", &json!({})).expect(200);
+    client.post("/v1/contests/cup/applications", &json!({"player": "ann"})).expect(201);
+    let accept = json!({"players": ["ann"]});
+    client.post("/v1/contests/cup/applications/accept", &accept).expect(200);
+    server.end();
+    let acts: Vec<Value> = lines(reader).into_iter().filter(|line| line["target"] == "tally::acts").collect();
+    let subjects: Vec<&str> = acts.iter().filter_map(|line| line["fields"]["subject"].as_str()).collect();
+    let wanted = [
+        "PUT /v1/leaderboards/goals",
+        "POST /v1/leaderboards/goals/players/ann/ban",
+        "POST /v1/contests",
+        "POST /v1/contests/cup/open",
+        "POST /v1/contests/cup/applications/accept",
+    ];
+    assert_eq!(subjects, wanted);
+    let fields = &acts[0]["fields"];
+    assert_eq!((&fields["message"], &fields["address"]), (&json!("administrative act"), &json!("127.0.0.1")));
+    assert!(fields["actor"].is_string() && fields["request_id"].is_string(), "{fields}");
 }
 
 #[test]

@@ -221,6 +221,38 @@ fn health_and_this_machine_are_answered_when_all_connections_are_taken() {
     drop(silent);
 }
 
+/// Operators have a listener of their own: its connections and its thread, and none of the other routes.
+#[test]
+fn operators_are_answered_when_all_connections_are_taken() {
+    let mut server = TestTally::stopped(TALLY);
+    server.set("TALLY_HTTP_CONNECTIONS_MAX", "30");
+    server.set("TALLY_ADMIN_LISTEN", "127.0.0.1:0");
+    let line = server.restart();
+    let admin = line.split(' ').find_map(|word| word.strip_prefix("admin=")).expect("it says where");
+    let admin: SocketAddr = admin.parse().expect("an address");
+    let [reader, key] = ["reader", "admin"].map(|role| key(&mut server.local(), role));
+    let silent = crowd(40, server.address());
+    let operates = |path: &str, key: &str, status| answers(admin, path, Some(key), status);
+    for path in ["/healthz", "/readyz"] {
+        assert!(answers(admin, path, None, 200), "{path}");
+    }
+    for path in ["/metrics", "/v1/status", "/v1/keys", "/v1/audit", "/v1/webhooks"] {
+        assert!(operates(path, &key, 200) && answers(admin, path, None, 401), "{path}");
+    }
+    assert!(operates("/metrics", &reader, 200) && operates("/v1/keys", &reader, 403));
+    // Everything else is on the other listener.
+    for path in ["/v1/leaderboards", "/v1/contests", "/v1/members", "/", "/docs", "/openapi.json"] {
+        assert!(operates(path, &key, 404), "{path}");
+    }
+    let metrics = Client::new(admin).with_key(&key).get("/metrics").text();
+    assert!(metrics.contains(r#"protocol="operators""#), "its refused connections are counted");
+    // Its own crowd does not reach the others.
+    drop(silent);
+    let _silent = crowd(100, admin);
+    insist("the others are answered", || answers(server.address(), "/v1/leaderboards", Some(&reader), 200));
+    insist("a place is kept for health checks", || answers(admin, "/healthz", None, 200));
+}
+
 /// A client that never begins its handshake has no longer on a reserved connection than one that sends no head.
 #[test]
 fn health_is_answered_when_silent_clients_have_all_encrypted_connections() {
