@@ -39,7 +39,9 @@ named! {
         ScoreCorrected = "score.corrected", /// A webhook was made.
         WebhookCreated = "webhook.created", /// It was changed, disabled or enabled, or got a new secret.
         WebhookChanged = "webhook.changed", /// It was deleted.
-        WebhookDeleted = "webhook.deleted" }
+        WebhookDeleted = "webhook.deleted", /// A member was erased.
+        MemberErased = "member.erased", /// The data of a member were exported.
+        MemberExported = "member.exported" }
 }
 
 impl AuditAction {
@@ -75,7 +77,14 @@ impl AuditAction {
             Self::WebhookCreated => 70,
             Self::WebhookChanged => 71,
             Self::WebhookDeleted => 72,
+            Self::MemberErased => 32,
+            Self::MemberExported => 33,
         }
+    }
+
+    /// Whether the subject of its rows is a player.
+    pub fn is_of_player(self) -> bool {
+        matches!(self, Self::PlayerBanned | Self::PlayerRestored | Self::PlayerErased | Self::ScoreCorrected)
     }
 
     /// The action of a stored number.
@@ -139,7 +148,7 @@ mod tests {
         let numbers: Vec<u8> = AuditAction::ALL.iter().map(|one| one.number()).collect();
         let wanted = [
             1, 2, 10, 11, 12, 20, 21, 22, 30, 31, 40, 41, 42, 43, 44, 45, 46, 47, 48, 50, 51, 52, 60, 61, 62,
-            23, 70, 71, 72,
+            23, 70, 71, 72, 32, 33,
         ];
         assert_eq!(numbers, wanted);
         assert!(AuditAction::ALL.iter().all(|one| AuditAction::of_number(one.number()) == Some(*one)));

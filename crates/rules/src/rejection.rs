@@ -157,6 +157,10 @@ pub enum Rejection {
     HoldExpiryInPast,
     /// The currency is not configured.
     CurrencyMismatch,
+    /// Members cannot transfer this currency to each other.
+    NotTransferable,
+    /// This currency cannot be withdrawn.
+    NotWithdrawable,
     /// Payer and recipient are the same wallet.
     SameWallet,
     /// No such member.
@@ -251,6 +255,8 @@ impl Rejection {
             Self::ExceedsReversible { .. } => "exceeds_reversible",
             Self::HoldExpiryInPast => "hold_expiry_in_past",
             Self::CurrencyMismatch => "currency_mismatch",
+            Self::NotTransferable => "not_transferable",
+            Self::NotWithdrawable => "not_withdrawable",
             Self::SameWallet => "same_wallet",
             Self::MemberNotFound => "member_not_found",
             Self::RecipientNotFound => "recipient_not_found",

@@ -3,6 +3,7 @@
 import { ask, get, key, useKey } from "./api.js";
 import { dialog, failed, inline, sentence, toast } from "./dialog.js";
 import { button, coded, h, icon, put, set } from "./dom.js";
+import { useCurrencies } from "./format.js";
 import { field, form } from "./form.js";
 import { every } from "./live.js";
 import * as audit from "./audit.js";
@@ -111,10 +112,26 @@ function show(moved) {
     // Late responses of a previous page go into an element that is no longer shown.
   const place = h("div", {});
   put(main, place);
-  page.render(place, parameters, leave.signal);
-  if (moved) {
+  const { signal } = leave;
+  readCurrencies().then(() => {
+    if (signal.aborted) return;
+    page.render(place, parameters, signal);
+    if (!moved) return;
     window.scrollTo(0, 0);
     main.querySelector("h1")?.focus({ preventScroll: true });
+  });
+}
+
+let currenciesKnown = false;
+
+/** Reads the decimals of the currencies once, before the first page that the server answers. Without them amounts are in the smallest unit. */
+async function readCurrencies() {
+  if (currenciesKnown) return;
+  try {
+    useCurrencies((await get("/v1/currencies")).items);
+    currenciesKnown = true;
+  } catch {
+    // The page shows why the server does not answer.
   }
 }
 

@@ -43,7 +43,8 @@ function quoted(value) {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-function save(blob, name) {
+/** Saves a file. */
+export function save(blob, name) {
   const address = URL.createObjectURL(blob);
   const link = h("a", { href: address, download: name });
   link.click();

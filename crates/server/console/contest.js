@@ -4,7 +4,7 @@ import { actAs, change, get, part, Problem, withQuery } from "./api.js";
 import { applications } from "./contest_applications.js";
 import { link as boardLink } from "./boards.js";
 import { STATES } from "./contests.js";
-import { confirmTyped, dialog, failed, inline, toast } from "./dialog.js";
+import { askReason, confirmTyped, dialog, failed, inline, toast } from "./dialog.js";
 import { button, card, chip, empty, facts, h, head, notice, put, set } from "./dom.js";
 import { grouped, money, when } from "./format.js";
 import { field, form } from "./form.js";
@@ -35,7 +35,7 @@ export function render(root, { contest: id }, signal) {
     const text = JSON.stringify(contest);
     if (text === seen) return;
     seen = text;
-    set(top, headOf(contest, act));
+    set(top, headOf(contest, act, owes(contest, path, signal)));
     set(about, factsOf(contest));
     if (contest.state === state) return applied?.refresh();
     state = contest.state;
@@ -55,6 +55,8 @@ export function render(root, { contest: id }, signal) {
     try {
       const answer = await change("POST", withQuery(`${path}/${name}`, why));
       if (name === "start") set(report, started(answer));
+      // What is unpaid is no part of the contest.
+      if (name === "repay") seen = null;
       show(answer.contest ?? answer);
       toast("ok", DONE[name]);
     } catch (error) {
@@ -89,15 +91,36 @@ const SURE = {
   cancel: ["Call this contest off?", "What is held for applications is released, and fees that were taken are paid back.", "Call off"],
 };
 
-function headOf(contest, act) {
+/** Acts that ask for a reason alone. */
+const ASKED = {
+  open: ["Open for applications?", "Open now"],
+  start: ["Start this contest?", "Start now"],
+};
+
+/** Whether a payment of a contest that is over was rejected, and may be tried again. */
+async function owes({ state }, path, signal) {
+  const rows = { settled: "prizes", cancelled: "refunds" }[state];
+  let cursor = null;
+  while (rows && cursor !== undefined) {
+    const page = await get(`${path}/${rows}`, { limit: 1000, cursor }, signal);
+    if (page.items.some(({ paid, reason: why }) => paid === false && why && why !== "reversed")) return true;
+    cursor = page.next_cursor;
+  }
+  return false;
+}
+
+function headOf(contest, act, owing) {
   const sure = async (name) => {
     const asked = SURE[name];
-    const why = asked ? await confirmTyped(asked[0], asked[1], contest.id, asked[2], { audited: true }) : {};
+    const plain = ASKED[name] ? askReason(...ASKED[name]) : {};
+    const why = await (asked ? confirmTyped(asked[0], asked[1], contest.id, asked[2], { audited: true }) : plain);
     if (why) await act(name, why);
   };
   const main = (ACTS[contest.state] ?? []).map(([name, label]) => button(label, () => sure(name), { kind: "main", failed }));
   const cancel = ["draft", "open", "running", "finished"].includes(contest.state) && button("Call off", () => sure("cancel"), { kind: "danger", failed });
-  const again = contest.counts.members > 0 && ["settled", "cancelled"].includes(contest.state) && button("Pay what is unpaid", () => sure("repay"), { failed });
+  const again = button("Pay what is unpaid", () => sure("repay"), { failed });
+  again.hidden = true;
+  owing.then((some) => (again.hidden = !some)).catch(failed);
   const marks = [chip(contest.state, STATES[contest.state]), h("code", { class: "soft" }, contest.id)];
   return head(contest.title, { crumb: ["#/contests", "Contests"], marks, actions: [main, again, cancel].flat().filter(Boolean) });
 }
@@ -195,6 +218,10 @@ function players(path, { state }, signal) {
     const why = await confirmTyped("Ban this player?", "It is out of the ranks and prizes of this contest until it is restored.", player, "Ban", { audited: true });
     if (why) await act(player, "ban", why);
   };
+  const restore = async (player) => {
+    const why = await askReason(`Restore ${player}?`, "Restore now");
+    if (why) await act(player, "restore", why);
+  };
   const correct = (player) => dialog(`Correct the score of ${player}`, (box) => {
     const send = async ({ score, reason }) => {
       await change("POST", `${path}/members/${part(player)}/correct`, { score, reason });
@@ -207,7 +234,7 @@ function players(path, { state }, signal) {
   const acts = ({ player, banned }) => [
     state === "finished" && button("Correct", () => correct(player), { kind: "small", failed }),
     banned
-      ? button("Restore", () => act(player, "restore"), { kind: "small", failed })
+      ? button("Restore", () => restore(player), { kind: "small", failed })
       : button("Ban", () => ban(player), { kind: "small danger", failed }),
   ].filter(Boolean);
   const view = table("Players of the contest", [

@@ -1,10 +1,10 @@
 // Applications: chosen one by one or all of a page, accepted or rejected in one request.
 
 import { change, get } from "./api.js";
-import { dialog, failed, inline, toast } from "./dialog.js";
+import { askReason, failed, inline, toast } from "./dialog.js";
 import { button, choice, empty, h, notice, put, set } from "./dom.js";
 import { count, when } from "./format.js";
-import { field, form, reason } from "./form.js";
+import { field, form } from "./form.js";
 import { list, table } from "./table.js";
 
 const LIMIT = 200;
@@ -39,8 +39,8 @@ export function applications(contest, path, signal, look) {
   ], { key: ({ player }) => player });
   const all = list(view, (cursor) => get(`${path}/applications`, { status, limit: LIMIT, cursor }, signal), () => empty(...NOTHING[status]));
 
-  const accept = button("Accept", () => decide("accept"), { kind: "main small", failed });
-  const reject = button("Reject", () => sure(), { kind: "small danger", failed });
+  const accept = button("Accept", () => sure("accept"), { kind: "main small", failed });
+  const reject = button("Reject", () => sure("reject"), { kind: "small danger", failed });
   const tell = () => {
     set(number, chosen.size > 0 ? `${chosen.size} chosen` : "");
     accept.hidden = chosen.size === 0 || status === "accepted";
@@ -71,13 +71,11 @@ export function applications(contest, path, signal, look) {
     // An error of an earlier choice is outdated.
     return reload().catch((error) => mine === turn && inline(said, error));
   };
-  const sure = () => dialog(`Reject ${count(chosen.size, "application")}?`, (box) => {
-    const send = async ({ reason: why }) => {
-      await decide("reject", why && { reason: why });
-      box.close();
-    };
-    return form([reason()], "Reject now", send, { cancel: () => box.close() });
-  });
+  const sure = async (what) => {
+    const verb = what === "accept" ? "Accept" : "Reject";
+    const asked = await askReason(`${verb} ${count(chosen.size, "application")}?`, `${verb} now`);
+    if (asked) await decide(what, asked.reason ? { reason: asked.reason } : {});
+  };
   const decide = async (what, why = {}) => {
     const players = [...chosen];
     const bad = [];

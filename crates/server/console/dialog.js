@@ -1,7 +1,7 @@
 // Dialogs, toasts and error messages.
 
 import { button, coded, h, icon, put, set } from "./dom.js";
-import { reason } from "./form.js";
+import { form, reason } from "./form.js";
 
 /** Shows a dialog and returns it. A closed dialog is removed. */
 export function dialog(title, content, { wide } = {}) {
@@ -41,6 +41,21 @@ export function confirmTyped(title, text, name, label, { audited } = {}) {
     });
     made.addEventListener("close", () => resolve(sure));
     input.focus();
+  });
+}
+
+/** Asks for the reason of an act of the audit log, which may stay empty. Resolves to `null`, or to `{reason}`. */
+export function askReason(title, label) {
+  return new Promise((resolve) => {
+    let sure = null;
+    const made = dialog(title, (box) => {
+      const go = (given) => {
+        sure = given;
+        box.close();
+      };
+      return form([reason()], label, go, { cancel: () => box.close() });
+    });
+    made.addEventListener("close", () => resolve(sure));
   });
 }
 

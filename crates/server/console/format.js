@@ -17,10 +17,27 @@ export function grouped(value) {
   return (sign ? "−" : "") + whole.replace(/\B(?=(\d{3})+(?!\d))/g, whole.length > LONG ? "\u2009" : "\u202f") + rest;
 }
 
-/** An amount of the currency's smallest unit. */
+/** Minor digits of the currencies. */
+const digitsOf = new Map();
+
+/** Sets the currencies that the server has. */
+export function useCurrencies(currencies) {
+  currencies.forEach(({ currency, digits }) => digitsOf.set(currency, digits));
+}
+
+/** An amount of the currency's smallest unit, with its decimals. */
+export function decimal(amount, currency) {
+  const minor = digitsOf.get(currency) ?? 0;
+  const [, sign, units] = /^(-?)(\d+)$/.exec(String(amount)) ?? [];
+  if (units === undefined || minor === 0) return grouped(amount);
+  const padded = units.padStart(minor + 1, "0");
+  return grouped(`${sign}${padded.slice(0, -minor)}.${padded.slice(-minor)}`);
+}
+
+/** The same with the code. */
 export function money(amount, currency) {
   const space = String(amount).length > LONG ? " " : "\u00a0";
-  return currency ? `${grouped(amount)}${space}${currency}` : grouped(amount);
+  return currency ? `${decimal(amount, currency)}${space}${currency}` : grouped(amount);
 }
 
 /** Three significant digits, with a letter for thousands. */

@@ -1,10 +1,11 @@
-// One member: identity, wallets, transfers; deposits and holds.
+// One member: identity, wallets, transfers; deposits and holds; its data, exported and erased.
 
 import { change, get, part } from "./api.js";
 import { confirmTyped, dialog, failed, inline, toast } from "./dialog.js";
 import { button, card, chip, choice, empty, facts, h, head, notice, put, set } from "./dom.js";
-import { grouped, money, when } from "./format.js";
+import { decimal, money, when } from "./format.js";
 import { field, form, reason } from "./form.js";
+import { data } from "./member_data.js";
 import { look } from "./movement.js";
 import { link } from "./wallets.js";
 import { list, table } from "./table.js";
@@ -19,14 +20,14 @@ export function render(root, { member: id }, signal) {
   const load = async () => {
     const [member, { wallets }] = await Promise.all([get(`/v1/members/${part(id)}`, {}, signal), get(`/v1/wallets/${part(id)}`, {}, signal)]);
     document.title = `${member.name} · tally`;
-    show(place, member, wallets, signal);
+    show(place, member, wallets, signal, load);
   };
   load().catch((error) => inline(place, error));
 }
 
-function show(place, member, wallets, signal) {
+function show(place, member, wallets, signal, load) {
   const crumb = ["#/wallets", "Wallets"];
-  const marks = [member.closed_at ? chip("closed", "bad") : chip("open", "ok"), h("code", { class: "soft" }, member.id)];
+  const marks = [member.erasure ? chip("erased", "bad") : member.closed_at ? chip("closed", "bad") : chip("open", "ok"), h("code", { class: "soft" }, member.id)];
   const purse = h("div", { class: "stack" });
   let currency = wallets[0]?.currency ?? null;
   const renew = async () => {
@@ -41,7 +42,7 @@ function show(place, member, wallets, signal) {
   });
   set(purse, wallets.map(amounts));
   const left = h("div", { class: "stack" }, purse, card("Transactions", history.element, { side: currencies }));
-  const right = h("div", { class: "stack" }, who(member), !member.closed_at && deposit(member, wallets, renew), !member.closed_at && holds(member, wallets, renew));
+  const right = h("div", { class: "stack" }, who(member), !member.closed_at && deposit(member, wallets, renew), !member.closed_at && holds(member, wallets, renew), data(member, load));
   set(place, head(member.name, { crumb, marks }), h("div", { class: "two" }, left, right));
   history.reload().catch((error) => inline(history.element, error));
 }
@@ -88,8 +89,8 @@ function transactions(member, currency, renew, signal) {
   const view = table("Transactions, newest first", [
     { label: "What", cell: (one) => [chip(one.type.replaceAll("_", " "), out(one) ? "" : "ok"), h("span", { class: "under" }, when(one.at)), one.reference && h("span", { class: "under name" }, one.reference)] },
     { label: "With", kind: "wide", cell: ({ counterparty }) => (counterparty ? h("a", { class: "code small", href: link(counterparty) }, counterparty) : h("span", { class: "soft" }, "–")) },
-    { label: "Amount", kind: "num", cell: (one) => h("span", { class: "strong" }, `${out(one) ? "−" : "+"}${grouped(one.amount)}`) },
-    { label: "Balance after", kind: "num", cell: ({ after }) => h("span", { class: "soft" }, grouped(after)) },
+    { label: "Amount", kind: "num", cell: (one) => h("span", { class: "strong" }, `${out(one) ? "−" : "+"}${decimal(one.amount, one.currency)}`) },
+    { label: "Balance after", kind: "num", cell: ({ after, currency: code }) => h("span", { class: "soft" }, decimal(after, code)) },
     { label: "Both sides", kind: "actions wide", cell: (one) => button("Details", () => open(one), { kind: "small", failed }) },
   ], { key: ({ id }) => id });
   const path = `/v1/wallets/${part(member)}/transactions`;

@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { inline } from "./dialog.js";
 import { card, coded, empty, h, head, notice, put, set } from "./dom.js";
-import { grouped, money } from "./format.js";
+import { count, decimal, money } from "./format.js";
 import { field, form } from "./form.js";
 import { every } from "./live.js";
 import { look } from "./movement.js";
@@ -23,7 +23,7 @@ export function link(member) {
 export function render(root, _parameters, signal) {
   const owed = h("a", { class: "button", href: "#/owed" }, "What is owed");
   put(root, head("Wallets", { about: "Members, what they have, and the books behind it. Every movement is written twice, and both sides are equal.", actions: [owed] }),
-    h("div", { class: "two" }, books(signal), h("div", { class: "stack" }, finder(), movement())));
+    h("div", { class: "two" }, books(signal), h("div", { class: "stack" }, finder(), movement(), rules(signal))));
 }
 
 const BY = [
@@ -61,6 +61,23 @@ function movement() {
   return card("Look at a movement", h("div", { class: "body" }, form(content, "Look", send), place));
 }
 
+/** The currencies with their rules. */
+function rules(signal) {
+  const yes = (is) => (is ? "yes" : h("span", { class: "soft" }, "no"));
+  const limit = (name) => (one) => (one[name] ? decimal(one[name], one.currency) : h("span", { class: "soft" }, "none"));
+  const view = table("Currencies", [
+    { label: "Currency", cell: ({ currency, digits }) => [h("span", { class: "strong" }, currency), h("span", { class: "under" }, count(digits, "decimal"))] },
+    { label: "Transfers", cell: ({ transfers }) => yes(transfers) },
+    { label: "Withdrawals", cell: ({ withdrawals }) => yes(withdrawals) },
+    { label: "Largest balance", kind: "num", cell: limit("balance_max") },
+    { label: "Most at once", kind: "num wide", cell: limit("transfer_max") },
+    { label: "Most on a day", kind: "num wide", cell: limit("day_max") },
+  ], { key: ({ currency }) => currency });
+  const place = h("div", {}, view.element);
+  get("/v1/currencies", {}, signal).then(({ items }) => view.update(items)).catch((error) => inline(place, error));
+  return card("Currencies", place);
+}
+
 const MEANING = {
   BANK_ASSET: "what the bank holds",
   BANK_PAYABLE: "what is owed to wallets",
@@ -72,8 +89,8 @@ function books(signal) {
   const verdict = h("div", { class: "body", "aria-live": "polite" });
   const view = table("Accounts of the ledger", [
     { label: "Account", cell: ({ account }) => [h("span", { class: "strong" }, account), h("span", { class: "under" }, MEANING[account] ?? "")] },
-    { label: "Debits", kind: "num wide", cell: ({ debits }) => grouped(debits) },
-    { label: "Credits", kind: "num wide", cell: ({ credits }) => grouped(credits) },
+    { label: "Debits", kind: "num wide", cell: ({ debits, currency }) => decimal(debits, currency) },
+    { label: "Credits", kind: "num wide", cell: ({ credits, currency }) => decimal(credits, currency) },
     { label: "Balance", kind: "num", cell: balance },
   ], { key: ({ account, currency }) => `${account} ${currency}` });
   const place = h("div", {});

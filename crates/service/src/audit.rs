@@ -9,7 +9,9 @@ use crate::scan::{ScanPage, Span, scan};
 use crate::tally::Tally;
 use std::sync::Arc;
 use tally_rules::audit::{AuditAction, AuditEntry, AuditId, Audited, STORE};
-use tally_rules::{Actor, Micros, Origin};
+use tally_rules::ledger::MemberId;
+use tally_rules::ledger::erasure::lists;
+use tally_rules::{Actor, Micros, Origin, PlayerId};
 use tally_store::{ReadSet, ShardSet, Store, WriteSet};
 
 /// An act of this origin, of now.
@@ -58,9 +60,36 @@ impl Filter {
 
 /// A page of the log by a filter. Blocks on the store.
 pub fn list(tally: &Tally, filter: &Filter, span: &Span) -> Result<ScanPage<AuditEntry>, Failure> {
+    listed(tally, span, |entry| filter.fits(entry))
+}
+
+/// A page of the rows that are acts of a member, or name it or its player. Blocks on the store.
+pub(crate) fn about(
+    tally: &Tally,
+    (member, player): (MemberId, Option<&PlayerId>),
+    span: &Span,
+) -> Result<ScanPage<AuditEntry>, Failure> {
+    let id = member.0.to_string();
+    listed(tally, span, |entry| {
+        entry.origin.actor == Actor::Member(member)
+            || *entry.subject == *id
+            || player.is_some_and(|player| names(entry, player.as_str()))
+    })
+}
+
+fn names(entry: &AuditEntry, player: &str) -> bool {
+    entry.action.is_of_player() && *entry.subject == *player
+        || entry.detail.as_ref().is_some_and(|detail| lists(detail, player))
+}
+
+fn listed(
+    tally: &Tally,
+    span: &Span,
+    fits: impl Fn(&AuditEntry) -> bool,
+) -> Result<ScanPage<AuditEntry>, Failure> {
     let read = |before, limit| {
         let rows = tally.store.list_audit(AuditId(before), limit)?;
         Ok(rows.map(|(id, entry)| (id.0, entry)))
     };
-    scan(span, read, |rows, _| Ok(rows.into_iter().filter(|(_, entry)| filter.fits(entry)).collect()))
+    scan(span, read, |rows, _| Ok(rows.into_iter().filter(|(_, entry)| fits(entry)).collect()))
 }

@@ -8,6 +8,7 @@ use crate::contests::{expire, scheduler as contests};
 use crate::failure::{Failure, Fault};
 use crate::ledger::expiry;
 use crate::maintenance::{self, Pace};
+use crate::members::erase;
 use crate::periods::{prizes, scheduler as periods};
 use crate::servers::in_doubt;
 use crate::tally::Tally;
@@ -96,6 +97,7 @@ pub(crate) struct Tasks {
     pub(crate) periods: BackgroundTask,
     pub(crate) holds: BackgroundTask,
     pub(crate) maintenance: BackgroundTask,
+    pub(crate) erasures: BackgroundTask,
 }
 
 pub(crate) struct Job {
@@ -138,6 +140,7 @@ impl Job {
 pub(crate) fn start(tally: &Arc<Tally>) -> Result<(), Failure> {
     expiry::start(tally)?;
     maintenance::start(tally)?;
+    erase::start(tally)?;
     periods::start(tally)?;
     tally.events.start(tally)
 }
@@ -169,6 +172,7 @@ impl Tally {
         let expired = expiry::end_due(self).map(drop);
         let done = contests::do_due(self).and(prizes::pay_due(self));
         let done = done.and(expire::delete_due(self)).and(in_doubt::resolve_all(self));
+        let done = done.and(erase::finish_all(self));
         let cleaned = maintenance::clean(self, &mut Pace::default());
         closed.and(expired).and(done).and(cleaned.map(drop))
     }

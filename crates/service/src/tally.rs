@@ -337,6 +337,7 @@ impl Tally {
         self.tasks.contests.stop();
         self.tasks.periods.stop();
         self.tasks.holds.stop();
+        self.tasks.erasures.stop();
         self.events.stop();
         self.webhooks.stop();
         self.lane.drain();

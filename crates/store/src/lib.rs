@@ -21,6 +21,7 @@ pub mod mysql;
 pub mod payments;
 pub mod plan;
 mod reads;
+mod redacted;
 pub mod score_snapshot;
 pub mod series;
 pub mod servers;
@@ -49,6 +50,7 @@ pub use plan::{
     WriteSet,
 };
 pub use reads::Reads;
+pub use redacted::Redacted;
 pub use score_snapshot::ScoreSnapshot;
 pub use series::SeriesReads;
 pub use servers::{

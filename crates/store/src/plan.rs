@@ -4,6 +4,7 @@
 //! order. Keys are sorted and unique; a backend asserts that. [`WriteSet`] has one row for each key: the newest.
 
 use crate::ledger::{LedgerLoaded, LedgerReadSet, LedgerWriteSet};
+use crate::redacted::Redacted;
 use crate::shard_set::ShardSet;
 use std::sync::Arc;
 use tally_rules::audit::{AuditEntry, AuditId};
@@ -250,6 +251,8 @@ pub struct WriteSet {
     pub audit: Vec<(AuditId, AuditEntry)>,
     /// Members and money.
     pub ledger: LedgerWriteSet,
+    /// Rows that lose what names an erased person.
+    pub redacted: Redacted,
 }
 
 /// What is known of a committed transaction.
@@ -354,6 +357,7 @@ impl WriteSet {
         assert!(self.boards.is_sorted_by(|a, b| a.no() < b.no()), "changed boards ascend");
         assert!(self.keys.is_sorted_by(|a, b| a.id() < b.id()), "changed keys ascend");
         assert!(self.audit.is_sorted_by(|a, b| a.0 < b.0), "new rows of the audit log ascend");
+        self.redacted.assert_sorted();
         self.ledger.assert_sorted();
     }
 
@@ -371,6 +375,7 @@ impl WriteSet {
             && self.keys.is_empty()
             && self.audit.is_empty()
             && self.ledger.is_empty()
+            && self.redacted.is_empty()
     }
 }
 

@@ -1,11 +1,13 @@
-//! Settings of money: the currencies, and the limits of transfers.
+//! Settings of money: the currencies, and the rules of each.
 //!
 //! Not here: the check that a filled store keeps its currencies
 //! (`service/src/ledger/currencies.rs`).
 
 use crate::config::{Config, Usage};
 use crate::member_settings;
-use crate::settings::{CURRENCIES, DAY_MAX_OF, TRANSFER_MAX_OF};
+use crate::settings::{
+    BALANCE_MAX_OF, CURRENCIES, DAY_MAX_OF, TRANSFER_MAX_OF, TRANSFERS_OF, WITHDRAWALS_OF,
+};
 use std::collections::BTreeMap;
 use tally_rules::contest::definition::Bounds;
 use tally_rules::ledger::limits::Limits;
@@ -23,12 +25,14 @@ pub(crate) fn ledger(config: &Config, settings: &Settings) -> Result<LedgerSetti
     Ok(LedgerSettings { currencies, limits, pin, contests: contests(config)?, lane })
 }
 
-/// The transfer limits of each currency: its own, or those for all.
+/// The rules of each currency: its own, or those for all.
 fn limits(config: &Config, currencies: &Currencies) -> Result<BTreeMap<Currency, Limits>, Usage> {
-    let of_all = |name| amount_or_off(name, config.text(name));
-    let all = Limits { per_transfer: of_all("wallet.transfer_max")?, per_day: of_all("wallet.day_max")? };
+    let mut all = Limits::default();
+    for (name, before) in RULES {
+        set(&mut all, before, name, config.text(name))?;
+    }
     let mut limits: BTreeMap<Currency, Limits> = currencies.all().map(|code| (code, all)).collect();
-    for before in [TRANSFER_MAX_OF, DAY_MAX_OF] {
+    for (_, before) in RULES {
         for (code, value) in config.of_currencies(before) {
             let name = format!("{before}{code}");
             let own = Currency::parse(code).and_then(|code| limits.get_mut(&code));
@@ -37,11 +41,37 @@ fn limits(config: &Config, currencies: &Currencies) -> Result<BTreeMap<Currency,
                     "setting `{name}` is of a currency that is not configured: `{CURRENCIES}{code}`"
                 ))
             })?;
-            let limit = amount_or_off(&name, value)?;
-            *(if before == DAY_MAX_OF { &mut own.per_day } else { &mut own.per_transfer }) = limit;
+            set(own, before, &name, value)?;
         }
     }
     Ok(limits)
+}
+
+/// Each rule: the setting for all currencies, and the name before the code of one.
+const RULES: [(&str, &str); 5] = [
+    ("wallet.transfer_max", TRANSFER_MAX_OF),
+    ("wallet.day_max", DAY_MAX_OF),
+    ("wallet.balance_max", BALANCE_MAX_OF),
+    ("wallet.transfers", TRANSFERS_OF),
+    ("wallet.withdrawals", WITHDRAWALS_OF),
+];
+
+/// Sets one rule of a currency.
+fn set(rules: &mut Limits, rule: &str, name: &str, value: &str) -> Result<(), Usage> {
+    let amount = || amount_or_off(name, value);
+    let is_off = || match value {
+        "true" => Ok(false),
+        "false" => Ok(true),
+        _ => Err(Usage(format!("setting `{name}` is `{value}` and must be `true` or `false`"))),
+    };
+    match rule {
+        TRANSFER_MAX_OF => rules.per_transfer = amount()?,
+        DAY_MAX_OF => rules.per_day = amount()?,
+        BALANCE_MAX_OF => rules.balance = amount()?,
+        TRANSFERS_OF => rules.no_transfers = is_off()?,
+        _ => rules.no_withdrawals = is_off()?,
+    }
+    Ok(())
 }
 
 /// The limits of contests.

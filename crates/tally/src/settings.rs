@@ -95,6 +95,9 @@ settings! {
     "wallet.currency" = "KRW" "The currency in which every member has a wallet from the start; fixed once there is a member.";
     "wallet.transfer_max" = "off" "The limit of one transfer, in the smallest unit, or `off`; `transfer_max_USD` sets it for one currency.";
     "wallet.day_max" = "off" "The limit of all transfers from one wallet on one UTC day, in the smallest unit, or `off`; `day_max_USD` sets it for one currency.";
+    "wallet.balance_max" = "off" "The largest balance of a member that deposits, transfers, captures and prizes may reach, in the smallest unit, or `off`; `balance_max_USD` sets it for one currency.";
+    "wallet.transfers" = "true" "Whether members transfer money to each other; `transfers_USD` sets it for one currency.";
+    "wallet.withdrawals" = "true" "Whether money is withdrawn; `withdrawals_USD` sets it for one currency.";
     "members.phone_country" = "" "Country code of phone numbers without one, such as `82`: `+82 10-…` and `010-…` are then the same phone number. Numbers that are stored stay as they are, so set it before the first member.";
     "members.password_length_min" = "8" "Minimum length of a new password, at most 64; stored passwords and imported digests stay valid.";
     "members.password_memory_kib" = "19456" "Memory that the digest of a new password takes (argon2id), in KiB.";
@@ -128,8 +131,15 @@ pub(crate) const CURRENCIES: &str = "currencies.";
 pub(crate) const TRANSFER_MAX_OF: &str = "wallet.transfer_max_";
 /// The highest sum of transfers in a currency on one day.
 pub(crate) const DAY_MAX_OF: &str = "wallet.day_max_";
+/// The largest balance of a member in a currency.
+pub(crate) const BALANCE_MAX_OF: &str = "wallet.balance_max_";
+/// Whether members transfer a currency to each other.
+pub(crate) const TRANSFERS_OF: &str = "wallet.transfers_";
+/// Whether a currency is withdrawn.
+pub(crate) const WITHDRAWALS_OF: &str = "wallet.withdrawals_";
 /// All of them.
-pub(crate) const BY_CURRENCY: [&str; 3] = [CURRENCIES, TRANSFER_MAX_OF, DAY_MAX_OF];
+pub(crate) const BY_CURRENCY: [&str; 6] =
+    [CURRENCIES, TRANSFER_MAX_OF, DAY_MAX_OF, BALANCE_MAX_OF, TRANSFERS_OF, WITHDRAWALS_OF];
 
 /// The text of that section in the reference.
 pub(crate) const CURRENCIES_REFERENCE: &str = "

@@ -110,7 +110,7 @@ fn read(store: &dyn Store, tells: bool) -> Result<Replayed> {
 /// Prints what was checked; returns whether all of it agrees.
 fn told(replayed: &Replayed, seconds: f64) -> bool {
     let Replayed { members, handles, wallets, entries, transfers, holds, contests, .. } = replayed;
-    let Replayed { applications, scores, totals, owed, disagreements, .. } = replayed;
+    let Replayed { applications, scores, totals, owed, disagreements, erased, being_erased, .. } = replayed;
     for (key, total) in totals {
         println!(
             "      {} {}: debits {}, credits {}",
@@ -149,6 +149,11 @@ fn told(replayed: &Replayed, seconds: f64) -> bool {
         }
         [ledger, score, period, application].iter().for_each(|checked| println!("      {checked}"));
         println!("WRONG {disagreements} rows disagree");
+    }
+    if erased + being_erased > 0 {
+        println!(
+            "      {erased} members are erased; of {being_erased} rows are left to erase, by the server or by another request"
+        );
     }
     list(owed);
     println!("      verified in {seconds:.1} s");

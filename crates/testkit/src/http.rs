@@ -184,11 +184,9 @@ impl Client {
             Some(_) | None => request.bytes(&host),
         };
         let answer = self.exchange(&bytes, request.method == "HEAD");
-        // This client reads only the head of a stream; `events` reads the rest.
-        let ends = |answer: &Response| answer.header("transfer-encoding").is_none();
-        let closes = answer
-            .as_ref()
-            .map_or(true, |answer| answer.header("connection") == Some("close") || !ends(answer));
+        let closes = answer.as_ref().map_or(true, |answer| {
+            answer.header("connection") == Some("close") || is_stream(&answer.headers)
+        });
         if closes {
             self.connection = None;
         }
@@ -273,7 +271,33 @@ pub(crate) fn read_response(from: &mut impl BufRead, headless: bool) -> io::Resu
         length.map_or(Ok(0), |(_, value)| value.parse()).map_err(|_| wrong("a bad content-length"))?;
     let mut body = vec![0; if headless { 0 } else { length }];
     from.read_exact(&mut body)?;
+    let in_chunks = headers.iter().any(|(name, _)| name == "transfer-encoding");
+    if in_chunks && !headless && !is_stream(&headers) {
+        body = read_chunks(from)?;
+    }
     Ok(Response { status, headers, body })
+}
+
+/// Whether it is a stream of events: only its head is read here, and `events` reads the rest.
+fn is_stream(headers: &[(String, String)]) -> bool {
+    headers.iter().any(|(name, value)| name == "content-type" && value == "text/event-stream")
+}
+
+/// A body of a length that the head does not say. A connection that is closed before its end is an error.
+fn read_chunks(from: &mut impl BufRead) -> io::Result<Vec<u8>> {
+    let mut body = Vec::new();
+    loop {
+        let line = read_line(from)?;
+        let length = usize::from_str_radix(&line, 16);
+        let length = length.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+        let start = body.len();
+        body.resize(start + length, 0);
+        from.read_exact(&mut body[start..])?;
+        read_line(from)?;
+        if length == 0 {
+            return Ok(body);
+        }
+    }
 }
 
 pub(crate) fn read_line(from: &mut impl BufRead) -> io::Result<String> {

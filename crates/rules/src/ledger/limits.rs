@@ -1,20 +1,29 @@
-//! Optional limits of what a member may transfer in one currency: at once, and on one UTC day. Both are off by default.
+//! Optional rules of one currency: what a member may transfer at once and on one UTC day, the largest balance, whether members
+//! transfer it to each other, and whether it is withdrawn. All are off by default.
 //!
-//! Only transfers count. The operator sets the limits, and makes withdrawals, holds and captures itself.
+//! Only transfers count towards their limits. The operator sets the rules, and makes withdrawals, holds and captures itself.
+//! Money that comes back always fits: refunds and reversals have no largest balance.
 
 use super::money::Amount;
+use super::transfer_request::TransferKind;
 use crate::instant::{Micros, SECOND};
 use crate::rejection::{Limit, Rejection};
 
 const DAY: i64 = 86_400 * SECOND;
 
-/// The limits of transfers from one wallet.
+/// The rules of one currency.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
     /// For one transfer.
     pub per_transfer: Option<i64>,
     /// For one day.
     pub per_day: Option<i64>,
+    /// For the balance of a member.
+    pub balance: Option<i64>,
+    /// Members cannot transfer it to each other.
+    pub no_transfers: bool,
+    /// It cannot be withdrawn.
+    pub no_withdrawals: bool,
 }
 
 /// What was transferred from a wallet on one day, or made by a key ([`mint`](super::mint)).
@@ -47,6 +56,21 @@ impl Limits {
         }
         Ok(Spent { day, units })
     }
+
+    /// Whether the currency allows a transfer of this kind.
+    pub fn allows(&self, what: TransferKind) -> Result<(), Rejection> {
+        match what {
+            TransferKind::Transfer { .. } if self.no_transfers => Err(Rejection::NotTransferable),
+            TransferKind::Withdrawal { .. } if self.no_withdrawals => Err(Rejection::NotWithdrawable),
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks the balance of a member that a transfer has credited.
+    pub fn check_balance(&self, balance: i64) -> Result<(), Rejection> {
+        let is_above = self.balance.is_some_and(|limit| balance > limit);
+        if is_above { Err(Rejection::LimitExceeded(Limit::CurrencyBalance)) } else { Ok(()) }
+    }
 }
 
 #[cfg(test)]
@@ -55,7 +79,7 @@ mod tests {
 
     #[test]
     fn a_day_begins_anew_and_no_limit_is_none() {
-        let limits = Limits { per_transfer: Some(60), per_day: Some(100) };
+        let limits = Limits { per_transfer: Some(60), per_day: Some(100), ..Limits::default() };
         let too_much = |limit| Err(Rejection::LimitExceeded(limit));
         let rows = [
             // (limits, spent on day 1, amount, instant, outcome)

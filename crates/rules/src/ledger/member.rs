@@ -179,9 +179,9 @@ pub struct Member {
 }
 
 impl Member {
-    /// Its handles, in order; none once it is closed.
+    /// Its handles, in order. A closed member has none but the one that it keeps while it is being erased.
     pub fn handles(&self) -> Vec<Handle> {
-        if self.closed_at.is_some() { Vec::new() } else { self.names() }
+        if self.closed_at.is_some() { self.kept_handle().into_iter().collect() } else { self.names() }
     }
 
     /// The handles it has or had before it was closed, in order.

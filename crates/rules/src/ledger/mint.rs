@@ -32,7 +32,7 @@ impl MintCap {
     /// What is made after a deposit, if the cap allows it.
     pub fn check(&self, minted: Spent, amount: Amount, now: Micros) -> Result<Spent, Rejection> {
         let cap = self.cap.units();
-        let limits = Limits { per_transfer: None, per_day: Some(cap) };
+        let limits = Limits { per_day: Some(cap), ..Limits::default() };
         limits.check(minted, amount, now).map_err(|_| {
             let left = cap.saturating_sub(minted.on_day_of(now).units).max(0);
             Rejection::MintCapReached(CapReached { currency: self.of.currency, cap, left })

@@ -4,7 +4,7 @@
 //! A member has a wallet for each currency ([`wallet`]): a balance that is the sum of its entries ([`entry`]), and the
 //! held amount ([`hold`]). [`working_set`] applies [`transfer_request`]s in order to the wallets of one transaction and
 //! returns the rows to write. [`reversal`] takes a transfer back. [`pin`] and [`limits`] decide who may pay, [`mint`] how much
-//! money a key makes, [`member`] is the member, and [`lines`] are the
+//! money a key makes, [`member`] is the member, [`erasure`] its erasure, and [`lines`] are the
 //! lines of imported files.
 //!
 //! Amounts are integers of the smallest unit. Every sum is checked: an overflow is refused, never rounded.
@@ -12,6 +12,7 @@
 
 pub mod account;
 pub mod entry;
+pub mod erasure;
 pub mod hold;
 pub mod id;
 pub mod limits;
@@ -27,6 +28,7 @@ pub mod working_set;
 
 pub use account::Account;
 pub use entry::{Entry, EntryKey, Kind, Transfer};
+pub use erasure::Erasure;
 pub use hold::Hold;
 pub use id::{HoldId, MemberId, TransferId, Uuid};
 pub use member::Member;

@@ -94,6 +94,11 @@ impl TransferKind {
         matches!(self, Self::Withdrawal { .. } | Self::Refund { .. } | Self::PoolRefund { .. })
     }
 
+    /// Whether the recipient had the money before.
+    pub(super) fn is_refund(self) -> bool {
+        matches!(self, Self::Refund { .. } | Self::PoolRefund { .. })
+    }
+
     /// Whether no caller asks for it, but a contest or a period. Only these reach the accounts of pools.
     pub(super) fn is_of_contest(self) -> bool {
         !matches!(self, Self::Deposit { .. } | Self::Withdrawal { .. } | Self::Transfer { .. })

@@ -7,14 +7,15 @@
 //!
 //! A member exists if its home wallet does, which it gets when it is created. Other wallets appear with their first credit.
 //! A closed member pays and receives nothing. Exceptions are withdrawals by the operator, refunds, reversals, and holds from
-//! before. Not here: reversals (`reverse`), caps of keys (`mint`), idempotency, ids, and limits of queues.
+//! before. Not here: holds (`holds`), reversals (`reverse`), caps of keys (`mint`), idempotency, ids, and limits of queues.
 
+mod holds;
 mod mint;
 mod reverse;
 
 use super::account::Totals;
 use super::entry::{Entry, EntryKey, Kind, Transfer};
-use super::hold::{End, Ending, Hold, Verdict};
+use super::hold::Hold;
 use super::id::{HoldId, MemberId, TransferId};
 use super::limits::{Limits, Spent};
 use super::mint::MintKey;
@@ -23,7 +24,6 @@ use super::reversal::ReversalLink;
 use super::transfer_request::{LedgerWrites, Posted, TransferKind, TransferRequest};
 use super::wallet::{Wallet, WalletKey};
 use crate::actor::Origin;
-use crate::clock::DecisionTime;
 use crate::instant::Micros;
 use crate::rejection::Rejection;
 use std::collections::BTreeMap;
@@ -150,14 +150,19 @@ impl<'a> LedgerWorkingSet<'a> {
         if home.closed {
             return Ok(());
         }
-        let mut all = self.currencies.all().map(|currency| WalletKey { member, currency });
-        let has_money = all.any(|key| self.wallet(&key).is_some_and(|wallet| !wallet.is_empty()));
-        if has_money && !force {
-            return Err(Rejection::WalletNotEmpty);
+        if !force {
+            self.check_empty(member)?;
         }
         let key = WalletKey { member, currency: self.currencies.home() };
         self.set(key, Wallet { closed: true, ..home });
         Ok(())
+    }
+
+    /// Rejects a member with money or holds in its wallets, which are all loaded.
+    pub fn check_empty(&self, member: MemberId) -> Result<(), Rejection> {
+        let mut all = self.currencies.all().map(|currency| WalletKey { member, currency });
+        let has_money = all.any(|key| self.wallet(&key).is_some_and(|wallet| !wallet.is_empty()));
+        if has_money { Err(Rejection::WalletNotEmpty) } else { Ok(()) }
     }
 
     /// Whether a member could transfer this amount, without a check of the recipient.
@@ -167,8 +172,13 @@ impl<'a> LedgerWorkingSet<'a> {
         (currency, amount): (Currency, Amount),
         now: Micros,
     ) -> Result<(), Rejection> {
+        self.rules(currency).allows(TransferKind::Transfer { from, to: from })?;
         let wallet = self.wallet(&WalletKey { member: from, currency }).ok_or(Rejection::WalletNotFound)?;
         self.spend(wallet, (currency, amount), now)?.debit(amount)
+    }
+
+    fn rules(&self, currency: Currency) -> Limits {
+        self.limits.get(&currency).copied().unwrap_or_default()
     }
 
     /// The wallet with the transfer counted towards its limits.
@@ -178,8 +188,12 @@ impl<'a> LedgerWorkingSet<'a> {
         (currency, amount): (Currency, Amount),
         now: Micros,
     ) -> Result<Wallet, Rejection> {
-        let limits = self.limits.get(&currency).copied().unwrap_or_default();
-        Ok(Wallet { spent: limits.check(wallet.spent, amount, now)?, ..wallet })
+        Ok(Wallet { spent: self.rules(currency).check(wallet.spent, amount, now)?, ..wallet })
+    }
+
+    /// Whether an empty wallet could be credited with this amount.
+    pub fn fits(&self, currency: Currency, amount: Amount) -> Result<(), Rejection> {
+        self.rules(currency).check_balance(amount.units())
     }
 
     /// Makes one transfer.
@@ -193,6 +207,8 @@ impl<'a> LedgerWorkingSet<'a> {
         if self.currencies.digits(order.currency).is_none() {
             return Err(Rejection::CurrencyMismatch);
         }
+        let rules = self.rules(order.currency);
+        rules.allows(order.what)?;
         if from.is_some() && from == to {
             return Err(Rejection::SameWallet);
         }
@@ -211,6 +227,11 @@ impl<'a> LedgerWorkingSet<'a> {
         // The limit of the recipient's balance takes precedence over insufficient funds, so it is checked first.
         let mut target = to.map(|to| self.wallet(&key(to)).unwrap_or_default());
         target.as_mut().map_or(Ok(()), |wallet| wallet.credit(order.amount))?;
+        // A pool is no member, and what it needs for its prizes has no bound of theirs.
+        let is_bounded = to.is_some_and(|to| !to.is_pool()) && !order.what.is_refund();
+        if let Some(wallet) = target.filter(|_| is_bounded) {
+            rules.check_balance(wallet.balance)?;
+        }
         source.as_mut().map_or(Ok(()), |wallet| wallet.debit(order.amount))?;
         let sides = (from.zip(source), to.zip(target));
         let (kind, amount) = ((order.what.kind(), None), (order.currency, order.amount));
@@ -247,113 +268,6 @@ impl<'a> LedgerWorkingSet<'a> {
         }
         self.transfers.push((id, transfer));
         posted.expect("a movement touches a wallet")
-    }
-
-    /// Places a hold.
-    pub fn place(
-        &mut self,
-        id: HoldId,
-        wallet: WalletKey,
-        amount: Amount,
-        expires_at: Option<Micros>,
-        now: Micros,
-    ) -> Result<Hold, Rejection> {
-        Hold::check_expiry(expires_at, now)?;
-        if self.currencies.digits(wallet.currency).is_none() {
-            return Err(Rejection::CurrencyMismatch);
-        }
-        let home = self.home(wallet.member, false).ok_or(Rejection::MemberNotFound)?;
-        let mut held = self.wallet(&wallet).ok_or(Rejection::WalletNotFound)?;
-        if home.closed {
-            return Err(Rejection::MemberClosed);
-        }
-        held.hold(amount)?;
-        self.set(wallet, held);
-        let (origin, ended_by) = (self.origin.clone(), Origin::default());
-        let hold = Hold { wallet, amount: amount.units(), expires_at, origin, end: None, ended_by };
-        self.holds.insert(id, Slot { loaded: None, now: Some(hold.clone()) });
-        Ok(hold)
-    }
-
-    /// Ends a hold; `transfer` is the id of the transfer if there is one.
-    pub fn end(
-        &mut self,
-        id: HoldId,
-        ending: Ending,
-        transfer: TransferId,
-        time: DecisionTime,
-    ) -> Result<Hold, Rejection> {
-        self.end_for(id, ending, (transfer, None), time)
-    }
-
-    /// Like [`end`](Self::end), with the contest whose fee it captures as reference.
-    pub fn end_for(
-        &mut self,
-        id: HoldId,
-        ending: Ending,
-        (transfer, reference): (TransferId, Option<&Arc<str>>),
-        time: DecisionTime,
-    ) -> Result<Hold, Rejection> {
-        let hold = self.hold(&id).ok_or(Rejection::HoldNotFound)?;
-        let end = match (hold.decide_end(ending, time)?, ending) {
-            (Verdict::AsItStands, _) => return Ok(hold),
-            (Verdict::Capture(amount), Ending::Capture { to, .. }) => {
-                self.capture(&hold, (amount, to), transfer, reference)?;
-                End::Captured { amount: amount.units(), to, transfer }
-            }
-            (Verdict::Void | Verdict::Capture(_), _) => {
-                self.release(&hold);
-                End::Voided
-            }
-        };
-        Ok(self.ended(id, hold, end, time.now))
-    }
-
-    /// Expires a hold that is due; `None` for other holds.
-    pub fn expire(&mut self, id: HoldId, now: Micros) -> Option<Hold> {
-        let hold = self.hold(&id).filter(|hold| hold.is_due(now))?;
-        self.release(&hold);
-        Some(self.ended(id, hold, End::Expired, now))
-    }
-
-    fn ended(&mut self, id: HoldId, hold: Hold, end: End, now: Micros) -> Hold {
-        let hold = Hold { end: Some((end, now)), ended_by: self.origin.clone(), ..hold };
-        self.holds.get_mut(&id).expect("it was read").now = Some(hold.clone());
-        hold
-    }
-
-    fn release(&mut self, hold: &Hold) {
-        let mut wallet = self.wallet(&hold.wallet).expect("what is held is in a wallet");
-        wallet.release(hold.amount);
-        self.set(hold.wallet, wallet);
-    }
-
-    fn capture(
-        &mut self,
-        hold: &Hold,
-        (amount, to): (Amount, Option<MemberId>),
-        transfer: TransferId,
-        reference: Option<&Arc<str>>,
-    ) -> Result<(), Rejection> {
-        let WalletKey { member, currency } = hold.wallet;
-        if to == Some(member) {
-            return Err(Rejection::SameWallet);
-        }
-        let pools = reference.is_some();
-        let payee = to.map(|to| self.home(to, pools).ok_or(Rejection::RecipientNotFound)).transpose()?;
-        if payee.is_some_and(|home| home.closed) {
-            return Err(Rejection::MemberClosed);
-        }
-        let mut target = to.map(|member| self.wallet(&WalletKey { member, currency }).unwrap_or_default());
-        target.as_mut().map_or(Ok(()), |wallet| wallet.credit(amount))?;
-        let mut source = self.wallet(&hold.wallet).expect("what is held is in a wallet");
-        source.release(hold.amount);
-        source.debit(amount)?;
-        // A capture with a reference is an entry fee.
-        let kind = if reference.is_some() { Kind::Fee } else { Kind::Capture };
-        let sides = (Some((member, source)), to.zip(target));
-        self.write(transfer, (kind, None), (currency, amount), sides, reference);
-        Ok(())
     }
 
     /// Starts a group of linked transfers.

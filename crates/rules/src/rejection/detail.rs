@@ -10,11 +10,13 @@ const LEADERBOARD_DAMAGED: &str =
 const LAST_ADMIN_KEY: &str = "this is the last key of role admin: without one only commands on the server's machine can \
     make keys; to revoke it all the same, send `force=true` (`tally keys revoke --force`)";
 const DELIVERY_WAITS: &str = "an earlier event of this topic was not delivered; send that one again first";
-const WALLET_NOT_EMPTY: &str = "there is money in the member's wallets; take it out, or close with `force`";
+const WALLET_NOT_EMPTY: &str =
+    "there is money in the member's wallets: take it out; a closing may `force` it, an erasure may not";
 const KEY_REUSED: &str = "this Idempotency-Key was used for another request; use a new key for a new request";
 const APPLICATIONS_LOST: &str =
     "the Redis that had this contest's applications has lost them; `open` begins to take them anew";
 const CURRENCY_MISMATCH: &str = "the currency is not configured (settings `wallet.currency`, `currencies`)";
+const NOT_TRANSFERABLE: &str = "members cannot transfer this currency (setting `wallet.transfers`)";
 const KEY_IN_PROGRESS: &str = "the request of this Idempotency-Key is still running; retry later";
 const STAFF_CANNOT_APPLY: &str = "the player is staff of this contest, and staff does not take part";
 
@@ -76,6 +78,10 @@ impl Rejection {
             Self::ExceedsReversible { left } => exceeds_reversible(*left),
             Self::HoldExpiryInPast => "`expires_at` must be in the future".into(),
             Self::CurrencyMismatch => CURRENCY_MISMATCH.into(),
+            Self::NotTransferable => NOT_TRANSFERABLE.into(),
+            Self::NotWithdrawable => {
+                "this currency cannot be withdrawn (setting `wallet.withdrawals`)".into()
+            }
             Self::SameWallet => "payer and recipient are the same wallet".into(),
             Self::MemberNotFound => "no such member".into(),
             Self::RecipientNotFound => "the receiving member does not exist".into(),

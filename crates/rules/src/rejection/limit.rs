@@ -15,6 +15,8 @@ pub enum Limit {
     ReversedFees,
     /// Of a balance.
     Balance,
+    /// Of a balance, as configured.
+    CurrencyBalance,
 }
 
 impl Limit {
@@ -28,6 +30,9 @@ impl Limit {
             Self::Reversals => "a transfer has at most 100 reversals",
             Self::ReversedFees => "a contest has at most 500 members with reversed fees: cancel it",
             Self::Balance => "a balance is at most 9000000000000000000",
+            Self::CurrencyBalance => {
+                "the balance would exceed the largest one of the currency (setting `wallet.balance_max`)"
+            }
         }
     }
 }

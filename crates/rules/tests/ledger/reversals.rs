@@ -53,7 +53,8 @@ fn balance(world: &World, number: u8) -> i64 {
 
 /// Members 0 to 2, each with 100.
 fn members() -> World {
-    let mut world = World::new(Limits { per_transfer: Some(1_000), per_day: Some(1_000) });
+    let mut world =
+        World::new(Limits { per_transfer: Some(1_000), per_day: Some(1_000), ..Limits::default() });
     for number in 0..3 {
         world.transact(|book, _| book.open(member(number)));
         post(&mut world, TransferKind::Deposit { to: member(number) }, 100).unwrap();

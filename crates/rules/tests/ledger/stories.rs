@@ -152,7 +152,7 @@ fn money_comes_moves_and_goes() {
 /// Everything is wrong at first; each line corrects the rejection of the line before.
 #[test]
 fn the_first_reason_is_the_answer() {
-    let limits = Limits { per_transfer: Some(500), per_day: Some(600) };
+    let limits = Limits { per_transfer: Some(500), per_day: Some(600), ..Limits::default() };
     let mut world = tell(
         limits,
         "transfer A A 0 EUR -> invalid_amount
@@ -171,6 +171,8 @@ fn the_first_reason_is_the_answer() {
     let order: Vec<Rejection> = vec![
         Rejection::InvalidAmount,
         Rejection::CurrencyMismatch,
+        Rejection::NotTransferable,
+        Rejection::NotWithdrawable,
         Rejection::SameWallet,
         Rejection::MemberNotFound,
         Rejection::RecipientNotFound,
@@ -205,7 +207,7 @@ fn the_first_reason_is_the_answer() {
 #[test]
 fn what_is_transferred_on_a_day_is_limited() {
     let mut world = tell(
-        Limits { per_transfer: None, per_day: Some(100) },
+        Limits { per_transfer: None, per_day: Some(100), ..Limits::default() },
         "member A -> ok
          member B -> ok
          deposit A 500 -> 500
@@ -222,7 +224,7 @@ fn what_is_transferred_on_a_day_is_limited() {
 #[test]
 fn a_day_in_the_future_goes_on_until_the_clock_is_past_it() {
     let day = 86_400_000_000;
-    let mut world = World::new(Limits { per_transfer: None, per_day: Some(100) });
+    let mut world = World::new(Limits { per_transfer: None, per_day: Some(100), ..Limits::default() });
     world.now = world.now.plus(day);
     continue_with(
         &mut world,
@@ -251,7 +253,9 @@ fn a_day_in_the_future_goes_on_until_the_clock_is_past_it() {
 #[test]
 fn each_currency_has_limits_of_its_own() {
     let mut world = World::new(Limits::default());
-    world.limits.insert(code("KRW"), Limits { per_transfer: Some(60), per_day: Some(100) });
+    world
+        .limits
+        .insert(code("KRW"), Limits { per_transfer: Some(60), per_day: Some(100), ..Limits::default() });
     continue_with(
         &mut world,
         "member A -> ok
@@ -264,6 +268,69 @@ fn each_currency_has_limits_of_its_own() {
          transfer A B 61 USD -> 378
          transfer A B 41 -> limit_exceeded
          transfer A B 40 -> 400",
+    );
+}
+
+#[test]
+fn members_do_not_transfer_a_currency_that_forbids_it() {
+    let mut world = World::new(Limits::default());
+    let rules = Limits { no_transfers: true, ..Limits::default() };
+    world.limits.insert(code("USD"), rules);
+    continue_with(
+        &mut world,
+        "member A -> ok
+         member B -> ok
+         deposit A 100 -> 100
+         deposit A 100 USD -> 100
+         transfer A A 1 USD -> not_transferable
+         transfer A B 1 -> 99
+         hold A 50 h USD -> ok
+         capture h 1 A -> not_transferable
+         capture h 1 B -> not_transferable
+         capture h 10 -> captured 10
+         fee A 10 USD -> 80
+         withdraw A 20 USD -> 60
+         prize B 5 USD -> 5
+         refund B 5 USD -> 10",
+    );
+    let now = world.now;
+    let may = world.transact(|book, _| {
+        ["USD", "KRW"].map(|text| book.can_transfer(named("A"), (code(text), Amount::new(1).unwrap()), now))
+    });
+    assert_eq!(may, [Err(Rejection::NotTransferable), Ok(())]);
+    world.limits.insert(code("USD"), Limits { no_withdrawals: true, ..Limits::default() });
+    continue_with(
+        &mut world,
+        "withdraw A 1 USD -> not_withdrawable
+         withdraw A 1 -> 98
+         transfer A B 20 USD -> 40",
+    );
+}
+
+#[test]
+fn a_balance_has_the_limit_of_its_currency() {
+    let mut world = World::new(Limits::default());
+    world.limits.insert(code("USD"), Limits { balance: Some(100), ..Limits::default() });
+    continue_with(
+        &mut world,
+        "member A -> ok
+         member B -> ok
+         deposit A 1000 -> 1000
+         deposit A 101 USD -> limit_exceeded
+         deposit A 100 USD -> 100
+         deposit A 1 USD -> limit_exceeded
+         prize A 1 USD -> limit_exceeded
+         deposit B 50 USD -> 50
+         transfer B A 1 USD -> limit_exceeded
+         transfer A B 51 USD -> limit_exceeded
+         hold B 50 h USD -> ok
+         capture h 1 A -> limit_exceeded
+         fee A 10 USD -> 90
+         capture h 10 A -> captured 10
+         refund A 10 USD -> 110
+         withdraw A 1 USD -> 109
+         prize A 1 USD -> limit_exceeded
+         deposit A 1000 -> 2000",
     );
 }
 

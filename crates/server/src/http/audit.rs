@@ -32,6 +32,8 @@ pub(super) fn done(
         ("DELETE", "/v1/keys/{id}") => Some("key_revoked"),
         ("PATCH", "/v1/members/{member}") => Some("member_changed"),
         ("POST", "/v1/members/{member}/close") => Some("member_closed"),
+        ("POST", "/v1/members/{member}/erase") => Some("member_erased"),
+        ("GET", "/v1/members/{member}/export") => Some("member_exported"),
         ("POST", "/v1/members/{member}/sign-out") => Some("member_signed_out"),
         ("POST", "/v1/members/{member}/unlock-pin") => Some("pin_unlocked"),
         _ => None,

@@ -25,7 +25,7 @@ fn filter(query: &mut Query) -> Filter {
     Filter { actor: span::actor(query), action, subject: query.text("subject").map(Into::into) }
 }
 
-fn shown(id: Uuid, entry: &AuditEntry) -> Value {
+pub(super) fn shown(id: Uuid, entry: &AuditEntry) -> Value {
     json!({
         "id": id.to_string(),
         "at": time::format(id.at()),

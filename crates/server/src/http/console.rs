@@ -67,6 +67,7 @@ const FILES: &[File] = &[
     file!("format.js" SCRIPT),
     file!("icon.svg" SVG),
     file!("live.js" SCRIPT),
+    file!("member_data.js" SCRIPT),
     file!("metrics.js" SCRIPT),
     file!("movement.js" SCRIPT),
     file!("overview.js" SCRIPT),

@@ -1,4 +1,4 @@
-//! Members, for game servers: create, search, read, change and close.
+//! Members, for game servers: create, search, read, change, close and erase. Not here: `export`.
 
 use super::call::{Call, bad_parameter};
 use super::keys::blocking;
@@ -148,6 +148,19 @@ pub(super) async fn close(mut call: Call) -> Result<Response, Problem> {
     let force = members::read_close(body).map_err(Problem::fields)?;
     let closed = tally_service::members::close(&tally, member, force, origin, identity).await;
     let replayed = closed.map_err(|failure| problem::of_failure(&failure))?;
+    Ok(response::replayed(response::ok(&show(tally, member).await?), replayed))
+}
+
+/// `POST /v1/members/{member}/erase`
+pub(super) async fn erase(mut call: Call) -> Result<Response, Problem> {
+    call.finish_query()?;
+    let (tally, member) = (call.tally()?, call.member()?);
+    let mut body = call.json_or_none().await?;
+    let identity = call.identity(&tally, body.as_ref())?;
+    let origin = body.as_mut().map_or_else(|| Ok(call.origin(None)), |body| call.origin_of(body))?;
+    members::read_erase(body).map_err(Problem::fields)?;
+    let erased = tally_service::members::erase(&tally, member, origin, identity).await;
+    let replayed = erased.map_err(|failure| problem::of_failure(&failure))?;
     Ok(response::replayed(response::ok(&show(tally, member).await?), replayed))
 }
 

@@ -10,6 +10,7 @@ mod console;
 mod contests;
 mod dispatch;
 mod events;
+mod export;
 mod guard;
 mod imports;
 mod keys;

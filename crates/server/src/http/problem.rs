@@ -80,6 +80,8 @@ pub(super) fn of_rejection(rejection: &Rejection) -> Problem {
         | Rejection::ExceedsReversible { .. }
         | Rejection::HoldExpiryInPast
         | Rejection::CurrencyMismatch
+        | Rejection::NotTransferable
+        | Rejection::NotWithdrawable
         | Rejection::SameWallet
         | Rejection::LimitExceeded(_)
         | Rejection::MintCapReached(_)

@@ -3,8 +3,8 @@
 use super::call::Call;
 use super::response::Response;
 use super::{
-    audit_log, contests, events, imports, keys, leaderboards, ledger_imports, me, members, players, service,
-    wallets, webhooks,
+    audit_log, contests, events, export, imports, keys, leaderboards, ledger_imports, me, members, players,
+    service, wallets, webhooks,
 };
 use std::future::Future;
 use std::pin::Pin;
@@ -105,6 +105,7 @@ pub(super) const ROUTES: &[Route] = &[
     route!("PUT" "/v1/players/{player}" ScoresWrite players::put),
     route!("GET" "/v1/players/{player}" Read players::get),
     route!("DELETE" "/v1/players/{player}" BoardsAdmin players::erase),
+    route!("GET" "/v1/currencies" Read wallets::currencies::list),
     route!("GET" "/v1/wallets/{member}" MoneyRead wallets::read::wallets),
     route!("GET" "/v1/wallets/{member}/transactions" MoneyRead wallets::read::transactions),
     route!("POST" "/v1/deposits" MoneyMint wallets::post::deposit),
@@ -158,6 +159,8 @@ pub(super) const ROUTES: &[Route] = &[
     route!("GET" "/v1/members/{member}" MembersRead members::get),
     route!("PATCH" "/v1/members/{member}" MembersWrite members::change),
     route!("POST" "/v1/members/{member}/close" MembersWrite members::close),
+    route!("POST" "/v1/members/{member}/erase" Administer members::erase),
+    route!("GET" "/v1/members/{member}/export" Administer export::of_member),
     route!("POST" "/v1/members/{member}/unlock-pin" MembersWrite members::unlock_pin),
     route!("POST" "/v1/members/{member}/sign-out" MembersWrite members::sign_out),
     route!("POST" "/auth/signin" Open me::sign_in),

@@ -106,6 +106,8 @@ pub(super) fn of_rejection(rejection: &Rejection) -> ErrorReply {
         | Rejection::ExceedsReversible { .. }
         | Rejection::HoldExpiryInPast
         | Rejection::CurrencyMismatch
+        | Rejection::NotTransferable
+        | Rejection::NotWithdrawable
         | Rejection::SameWallet
         | Rejection::MemberNotFound
         | Rejection::RecipientNotFound

@@ -197,8 +197,8 @@ impl ContestRequest {
         Ok(Self { id, observed, by, audited, at: None, action, boards, identity: None })
     }
 
-    /// What the audit log says of the action. `advanced`: it has changed the state of the contest, or closed its review. The
-    /// bounded steps that follow an action are no acts of their own.
+    /// What the audit log says of the action. `advanced`: it has changed the state of the contest, closed its review, or opened it
+    /// again with other applications. The bounded steps that follow an action are no acts of their own.
     pub(crate) fn audit_action(
         &self,
         result: &ActionResult,

@@ -6,7 +6,8 @@
 //! [`series`] makes contests that recur.
 //!
 //! [`scheduler`] does what is due by the clock, and `bounded_steps` what takes several transactions. `play` checks a score against the
-//! contest of its leaderboard. [`counts`] is for monitoring, `erase` for erased players, and `staff` for closed members.
+//! contest of its leaderboard. [`counts`] is for monitoring, `erase` for erased players, [`of_player`] for
+//! the rows of one player, and `staff` for closed members.
 //! [`expire`] deletes old leaderboards. [`pay_again`] pays by hand what could not be paid, and `repay` what an earlier release left unpaid.
 //!
 //! The reply to an action is the contest after it ([`actions::ContestDone`]). The reply to a replay is the present contest, with the
@@ -28,6 +29,7 @@ pub mod execute;
 pub mod expire;
 pub mod finish;
 mod join;
+pub mod of_player;
 mod pages;
 pub mod pay_again;
 pub(crate) mod play;

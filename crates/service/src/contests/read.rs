@@ -107,18 +107,27 @@ pub fn members(
     if record.report.is_none() {
         return Err(Rejection::ContestState(record.state).into());
     }
-    let rows = tally.store.ledger().list_members(record.no, after, limit)?;
+    let list = tally.store.ledger().list_members(record.no, after, limit)?;
+    Ok(Listing { rows: listed(tally, (id, &record), list.rows)?, damaged: list.damaged })
+}
+
+/// Members as they are listed.
+pub(super) fn listed(
+    tally: &Tally,
+    (id, record): (&ContestId, &Record),
+    rows: Vec<(PlayerId, ContestMember)>,
+) -> Result<Vec<ListedMember>, Failure> {
     let mut boards: BTreeMap<Option<u32>, Option<Arc<Board>>> = BTreeMap::new();
-    for (_, enrolled) in &rows.rows {
+    for (_, enrolled) in &rows {
         boards.entry(enrolled.division).or_insert_with(|| tally.boards.get(&id.board(enrolled.division)));
     }
-    let attempts = attempts(tally, &record, &rows.rows, &boards)?;
+    let attempts = attempts(tally, record, &rows, &boards)?;
     let listed = |(player, enrolled): (PlayerId, ContestMember)| {
         let banned = boards[&enrolled.division].as_ref().is_some_and(|board| board.is_banned(&player));
         let attempts = record.contest.attempts_max.map(|_| attempts.get(&player).copied().unwrap_or(0));
         ListedMember { player, enrolled, banned, attempts }
     };
-    Ok(rows.map(listed))
+    Ok(rows.into_iter().map(listed).collect())
 }
 
 /// How many scores some members have submitted, in one read.

@@ -63,12 +63,14 @@ impl ImportLine {
         match self {
             Self::Member(new, deposit) => {
                 let to = MemberId(ids[0]);
+                let currency = state.settings.currencies.home();
+                // Before the member is made, because a line is imported whole or not at all.
+                deposit.map_or(Ok(()), |amount| state.book.fits(currency, amount))?;
                 create::decide(new, &[], state, to)?;
                 let Some(amount) = *deposit else { return Ok(()) };
-                let currency = state.settings.currencies.home();
                 let order =
                     TransferRequest { what: TransferKind::Deposit { to }, currency, amount, reference: None };
-                // Its wallet is new and empty, so nothing can be against it.
+                // Its wallet is new and empty, so nothing else can be against it.
                 state.book.post(TransferId(ids[1]), &order, state.expected).map(drop)
             }
             Self::Transfer(order) => state.book.post(TransferId(ids[0]), order, state.expected).map(drop),

@@ -36,7 +36,7 @@ use tally_rules::ledger::{Currencies, Currency};
 pub struct LedgerSettings {
     /// The currencies there are.
     pub currencies: Currencies,
-    /// What members may transfer in each currency; without an entry there is no limit.
+    /// The rules of each currency; one without an entry has none.
     pub limits: BTreeMap<Currency, Limits>,
     /// How many wrong PINs lock it, and for how long.
     pub pin: PinRule,

@@ -206,7 +206,7 @@ fn doubted(time: Micros, ahead: i64) -> ClockReading {
 fn a_clock_in_doubt_neither_begins_a_day_of_a_limit_nor_repeats_one() {
     const HOUR: i64 = 3_600 * SECOND;
     let noon = Micros((100 * 24 + 12) * HOUR);
-    let limits = Limits { per_transfer: None, per_day: Some(100) };
+    let limits = Limits { per_transfer: None, per_day: Some(100), ..Limits::default() };
     let limits = BTreeMap::from([(Currency::parse("KRW").unwrap(), limits)]);
     let settings = LedgerSettings { limits, ..LedgerSettings::default() };
     let spend = |reading: ClockReading, spent: Spent| {

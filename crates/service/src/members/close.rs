@@ -51,7 +51,10 @@ impl LedgerRequest for CloseMember {
             return Ok(None);
         }
         state.book.close(self.member, self.force)?;
-        change::release_handles(state, self.member, names.iter());
+        // One that is being erased keeps the name of its player until nothing is left under it.
+        if member.erasure(self.member).is_none() {
+            change::release_handles(state, self.member, names.iter());
+        }
         if member.closed_at.is_none() {
             let event = Event { at: state.time.now, what: EventKind::MemberClosed };
             state.added.events.push((Topic::Member(self.member), event));

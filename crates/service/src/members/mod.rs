@@ -2,8 +2,8 @@
 //!
 //! [`password`] and [`pin`] make and compare secrets, and [`token`] is the credential after signing in ([`signin`]). `throttle`
 //! and `budget` slow guesses down, and `digests` queues slow digests. [`find`] finds a member, and [`cache`] keeps it;
-//! `correct_names` corrects names that earlier versions stored. `create`, [`mod@change`], `close` and [`pay`] are requests to the
-//! ledger's lane, because a member has a wallet from the start. Not here: other transfers (`ledger`).
+//! `correct_names` corrects names that earlier versions stored. `create`, [`mod@change`], `close`, `erase` and [`pay`] are requests
+//! to the ledger's lane, because a member has a wallet from the start. Not here: other transfers (`ledger`).
 
 pub(crate) mod budget;
 pub mod cache;
@@ -12,7 +12,9 @@ mod close;
 pub(crate) mod correct_names;
 pub(crate) mod create;
 mod digests;
+pub(crate) mod erase;
 mod evict;
+pub mod export;
 pub mod find;
 pub mod password;
 pub mod pay;
@@ -25,6 +27,7 @@ pub mod token;
 pub use change::change;
 pub use close::close;
 pub use create::{Created, NewMember, create};
+pub use erase::erase;
 
 use crate::failure::{Failure, Fault};
 use crate::secret::{Secret, Use};
@@ -34,7 +37,7 @@ use cache::{CacheSettings, Holder, MemberCache};
 use digests::Digests;
 use password::Cost;
 use pin::PinKey;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tally_rules::ledger::member::{Handle, Phone};
 use tally_rules::ledger::{Member, MemberId};
@@ -93,6 +96,8 @@ pub struct Members {
     throttle: Throttle,
     /// Transfers of a member to phone numbers that no member has.
     pub(crate) recipients: Arc<Budget<MemberId>>,
+    /// One erasure runs at a time.
+    pub(crate) erasing: Mutex<()>,
     settings: MemberSettings,
     /// Attempts to sign in.
     signing_in: Digests,
@@ -112,6 +117,7 @@ impl Members {
             cache: MemberCache::new(settings.cache),
             throttle: Throttle::new(blake3::derive_key("tally 2026 names of failed logins", &key)),
             recipients: Budget::new(UNKNOWN_RECIPIENTS, UNKNOWN_RECIPIENTS_INTERVAL_S),
+            erasing: Mutex::new(()),
             signing_in: Digests::new(settings),
             setting: Digests::new(settings),
             placeholder_digest: password::digest("nobody's", settings.cost)?,

@@ -62,9 +62,22 @@ pub async fn erase(
     // Includes those of other servers, and those whose last player is banned.
     tally.refresh().await;
     let boards = tally.boards.from_no(BoardNo(0), usize::MAX);
+    let audited = Some(audited);
     let erase = Erase { player, boards: boards.clone(), had_applied, audited, identity };
     let done = change_closed(tally, boards, erase, running).await;
     if had_applied { done.map_err(Failure::after_a_window) } else { done }
+}
+
+/// The same of the player of a member that is erased, which has its own row in the audit log. Blocks.
+pub(crate) fn of_member(tally: &Tally, player: &PlayerId) -> Result<(), Failure> {
+    erase_applications(tally, player, Actor::Background)?;
+    tally.refresh_blocking();
+    let boards = tally.boards.from_no(BoardNo(0), usize::MAX);
+    // A player without a trace is erased already.
+    let (player, had_applied) = (player.clone(), true);
+    let erase = Erase { player, boards: boards.clone(), had_applied, audited: None, identity: None };
+    scheduler::with_closed(tally, &boards, || tally.lane.ask_blocking(erase, None))?;
+    Ok(())
 }
 
 /// Withdraws the applications of the player, unless this repeats a request that was done: the player may have applied again

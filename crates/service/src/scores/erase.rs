@@ -21,7 +21,8 @@ pub(crate) struct Erase {
     pub(crate) boards: Vec<Arc<Board>>,
     /// Whether the player had applications, which are withdrawn by now.
     pub(crate) had_applied: bool,
-    pub(crate) audited: Audited,
+    /// `None` for a member's player: the erasure of the member has a row.
+    pub(crate) audited: Option<Audited>,
     pub(crate) identity: Option<IdempotencyKey>,
 }
 
@@ -95,7 +96,8 @@ impl Kind for Erase {
         state.bans.extend(bans.into_iter().map(|ban| (ban, false)));
         state.profiles.set(&self.player, None);
         state.remember(self.identity.as_ref(), Outcome::Removed);
-        state.audit.push(self.audited.row(AuditAction::PlayerErased, self.player.as_str(), None));
+        let row = |act: &Audited| act.row(AuditAction::PlayerErased, self.player.as_str(), None);
+        state.audit.extend(self.audited.as_ref().map(row));
         Ok(Removed { replayed: false })
     }
 

@@ -136,7 +136,7 @@ pub(super) fn each(
     }
 }
 
-fn each_member(
+pub(super) fn each_member(
     snapshot: &mut dyn Snapshot,
     record: &Record,
     mut with: impl FnMut(PlayerId, Option<MemberId>),

@@ -13,6 +13,7 @@
 //! - `scores`, `archives`, `schedule`: records against boards, periods and archives; archives against periods; periods against
 //!   the calendar
 //! - `applications`: applications against holds, and holds of fees against applications
+//! - `erased`: rows that still name an erased member
 //! - `owners`: rows of missing contests and periods
 //! - `webhooks`: positions of webhooks against the events of their topics
 //! - `ahead`: values in another order; `sorted_rows`: pages; `sum`: two sets of rows compared without keeping them
@@ -23,6 +24,7 @@ mod ahead;
 mod applications;
 mod archives;
 mod contests;
+mod erased;
 mod handles;
 mod moves;
 mod owed;
@@ -73,6 +75,10 @@ impl fmt::Display for Disagreement {
 pub struct Replayed {
     /// Members that were compared.
     pub members: u64,
+    /// Those that were erased.
+    pub erased: u64,
+    /// Those whose erasure still runs.
+    pub being_erased: u64,
     /// Logins, phone numbers and players that find them.
     pub handles: u64,
     /// Wallets that were compared.
@@ -119,7 +125,7 @@ pub fn replay(
     listener: Listener<'_>,
 ) -> Result<Replayed, Failure> {
     let (replayed, named) = (Replayed::default(), BTreeSet::new());
-    let mut run = Run { listener, replayed, named, key: sum::key()? };
+    let mut run = Run { listener, replayed, named, key: sum::key()?, erased: erased::Erased::default() };
     scores::replay(snapshot, now, &mut run)?;
     run.damaged(snapshot);
     let scan = wallets::replay(snapshot, home, &mut run)?;
@@ -129,6 +135,7 @@ pub fn replay(
     pools::check(snapshot, scan.pools, &mut run)?;
     applications::replay(snapshot, &mut run)?;
     owners::replay(snapshot, &mut run)?;
+    erased::replay(snapshot, &mut run)?;
     webhooks::check(store, &mut run)?;
     check_totals(&totals, &snapshot.totals()?, &scan.balances, &mut run);
     run.damaged(snapshot);
@@ -143,6 +150,7 @@ struct Run<'a> {
     /// Corrupt rows that were named.
     named: BTreeSet<(&'static str, String)>,
     key: [u8; 32],
+    erased: erased::Erased,
 }
 
 impl Run<'_> {

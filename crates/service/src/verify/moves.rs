@@ -4,12 +4,12 @@
 //! The entries of a transfer are anywhere, so first only the sums of all lines are compared: those of transfers and those
 //! of entries. If they differ, everything is looked up by key to name the rows.
 
-use super::Run;
 use super::ahead::{Ahead, Put};
 use super::reversals::Links;
 use super::sorted_rows::{PAGE_ROWS, SortedRows};
 use super::sum::{Line, Sum};
 use super::wallets::{line, name_of_entry};
+use super::{Run, erased};
 use crate::failure::Failure;
 use std::collections::BTreeMap;
 use tally_rules::ledger::account::Totals;
@@ -62,6 +62,7 @@ pub(super) fn replay(
         let scan = |put: &mut Put<'_, _, _>| captured_holds(snapshot, &mut holds, put);
         let hold = captured.at(&id, scan, &mut |id, hold| not_there(run, id, &hold))?;
         check_capture(run, id, &transfer, hold);
+        erased::check_transfer(run, id, &transfer);
         links.reach(snapshot, (id, &transfer), run)?;
     }
     links.finish(snapshot, run)?;

@@ -1,10 +1,10 @@
 //! Wallets against their rows: entries add up to the balance, open holds to the held amount, and each has its
 //! member.
 
-use super::Run;
 use super::ahead::{Ahead, Put};
 use super::sorted_rows::{PAGE_ROWS, SortedRows};
 use super::sum::{Line, Sum};
+use super::{Run, erased};
 use crate::failure::Failure;
 use std::collections::BTreeMap;
 use tally_rules::ledger::entry::EntryKey;
@@ -235,6 +235,7 @@ impl Members {
         let next = self.rows.next();
         if let Some((id, member)) = &next {
             run.replayed.members += 1;
+            erased::note(run, *id, member);
             member.handles().iter().for_each(|handle| self.handles.add_handle(&run.key, handle, *id));
         }
         self.present = next.map(|(id, member)| (id, member, false));

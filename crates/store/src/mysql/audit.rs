@@ -7,7 +7,7 @@ use super::fault::damaged;
 use super::lists::newest;
 use super::row::Fields;
 use super::table::Table;
-use super::text::RowScript;
+use super::text::{RowScript, Script};
 use crate::codec::audit;
 use crate::{Listing, StoreError};
 use tally_rules::audit::{AuditEntry, AuditId};
@@ -36,6 +36,14 @@ impl Table for Audit {
         let id = AuditId(Uuid(row.fixed()?));
         let entry = audit::decode(row.bytes()?);
         Ok((id, entry.ok_or_else(|| damaged("audit", "an act that cannot be"))?))
+    }
+}
+
+/// Replaces rows, where there are such rows.
+pub(super) fn replace(script: &mut Script, rows: &[(AuditId, AuditEntry)]) {
+    for (id, entry) in rows {
+        script.sql("UPDATE audit SET body = ").bytes(&audit::encode(entry));
+        script.sql(" WHERE id = ").bytes(&id.0.0).end();
     }
 }
 

@@ -94,7 +94,7 @@ impl Table for Members {
     const NAME: &'static str = "contest_members";
     const KEY: &'static str = "(contest, player)";
     const READ: &'static str = "contest, player, place, division, member";
-    const REPLACED: &'static [&'static str] = &[];
+    const REPLACED: &'static [&'static str] = &["place", "division", "member"];
     const BLANK: &'static str = "";
     type Key = EntrantKey;
     type Value = ContestMember;

@@ -23,8 +23,18 @@ impl Table for Holds {
          actor, reason, ended_by, end_reason, metadata";
     const WRITTEN: &'static str = "id, member, currency, amount, expires_at, state, captured, captured_to, \
          transfer, ended_at, actor, reason, ended_by, end_reason, metadata, due";
-    const REPLACED: &'static [&'static str] =
-        &["state", "captured", "captured_to", "transfer", "ended_at", "ended_by", "end_reason", "due"];
+    const REPLACED: &'static [&'static str] = &[
+        "state",
+        "captured",
+        "captured_to",
+        "transfer",
+        "ended_at",
+        "reason",
+        "ended_by",
+        "end_reason",
+        "metadata",
+        "due",
+    ];
     const BLANK: &'static str =
         "'', '', 0, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL";
     type Key = HoldId;

@@ -1,4 +1,5 @@
-//! The tables `transfers` and `entries`: transfers, and the entry that each leaves in a wallet. Rows never change.
+//! The tables `transfers` and `entries`: transfers, and the entry that each leaves in a wallet. Rows never change,
+//! but for the words of callers in transfers of an erased member (`redacted`).
 
 use super::fault::damaged;
 use super::row::Fields;
@@ -20,7 +21,7 @@ impl Table for Transfers {
     const KEY: &'static str = "id";
     const READ: &'static str = "id, kind, currency, amount, debit_member, debit_sequence, credit_member, \
          credit_sequence, actor, reason, metadata";
-    const REPLACED: &'static [&'static str] = &[];
+    const REPLACED: &'static [&'static str] = &["reason", "metadata"];
     const BLANK: &'static str = "";
     type Key = TransferId;
     type Value = Transfer;

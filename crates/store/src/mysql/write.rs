@@ -5,17 +5,20 @@
 //! decision hold until the end, without a lock on missing ones. Not here: changes that refer to existing boards and keys,
 //! which `run` reads first, and bans, which take the revision.
 
-use super::audit::Audit;
+use super::audit::{self, Audit};
 use super::connect::Flavour;
+use super::contests::Members as Entrants;
 use super::imports::Imports;
 use super::load::Absent;
 use super::profiles::Profiles;
 use super::requests::Requests;
 use super::table::{self, changed, given, pairs};
 use super::text::Script;
+use super::transfers::Transfers;
 use super::windows::{self, Blocks, Windows};
 use super::{Version, ledger, scores};
 use crate::plan::WriteSet;
+use crate::redacted::Redacted;
 use tally_rules::ledger::{Wallet, WalletKey};
 
 /// Writes changes of every table but boards, keys and bans. The wallets of `cached` were not read in this transaction.
@@ -40,7 +43,15 @@ pub(super) fn rows(
     table::upsert::<Blocks>(script, pairs(&changes.blocks), flavour);
     windows::write_gone(script, &changes.garbage);
     table::insert::<Audit>(script, pairs(&changes.audit));
+    redacted(script, &changes.redacted, flavour);
     ledger::write(script, &changes.ledger, (&absent.ledger, cached), (flavour, slot));
+}
+
+/// Replaces rows that lose what names an erased person.
+fn redacted(script: &mut Script, rows: &Redacted, flavour: Flavour) {
+    audit::replace(script, &rows.audit);
+    table::upsert::<Transfers>(script, pairs(&rows.transfers), flavour);
+    table::write::<Entrants>(script, changed(&rows.entrants), &[], flavour);
 }
 
 /// Fails if a key that had no row, and gets none by the changes, has a row now.

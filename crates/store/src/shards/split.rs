@@ -7,6 +7,7 @@
 use super::directory::Delta;
 use super::home::home;
 use crate::plan::{BoardChange, Garbage, Loaded, ReadSet, WriteSet};
+use crate::redacted::Redacted;
 use crate::{LedgerReadSet, ShardSet};
 use std::collections::BTreeMap;
 use tally_rules::idempotency::Stored;
@@ -158,6 +159,15 @@ impl<'a> Split<'a> {
         if !changes.audit.is_empty() {
             // Beside the act: a transaction of its own may be lost.
             slices.of(otherwise).audit = changes.audit;
+        }
+        let Redacted { transfers, audit, entrants } = changes.redacted;
+        if !audit.is_empty() {
+            // The row is where its act was.
+            self.shards.iter().for_each(|shard| slices.of(shard).redacted.audit.clone_from(&audit));
+        }
+        if !(transfers.is_empty() && entrants.is_empty()) {
+            let redacted = &mut slices.of(FIRST).redacted;
+            (redacted.transfers, redacted.entrants) = (transfers, entrants);
         }
         if !changes.imports.is_empty() {
             slices.of(self.of_imports()).imports = changes.imports;

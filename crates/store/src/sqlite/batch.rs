@@ -147,6 +147,10 @@ pub(super) fn of(changes: WriteSet, present: Present<'_>) -> Result<(Batch, Chan
     batch.add::<Boards>(boards.clone())?;
     batch.add::<Keys>(keys(changes.keys, &present)?)?;
     batch.add::<audit::Audit>(there(changes.audit))?;
+    let redacted = changes.redacted;
+    batch.add::<audit::Audit>(there(redacted.audit))?;
+    batch.add::<Transfers>(there(redacted.transfers))?;
+    batch.add::<contests::Enrollments>(redacted.entrants)?;
     add_ledger(&mut batch, changes.ledger, present.totals)?;
     let (events, topics) = present.events;
     batch.add::<Events>(events)?;

@@ -1,4 +1,5 @@
-//! The tables `transfers` and `entries`: transfers, and the entry that each leaves in a wallet. Rows never change.
+//! The tables `transfers` and `entries`: transfers, and the entry that each leaves in a wallet. Rows never change,
+//! but for the words of callers in transfers of an erased member (`redacted`).
 
 use super::fault::{column_text, damaged};
 use super::table::{Rows, Table};

@@ -181,6 +181,7 @@ fn acts_on_a_member(member: &str) -> Vec<Act<'_>> {
         ("member.changed", member, body("PATCH", &path, &json!({"name": "An", "reason": "m1"}))),
         ("member.changed", member, request("POST", format!("{path}/sign-out?reason=m2"))),
         ("member.changed", member, request("POST", format!("{path}/unlock-pin?reason=m3"))),
+        ("member.exported", member, request("GET", format!("{path}/export?reason=m5"))),
         ("member.closed", member, body("POST", format!("{path}/close"), &json!({"reason": "m4"}))),
     ]
 }

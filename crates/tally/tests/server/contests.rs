@@ -322,12 +322,8 @@ fn applications_are_the_same_in_the_store_and_in_redis() {
     local.post(&format!("{path}/start"), &json!({})).refused(503, "applications_away");
     local.get("/readyz").expect(200);
     let metrics = local.get("/metrics").text();
-    assert!(
-        metrics
-            .lines()
-            .any(|line| line.starts_with("tally_applications_faults_total ") && !line.ends_with(" 0")),
-        "{metrics}"
-    );
+    let faults = metrics.lines().find(|line| line.starts_with("tally_applications_faults_total "));
+    assert!(faults.is_some_and(|line| !line.ends_with(" 0")), "{metrics}");
     redis.restart();
     while local.get(&apply).status == 503 {
         std::thread::sleep(std::time::Duration::from_millis(20));
@@ -341,7 +337,11 @@ fn applications_are_the_same_in_the_store_and_in_redis() {
     }
     let shown = local.get(path).expect(200);
     assert_eq!((&shown["state"], &shown["counts"]), (&json!("open"), &null));
-    assert_eq!(local.post(&format!("{path}/open"), &json!({})).expect(200)["counts"]["pending"], 0);
+    let again = Request::new("POST", format!("{path}/open?reason=the+Redis+was+lost"));
+    assert_eq!(local.send(&again).expect(200)["counts"]["pending"], 0);
+    local.send(&again).refused(409, "contest_state");
+    let rows = local.get("/v1/audit?action=contest.opened&subject=lost").expect(200)["items"].clone();
+    assert_eq!((rows.as_array().map(Vec::len), &rows[0]["reason"]), (Some(2), &json!("the Redis was lost")));
     local.post(&apply, &json!({"player": "bob"})).expect(201);
     assert_eq!(local.post(&format!("{path}/cancel"), &json!({})).expect(200)["state"], "cancelled");
 }

@@ -113,6 +113,11 @@ pub fn read_close(body: Option<Value>) -> Result<bool, Vec<FieldError>> {
     Ok(force.unwrap_or(false))
 }
 
+/// Reads the body of `POST …/erase`, from which the reason was taken: nothing is left.
+pub fn read_erase(body: Option<Value>) -> Result<(), Vec<FieldError>> {
+    body.map_or(Ok(()), |body| Fields::new("", body)?.finish())
+}
+
 /// Reads the body of `POST /auth/signin`. Any text may be a login, even of no member.
 pub fn read_sign_in(body: Value) -> Result<(String, String), Vec<FieldError>> {
     let short = |value: &Value| {
@@ -229,6 +234,9 @@ pub fn write(id: MemberId, member: &Member) -> Value {
     }
     if let Some(at) = member.closed_at {
         answer["closed_at"] = json!(time::format(at));
+    }
+    if let Some(erasure) = member.erasure(id) {
+        answer["erasure"] = json!(erasure.as_str());
     }
     answer
 }

@@ -14,15 +14,15 @@ pub(in crate::http) struct EventBody {
 }
 
 /// The sending end of a body.
-pub(super) struct Queue {
-    pub(super) send: mpsc::Sender<Bytes>,
+pub(in crate::http) struct Queue {
+    pub(in crate::http) send: mpsc::Sender<Bytes>,
     /// Ends when the body does.
-    pub(super) closed: oneshot::Receiver<()>,
+    pub(in crate::http) closed: oneshot::Receiver<()>,
 }
 
 impl EventBody {
     /// Creates a body with its sending end, and a queue of at most `most` pieces.
-    pub(super) fn new(most: usize) -> (Self, Queue) {
+    pub(in crate::http) fn new(most: usize) -> (Self, Queue) {
         let ((send, queue), (open, closed)) = (mpsc::channel(most), oneshot::channel());
         (Self { queue, _open: open }, Queue { send, closed })
     }

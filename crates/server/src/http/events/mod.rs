@@ -83,7 +83,7 @@ fn after(call: &Call, read: impl Fn(&str) -> Option<Offset>) -> Result<Option<Of
 }
 
 /// Takes a slot for the caller.
-fn acquire(call: &Call) -> Result<StreamSlot, Problem> {
+pub(super) fn acquire(call: &Call) -> Result<StreamSlot, Problem> {
     call.readiness.streams.acquire(&call.caller).map_err(|full| match full {
         Full::Server => {
             let detail = "as many streams of events are open as this server serves at once";

@@ -71,6 +71,7 @@ impl LedgerRequest for ContestRequest {
         let stored = state.contests.get(&self.id);
         let before = stored.map(|record| record.state);
         let was_in_review = stored.is_some_and(Record::is_in_review);
+        let kept_before = stored.map(|record| record.kept);
         let mut done = state.decide_action(self, ids)?;
         done.state_changed = before != Some(done.record.state);
         let patched = matches!((&self.action, &done.result), (Action::Patch(..), ActionResult::Nothing));
@@ -79,7 +80,9 @@ impl LedgerRequest for ContestRequest {
         }
         if !done.replayed && done.result != ActionResult::Outdated {
             let closed = was_in_review && !done.record.is_in_review();
-            let act = self.audit_action(&done.result, done.state_changed || closed);
+            // It was open, and has lost its applications.
+            let anew = matches!(self.action, Action::Open(_)) && kept_before != Some(done.record.kept);
+            let act = self.audit_action(&done.result, done.state_changed || closed || anew);
             let row = act.map(|(action, detail)| self.audited.row(action, self.id.as_str(), detail));
             state.added.audit.extend(row);
         }

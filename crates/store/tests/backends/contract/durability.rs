@@ -8,7 +8,7 @@ use tally_rules::ledger::hold::End;
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{Hold, HoldId, Kind, Transfer, TransferId, Uuid};
 use tally_rules::period::Span;
-use tally_store::{BlockKey, Durability, Garbage, ImportKey, ImportRow, KeyChange, LedgerWriteSet};
+use tally_store::{BlockKey, Durability, Garbage, ImportKey, ImportRow, KeyChange, LedgerWriteSet, Redacted};
 
 /// A row in every table, with the number of a round in it.
 fn everything(round: i64) -> WriteSet {
@@ -31,6 +31,8 @@ fn everything(round: i64) -> WriteSet {
         keys: vec![KeyChange::Create(key_row(&name, round))],
         audit: vec![audit::row(round)],
         ledger: money(number),
+        // Rows of tables that are above.
+        redacted: Redacted::default(),
     }
 }
 

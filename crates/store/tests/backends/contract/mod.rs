@@ -15,6 +15,7 @@ pub(crate) mod ledger;
 pub(crate) mod lists;
 pub(crate) mod model;
 pub(crate) mod players;
+pub(crate) mod redacted;
 pub(crate) mod requests;
 pub(crate) mod reversals;
 pub(crate) mod scores;
@@ -106,6 +107,7 @@ macro_rules! store_contract {
                 an_act_that_is_refused_leaves_no_row,
             ],
             lists: [transfers_are_listed_newest_first, holds_are_listed_as_they_are],
+            redacted: [redacted_rows_are_replaced_where_they_are],
             reversals: [
                 links_of_reversals_read_back_and_are_changed,
                 concurrent_reversals_never_exceed_their_original,

@@ -105,6 +105,9 @@ fn members_are_changed_into_what_can_be_kept() {
     let close = all().into_iter().find(|route| route.path.ends_with("/close")).expect("there is one");
     world.refuse(&bare(&close).json(&json!({"force": 1})), 400, "invalid_field", Some("/force"));
     world.refuse(&bare(&close).json(&json!({"really": true})), 400, "unknown_field", Some("/really"));
+    let erase = all().into_iter().find(|route| route.path.ends_with("/erase")).expect("there is one");
+    world.refuse(&bare(&erase).json(&json!({"force": true})), 400, "unknown_field", Some("/force"));
+    world.refuse(&bare(&erase).json(&json!({"reason": 1})), 400, "invalid_field", Some("/reason"));
 }
 
 #[test]

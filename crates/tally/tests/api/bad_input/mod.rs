@@ -93,7 +93,9 @@ fn send_valid(world: &mut World, route: &Route) {
         // There is no money, which is reported whether the number has an owner or not.
         "/transfer/phone-num" => answer.refused(422, "insufficient_funds"),
         // There is money, and `force` is not set.
-        path if path.ends_with("/close") => answer.refused(409, "wallet_not_empty"),
+        path if ["/close", "/erase"].iter().any(|end| path.ends_with(end)) => {
+            answer.refused(409, "wallet_not_empty");
+        }
         _ => assert!((200..300).contains(&answer.status), "{route:?}: {} {}", answer.status, answer.text()),
     }
 }

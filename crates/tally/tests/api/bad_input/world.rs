@@ -303,7 +303,9 @@ pub(crate) fn valid(route: &Route) -> Request {
         ("POST", path) if path.ends_with("/correct") => request.json(&json!({"score": 1, "reason": "r"})),
         ("POST", path) if path.starts_with("/v1/contests/") => request,
         ("PATCH", "/v1/members/{member}") => request.json(&json!({"name": "New"})),
-        ("POST", path) if ["/close", "/unlock-pin", "/sign-out"].iter().any(|end| path.ends_with(end)) => {
+        ("POST", path)
+            if ["/close", "/erase", "/unlock-pin", "/sign-out"].iter().any(|end| path.ends_with(end)) =>
+        {
             request
         }
         ("POST", "/v1/imports") => request.body("application/x-ndjson", import(&head(), &[row()])),

@@ -57,7 +57,9 @@ fn request(route: &Route, number: usize) -> Request {
             let body = json!({"phoneNumber": "010-0000", "amount": 1, "password": 42});
             request.json(&body).idempotent(&format!("k{number}"))
         }
-        ("POST", path) if ["/close", "/unlock-pin", "/sign-out"].iter().any(|end| path.ends_with(end)) => {
+        ("POST", path)
+            if ["/close", "/erase", "/unlock-pin", "/sign-out"].iter().any(|end| path.ends_with(end)) =>
+        {
             request
         }
         ("POST", "/v1/contest-series") => request.json(&series(&format!("n{number}"))),

@@ -210,6 +210,33 @@ fn a_pool_pays_its_fees_out_and_nothing_is_left() {
     }
 }
 
+/// The largest balance of members binds no pool: neither its fees, nor what a guaranteed minimum adds.
+#[test]
+fn a_pool_may_have_more_than_members() {
+    let rules = [("TALLY_WALLET_BALANCE_MAX", "120"), ("TALLY_WALLET_TRANSFERS", "false")];
+    let mut world = World::start(&rules);
+    let members = ["ann", "bob"].map(|name| world.member(name, 100));
+    let pool = json!({"prizes": [{"from": 1, "to": 2, "share": 5_000}], "min": "240"});
+    open(&mut world, "cup", &json!({"pool": pool}));
+    for member in &members {
+        apply(&mut world, "cup", member, member);
+    }
+    world.post("/v1/contests/cup/start", &json!({})).expect(200);
+    let account = world.get("/v1/contests/cup")["pool_account"]["member"].as_str().expect("an id").to_owned();
+    world.members.push(account.clone());
+    assert_eq!(world.balance(&account), "200");
+    for (score, member) in (1..).zip(&members) {
+        let score = json!({"player": member, "score": score});
+        world.post("/v1/leaderboards/contest:cup/scores", &score).expect(200);
+    }
+    for act in ["finish", "settle"] {
+        world.post(&format!("/v1/contests/cup/{act}"), &json!({})).expect(200);
+    }
+    assert_eq!(members.each_ref().map(|member| world.balance(member)), ["120", "120"]);
+    let one_more = json!({"to": members[0], "amount": 1});
+    world.post("/v1/deposits", &one_more).refused(422, "limit_exceeded");
+}
+
 #[test]
 fn a_contest_with_a_pool_that_is_called_off_gives_the_fees_back() {
     let mut world = World::start(&[]);

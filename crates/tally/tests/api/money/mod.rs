@@ -1,4 +1,4 @@
-//! Money over HTTP, through the binary: transfers and histories, actors and reasons, reversals, holds, batches, settings; lists by filters; random
+//! Money over HTTP, through the binary: transfers and histories, actors and reasons, reversals, erased and exported members, holds, batches, settings; lists by filters; random
 //! requests against a model, crowds, and kills.
 //!
 //! `world` is a server with members. Every world ends with the books' audit: balances are what their histories say, debits equal
@@ -8,6 +8,8 @@ mod batches;
 mod caps;
 mod contests;
 mod crowd;
+mod erasing;
+mod exports;
 mod holds;
 mod kills;
 mod lists;

@@ -92,6 +92,51 @@ fn a_limit_of_one_currency_is_none_of_another() {
 }
 
 #[test]
+fn a_currency_has_rules_of_its_own() {
+    let settings = [
+        DOLLARS,
+        ("TALLY_CURRENCIES_GEM", "3"),
+        ("TALLY_WALLET_TRANSFERS_GEM", "false"),
+        ("TALLY_WALLET_WITHDRAWALS_GEM", "false"),
+        ("TALLY_WALLET_BALANCE_MAX", "1000"),
+        ("TALLY_WALLET_BALANCE_MAX_GEM", "50"),
+        ("TALLY_WALLET_DAY_MAX_USD", "30"),
+    ];
+    let mut world = World::start(&settings);
+    let (ann, bob) = (world.member("ann", 100), world.member("bob", 990));
+    let listed = world.get("/v1/currencies");
+    let gem = json!({"currency": "GEM", "digits": 3, "default": false, "transfers": false, "withdrawals": false, "balance_max": "50"});
+    let krw = json!({"currency": "KRW", "digits": 0, "default": true, "transfers": true, "withdrawals": true, "balance_max": "1000"});
+    let usd = json!({"currency": "USD", "digits": 2, "default": false, "transfers": true, "withdrawals": true, "day_max": "30", "balance_max": "1000"});
+    assert_eq!(listed, json!({"items": [gem, krw, usd]}));
+    let of =
+        |name: &str, who: &str, code: &str, units: u64| json!({name: who, "currency": code, "amount": units});
+    let give = |code: &str, units: u64| json!({"from": ann, "to": bob, "currency": code, "amount": units});
+    for code in ["GEM", "USD"] {
+        world.post("/v1/deposits", &of("to", &ann, code, 50)).expect(201);
+    }
+    let full = world.post("/v1/deposits", &of("to", &ann, "GEM", 1));
+    assert!(full.text().contains("wallet.balance_max"), "the limit is named: {}", full.text());
+    full.refused(422, "limit_exceeded");
+    world.post("/v1/transfers", &give("GEM", 1)).refused(422, "not_transferable");
+    world.post("/v1/withdrawals", &of("from", &ann, "GEM", 1)).refused(422, "not_withdrawable");
+    world.post("/v1/transfers", &give("USD", 30)).expect(201);
+    world.post("/v1/transfers", &give("KRW", 11)).refused(422, "limit_exceeded");
+    world.post("/v1/transfers", &give("KRW", 10)).expect(201);
+    world.post("/v1/withdrawals", &of("from", &ann, "USD", 20)).expect(201);
+    // The row of a list fails alone, and what is held of it goes to the house.
+    let rows = json!({"transfers": [give("GEM", 1), {"from": bob, "to": ann, "amount": 5}]});
+    let rows = world.post("/v1/transfers/batch", &rows).expect(200);
+    assert_eq!(rows["results"][0]["error"]["code"], "not_transferable", "{rows}");
+    assert_eq!(rows["results"][1]["status"], "posted", "{rows}");
+    let hold = world.post("/v1/holds", &of("member", &ann, "GEM", 9)).expect(201);
+    let capture = format!("/v1/holds/{}/capture", hold["id"].as_str().expect("an id"));
+    world.post(&capture, &json!({"to": bob})).refused(422, "not_transferable");
+    world.post(&capture, &json!({})).expect(200);
+    world.audit();
+}
+
+#[test]
 fn a_filled_store_keeps_its_currencies() {
     let mut server = TestTally::stopped(TALLY);
     let path = server.data().join("tally.toml");
@@ -143,6 +188,10 @@ fn a_wrong_value_names_its_setting() {
         ("TALLY_WALLET_DAY_MAX_KRW", "0", "wallet.day_max_KRW"),
         ("TALLY_WALLET_DAY_MAX_USD", "5", "wallet.day_max_USD"),
         ("TALLY_WALLET_TRANSFER_MAX_krw", "x", "wallet.transfer_max_KRW"),
+        ("TALLY_WALLET_BALANCE_MAX_KRW", "0", "wallet.balance_max_KRW"),
+        ("TALLY_WALLET_TRANSFERS", "off", "wallet.transfers"),
+        ("TALLY_WALLET_WITHDRAWALS_KRW", "no", "wallet.withdrawals_KRW"),
+        ("TALLY_WALLET_WITHDRAWALS_USD", "true", "wallet.withdrawals_USD"),
         ("TALLY_CURRENCIES_USD", "9", "currencies.USD"),
         ("TALLY_CURRENCIES_USD", "two", "currencies.USD"),
         ("TALLY_CURRENCIES_LONGNAME1", "2", "currencies.LONGNAME1"),

@@ -70,6 +70,12 @@ pub(crate) fn played(tour: &mut Tour<'_>) {
     for id in ["getContest", "listContests", "listContestMembers"] {
         tour.example(id, 200);
     }
+    let manager = json!({"login_id": "manager", "name": "M", "player": "contest-manager"});
+    let manager = tour.good("createMember", 201, post("/v1/members", &manager));
+    let staffed = json!({"id": "staffed", "title": "S", "staff": ["contest-manager"]});
+    tour.good("createContest", 201, post("/v1/contests", &staffed));
+    let erase = format!("/v1/members/{}/erase", manager["id"].as_str().expect("an id"));
+    tour.refused("eraseMember", 409, "player_in_contest", &Request::new("POST", erase));
     tour.example("banContestMember", 200);
     tour.example("restoreContestMember", 200);
     let acting = tour.document.operation("banContestMember").example(0).header("Tally-Acting-Player", "pele");

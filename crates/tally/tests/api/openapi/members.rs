@@ -32,6 +32,9 @@ pub(crate) fn tour(tour: &mut Tour<'_>) {
     tour.refused("updateMember", 409, "member_closed", &of(&closed, "PATCH", "").json(&json!({"name": "X"})));
     tour.refused("unlockPin", 409, "member_closed", &of(&closed, "POST", "/unlock-pin"));
     tour.refused("signOutMember", 409, "member_closed", &of(&closed, "POST", "/sign-out"));
+    tour.good("exportMember", 200, of(&closed, "GET", "/export"));
+    tour.good("eraseMember", 200, of(&closed, "POST", "/erase").json(&json!({"reason": "request 17"})));
+    tour.good("exportMember", 200, of(&closed, "GET", "/export?reason=empty"));
     let taken = json!({"phone_number": "010-1234-5678"});
     tour.refused("updateMember", 409, "phone_taken", &of(&bob, "PATCH", "").json(&taken));
     let taken = json!({"player": "ann"});
@@ -73,6 +76,9 @@ pub(crate) fn payments(tour: &mut Tour<'_>) {
     tour.refused("listMyTransactions", 404, "wallet_not_found", &usd("transactions"));
     let close = Request::new("POST", format!("/v1/members/{}/close", tour.member));
     tour.refused("closeMember", 409, "wallet_not_empty", &close);
+    let erase = Request::new("POST", format!("/v1/members/{}/erase", tour.member));
+    tour.refused("eraseMember", 409, "wallet_not_empty", &erase);
+    tour.example("exportMember", 200);
     let paid = tour.send(tour.document.operation(id), &pay(bob, json!(5), json!(42)));
     assert_eq!(paid.status, 201, "{}", paid.text());
     tour.refused(id, 422, "idempotency_key_reused", &pay(bob, json!(6), json!(42)));

@@ -114,7 +114,25 @@ fn movements_refused(tour: &mut Tour<'_>, ann: &str, bob: &str) {
         }
     }
     let past = json!({"member": ann, "amount": 1, "expires_at": "2020-01-01T00:00:00Z"});
+    rules(tour, ann, bob);
     tour.refused("placeHold", 422, "hold_expiry_in_past", &post("/v1/holds", &past));
+}
+
+/// The rules of a currency that is neither transferred nor withdrawn.
+fn rules(tour: &mut Tour<'_>, ann: &str, bob: &str) {
+    tour.example("listCurrencies", 200);
+    let deposit = json!({"to": ann, "amount": 100_000, "currency": "GEM"});
+    tour.good("deposit", 201, post("/v1/deposits", &deposit));
+    let one = |name: &str, member: &str| json!({name: member, "amount": 1, "currency": "GEM"});
+    tour.refused("deposit", 422, "limit_exceeded", &post("/v1/deposits", &one("to", ann)));
+    tour.refused("withdraw", 422, "not_withdrawable", &post("/v1/withdrawals", &one("from", ann)));
+    let mut transfer = one("from", ann);
+    transfer["to"] = json!(bob);
+    tour.refused("transfer", 422, "not_transferable", &post("/v1/transfers", &transfer));
+    let hold = tour.good("placeHold", 201, post("/v1/holds", &one("member", ann)));
+    let capture = format!("/v1/holds/{}/capture", hold["id"].as_str().expect("an id"));
+    tour.refused("captureHold", 422, "not_transferable", &post(&capture, &json!({"to": bob})));
+    tour.good("captureHold", 200, post(&capture, &json!({})));
 }
 
 fn holds(tour: &mut Tour<'_>, ann: &str, bob: &str) {

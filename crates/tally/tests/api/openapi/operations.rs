@@ -143,7 +143,16 @@ impl<'a> Tour<'a> {
 
 #[test]
 fn every_documented_answer_is_given_as_documented() {
-    let server = TestTally::start_set(TALLY, &[("TALLY_CURRENCIES_USD", "2")]);
+    let server = TestTally::start_set(
+        TALLY,
+        &[
+            ("TALLY_CURRENCIES_USD", "2"),
+            ("TALLY_CURRENCIES_GEM", "0"),
+            ("TALLY_WALLET_TRANSFERS_GEM", "false"),
+            ("TALLY_WALLET_WITHDRAWALS_GEM", "false"),
+            ("TALLY_WALLET_BALANCE_MAX_GEM", "100000"),
+        ],
+    );
     let document = Document::of(&mut server.client());
     let mut tour = Tour::new(&document, &server);
     successes(&mut tour);
@@ -439,7 +448,7 @@ fn endings(tour: &mut Tour<'_>) {
 fn narrow(document: &Document) -> (BTreeSet<AnswerKind>, Vec<String>) {
     let dir = tempfile::tempdir().expect("a temporary directory can be made");
     let config = dir.path().join("tally.toml");
-    let text = "[http]\nbody_timeout = \"100ms\"\n[events]\nstreams_max = 1\nkey_streams_max = 1\nmember_streams_max = 1\n[limits]\nboards = 1\nkeys = 1\n[contests]\napplications_max = 1\n";
+    let text = "[http]\nbody_timeout = \"100ms\"\n[events]\nstreams_max = 1\nkey_streams_max = 1\nmember_streams_max = 1\n[limits]\nboards = 1\nkeys = 1\n[contests]\napplications_max = 1\n[wallet]\ntransfers = false\n";
     std::fs::write(&config, text).expect("it can be written");
     let server = TestTally::start_with(TALLY, &["--config", config.to_str().expect("the path is text")]);
     let mut tour = Tour::new(document, &server);
@@ -450,11 +459,15 @@ fn narrow(document: &Document) -> (BTreeSet<AnswerKind>, Vec<String>) {
     tour.example("createKey", 201);
     let request = document.operation("createKey").example(0);
     tour.refused("createKey", 422, "too_many_keys", &request);
-    let made = json!({"login_id": "ann@example.org", "password": "correct horse", "name": "Ann"});
+    let made =
+        json!({"login_id": "ann@example.org", "password": "correct horse", "name": "Ann", "pin": "0042"});
     tour.local.post("/v1/members", &made).expect(201);
     let signed_in = tour.example("signIn", 200);
     let member = signed_in["data"]["accessToken"].as_str().expect("a token").to_owned();
     tour.token.clone_from(&member);
+    let pay = json!({"phoneNumber": "010-0000", "amount": 1, "password": 42});
+    let pay = Request::new("POST", "/transfer/phone-num").json(&pay).idempotent("narrow");
+    tour.refused("transferToPhone", 422, "not_transferable", &pay);
     streams(&mut tour, &server);
     let local = format!("tally_local_{}", server.token());
     for (id, status, code) in document.answers() {
@@ -499,7 +512,7 @@ fn streams(tour: &mut Tour<'_>, server: &TestTally) {
                 Err(answer) => assert_eq!(answer.code(), "too_many_streams"),
             }
         };
-        for id in ["streamLeaderboard", "streamContest", "streamMe"] {
+        for id in ["streamLeaderboard", "streamContest", "streamMe", "exportMember"] {
             let its_own = (id == "streamMe") == (opens == "streamMe");
             let status = if its_own { 429 } else { 503 };
             tour.refused(id, status, "too_many_streams", &document.operation(id).example(0));

@@ -75,7 +75,11 @@ fn apply(console: &mut Console) {
     console.picture("contest-chosen");
     console.fill("Choose Colombia", false);
     console.click("Accept");
+    console.fill("Reason", "in time");
+    console.click("Accept now");
     console.sees("6 applications accepted");
+    let acts = console.server.client().get("/v1/audit?action=contest.accepted").expect(200);
+    assert_eq!(acts["items"][0]["reason"], "in time");
     console.page.wait("help.all('tbody tr').length === 1");
     console.fill("Choose Colombia", true);
     console.click("Reject");
@@ -101,6 +105,7 @@ fn start(console: &mut Console) {
         client.post(&format!("/v1/holds/{hold}/void"), &json!({})).expect(200);
     }
     console.click("Start");
+    console.click("Start now");
     console.sees("The contest did not start, and nothing was changed");
     console.sees("Request ");
     for application in &bad {
@@ -117,7 +122,11 @@ fn start(console: &mut Console) {
     console.click("Reject now");
     console.sees("2 applications rejected");
     console.click("Start");
+    console.fill("Reason", "it is time");
+    console.click("Start now");
     console.sees("12 players are enrolled");
+    let acts = client.get("/v1/audit?action=contest.started").expect(200);
+    assert_eq!(acts["items"][0]["reason"], "it is time");
     console.sees("No score yet");
     console.check("contest-started");
     console.picture("contest-started");
@@ -144,7 +153,11 @@ fn play(console: &mut Console) {
     console.sees(&format!("{} is out of ranks and prizes", players[0]));
     console.sees_row(&["1", &players[1], "99"]);
     console.click("Restore");
+    console.fill("Reason", "it was another");
+    console.click("Restore now");
     console.sees(&format!("{} is back", players[0]));
+    let acts = client.get("/v1/audit?action=player.restored").expect(200);
+    assert_eq!(acts["items"][0]["reason"], "it was another");
     console.sees_row(&["1", &players[0], "100"]);
     console.check("contest-playing");
     console.picture("contest-playing");
@@ -177,4 +190,6 @@ fn settle(console: &mut Console) {
         .filter(|prize| prize["paid"] == json!(true))
         .count();
     assert_eq!(paid, 4);
+    // Everything is paid.
+    console.page.wait("help.all('button').every((one) => one.innerText !== 'Pay what is unpaid')");
 }

@@ -163,9 +163,11 @@ fn staff(console: &mut Console, admin: &str) {
     key(console, made["key"].as_str().expect("a key"));
     console.show("#/contests/cup");
     console.click("Open for applications");
+    console.click("Open now");
     console.page.wait("document.querySelector('.toast.bad')?.innerText.includes('Request ') ?? false");
     console.fill("Act as", "Ann & Ben");
     console.click("Open for applications");
+    console.click("Open now");
     console.sees("Players may apply");
     console.sees("No pending applications");
     // The choice ends with the page: content for staff alone needs a new one.

@@ -146,6 +146,8 @@ fn what_is_owed_is_shown_with_its_reason() {
     console.show("#/wallets");
     console.click("What is owed");
     console.sees_row(&["cup", "ann"]);
+    console.show("#/contests/cup");
+    console.sees("Pay what is unpaid");
 
     // A reader sees rank, player and prize: neither the wallet nor whether it is paid.
     let admin = client.post("/v1/keys", &json!({"role": "admin"})).expect(201);
@@ -174,4 +176,42 @@ fn hold(console: &mut Console, ending: &str, state: &str) {
         "[...document.querySelectorAll('.chip')].some((one) => one.textContent === '{state}')"
     ));
     console.sees("Held 0 KRW");
+}
+
+#[test]
+fn a_person_is_erased_after_its_numbers_are_shown() {
+    let mut console = Console::empty();
+    let mut client = console.server.client();
+    let ann = json!({"login_id": "ann@example.org", "name": "Ann", "player": "ann"});
+    let ann = client.post("/v1/members", &ann).expect(201)["id"].as_str().expect("an id").to_owned();
+    let deposit = json!({"to": ann, "amount": 5, "reason": "a gift"});
+    client.post("/v1/deposits", &deposit).expect(201);
+    client.put("/v1/leaderboards/goals", &json!({})).expect(201);
+    client.post("/v1/leaderboards/goals/scores", &json!({"player": "ann", "score": 1})).expect(200);
+    console.show(&format!("#/wallets/{ann}"));
+    console.click("Export");
+    console.sees("The data are saved");
+    let erase = |console: &mut Console| {
+        console.click("Erase");
+        console.sees("1 score of the player");
+        console.page.wait("help.fill('Reason', 'letter 17', 'dialog[open]')");
+        console.page.wait("help.fill('Type ann@example.org to go on', 'ann@example.org')");
+        console.check("member-erase");
+        console.picture("member-erase");
+        console.page.wait("help.click('Erase', 0)");
+    };
+    erase(&mut console);
+    console.sees("There is money in the member's wallets");
+    client.post("/v1/withdrawals", &json!({"from": ann, "amount": 5})).expect(201);
+    console.show("#/wallets");
+    console.show(&format!("#/wallets/{ann}"));
+    erase(&mut console);
+    console.sees("The member is erased");
+    console.sees("erased member");
+    console.check("member-erased");
+    console.picture("member-erased");
+    let rows = client.get("/v1/audit?action=member.erased").expect(200);
+    assert_eq!(rows["items"][0]["reason"], "letter 17");
+    console.page.allow("status of 409");
+    console.end();
 }

@@ -148,6 +148,28 @@ fn another_process_goes_on_where_the_last_one_stopped() {
     }
 }
 
+/// A server whose clock is behind another one decides earlier and commits later: its lines are found by the later read.
+#[test]
+fn a_transfer_that_appears_late_is_found() {
+    let world = World::new(Kind::MariaDb);
+    let behind = World::on(Arc::clone(&world.tally.store), tempfile::tempdir().unwrap());
+    let ann = world.member("ann", 0);
+    world.advance(20 * SECOND);
+    let (_, held) = start_with(&world, &[EventType::Transfer], &BTreeMap::new());
+    world.advance(20 * SECOND);
+    behind.advance(30 * SECOND);
+    let first = pay(&world, TransferKind::Deposit { to: ann }, 1);
+    assert_eq!(take(&held), (EventType::Transfer, ann, 1, 1));
+    let second = pay(&behind, TransferKind::Deposit { to: ann }, 1);
+    assert!(second < first, "its clock is behind");
+    is_quiet(&held);
+    world.advance(70 * SECOND);
+    assert_eq!(take(&held), (EventType::Transfer, ann, 2, 2));
+    is_quiet(&held);
+    behind.tally.drain();
+    world.tally.drain();
+}
+
 /// `verify` names a position behind the last line, whose lines the receiver would never get.
 #[test]
 fn a_position_behind_the_last_line_is_named() {
