@@ -63,15 +63,12 @@ function movement() {
 
 /** The currencies with their rules. */
 function rules(signal) {
-  const yes = (is) => (is ? "yes" : h("span", { class: "soft" }, "no"));
-  const limit = (name) => (one) => (one[name] ? decimal(one[name], one.currency) : h("span", { class: "soft" }, "none"));
+  const said = ({ transfers, withdrawals }) => `${transfers ? "Members transfer it" : "Members do not transfer it"}; it is ${withdrawals ? "" : "not "}withdrawn`;
+  const limits = [["balance_max", "Largest balance"], ["transfer_max", "Most at once"], ["day_max", "Most on a day"]];
+  const limit = (one) => ([name, label]) => one[name] && h("span", { class: "under" }, `${label} `, decimal(one[name], one.currency));
   const view = table("Currencies", [
-    { label: "Currency", cell: ({ currency, digits }) => [h("span", { class: "strong" }, currency), h("span", { class: "under" }, count(digits, "decimal"))] },
-    { label: "Transfers", cell: ({ transfers }) => yes(transfers) },
-    { label: "Withdrawals", cell: ({ withdrawals }) => yes(withdrawals) },
-    { label: "Largest balance", kind: "num", cell: limit("balance_max") },
-    { label: "Most at once", kind: "num wide", cell: limit("transfer_max") },
-    { label: "Most on a day", kind: "num wide", cell: limit("day_max") },
+    { label: "Currency", kind: "fit", cell: ({ currency, digits }) => [h("span", { class: "strong" }, currency), h("span", { class: "under" }, count(digits, "decimal"))] },
+    { label: "Rules", cell: (one) => [h("span", { class: "name" }, said(one)), ...limits.map(limit(one))] },
   ], { key: ({ currency }) => currency });
   const place = h("div", {}, view.element);
   get("/v1/currencies", {}, signal).then(({ items }) => view.update(items)).catch((error) => inline(place, error));

@@ -108,9 +108,11 @@ fn first_findings(server: &TestTally) -> Vec<Value> {
     let begun = Instant::now();
     loop {
         let status = server.local().get("/v1/status").expect(200);
-        let found = status["findings"].as_array().expect("findings");
+        let mut found = status["findings"].as_array().expect("findings").clone();
+        // Whether the limit of descriptors is too low is a matter of the machine.
+        found.retain(|one| !one["text"].as_str().is_some_and(|text| text.contains("file descriptors")));
         if !found.is_empty() || begun.elapsed() > Duration::from_secs(30) {
-            return found.clone();
+            return found;
         }
         std::thread::sleep(Duration::from_millis(50));
     }

@@ -2,6 +2,7 @@
 
 use super::events::{contest, event};
 use super::*;
+use std::collections::BTreeMap;
 use tally_rules::ledger::{Currency, MemberId, Uuid, WalletKey};
 use tally_rules::webhook::{EventRef, EventType, Failing, Position, Webhook};
 use tally_store::{EventKey, LedgerReadSet, LedgerWriteSet, Topic, WebhookKey, WebhookRow};
@@ -44,7 +45,10 @@ fn at(topic: Option<Topic>, number: u8) -> WebhookKey {
 
 /// A webhook, and a position that fails.
 pub(crate) fn rows_of_fixtures() -> Vec<(WebhookKey, Option<WebhookRow>)> {
-    vec![(at(None, 1), Some(webhook("https://a/"))), (at(Some(contest(1)), 1), Some(position(7)))]
+    // As releases before marks stored it.
+    let WebhookRow::Webhook(webhook) = webhook("https://a/") else { unreachable!("it is one") };
+    let webhook = WebhookRow::Webhook(Webhook { marks: BTreeMap::new(), ..webhook });
+    vec![(at(None, 1), Some(webhook)), (at(Some(contest(1)), 1), Some(position(7)))]
 }
 
 fn put(store: &dyn Store, rows: Vec<(WebhookKey, Option<WebhookRow>)>) -> Result<(), StoreError> {
