@@ -70,7 +70,7 @@ const FIELDS = [
   { name: "auto_accept", label: "Accept applications at once", type: "checkbox", hint: "While there is room; without it they wait." },
   { name: "members_min", label: "Players at least", type: "number", min: 1, hint: "For a start by the clock. Empty: any number." },
   { name: "below_min", label: "With fewer, the clock", options: [["cancel", "Calls it off"], ["start", "Starts it"]], hint: "Called off, what is held is released." },
-  { name: "join_s", label: "Seconds to join after the start", type: "number", min: 1, hint: "Players join at once then, and nobody decides. Empty: nobody joins." },
+  { name: "join_s", label: "Seconds to join after the start", type: "number", min: 1, hint: "Players become members at once then, without a decision. Empty: not at all." },
   { name: "attempts_max", label: "Scores of a player at most", type: "number", min: 1, hint: "Empty: any number." },
   { name: "staff", label: "Staff", placeholder: "ada, ben", hint: "Player ids with commas between. They may run it, and not take part." },
   { name: "division_size", label: "Players of a division", type: "number", min: 1, hint: "Members fill divisions in order, each with its ranks and prizes. Empty: none." },

@@ -64,7 +64,7 @@ pub fn list(tally: &Tally, filter: &Filter, span: &Span) -> Result<ScanPage<Audi
 }
 
 /// A page of the rows that are acts of a member, or name it or its player. Blocks on the store.
-pub(crate) fn about(
+pub fn about(
     tally: &Tally,
     (member, player): (MemberId, Option<&PlayerId>),
     span: &Span,

@@ -6,6 +6,7 @@
 
 use super::application::ApplicationCounts;
 use super::definition::{Contest, Fee};
+use super::division;
 use super::due;
 use super::pool::PoolResult;
 use super::start::InvalidApplication;
@@ -226,6 +227,12 @@ impl Record {
             }
             _ => Ok(()),
         }
+    }
+
+    /// The division that has no leaderboard yet: that of the next member, if it is the first one there.
+    pub fn new_division(&self) -> Option<u32> {
+        let size = self.contest.division_size?;
+        division::of(self.members, Some(size)).filter(|_| self.members.is_multiple_of(size.get()))
     }
 
     /// Until when players may join it, if it runs and they may.

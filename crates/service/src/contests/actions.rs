@@ -13,9 +13,7 @@ use tally_rules::contest::definition::{ContestSpec, Fee};
 use tally_rules::contest::member::UnpaidReason;
 use tally_rules::contest::record::ApplicationLocation;
 use tally_rules::contest::start::InvalidApplication;
-use tally_rules::contest::{
-    ActorKind, Application, ContestId, ContestMember, Payout, Record, State, Status, division,
-};
+use tally_rules::contest::{ActorKind, Application, ContestId, ContestMember, Payout, Record, State, Status};
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::MemberId;
 use tally_rules::{Definition, Micros, Origin, PlayerId, Rejection};
@@ -254,12 +252,10 @@ impl ContestRequest {
         self.boards.iter().any(|board| !board.is_shared())
     }
 
-    /// The division whose leaderboard it may make: that of the next member, if it is the first one there.
+    /// The division whose leaderboard it may make, for a player that joins.
     pub(crate) fn new_division(&self) -> Option<u32> {
         let observed = self.observed.as_deref().filter(|_| matches!(self.action, Action::Apply { .. }))?;
-        let size = observed.contest.division_size.filter(|_| observed.state == State::Running)?;
-        let is_first = observed.members.is_multiple_of(size.get());
-        division::of(observed.members, Some(size)).filter(|_| is_first)
+        Some(observed).filter(|observed| observed.state == State::Running)?.new_division()
     }
 
     /// The fee, as it was read.

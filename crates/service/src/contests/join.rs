@@ -8,6 +8,7 @@ use super::application_store::{ApplicationRequest, AttemptResult};
 use super::execute::{attempt, find};
 use super::start;
 use crate::boards::ReservedRoom;
+use crate::failure::Failure;
 use crate::servers::in_doubt;
 use std::sync::PoisonError;
 use tally_rules::contest::{Event, Record};
@@ -23,9 +24,7 @@ pub(super) fn join(request: &ApplicationRequest<'_>, player: &PlayerId) -> Attem
     in_doubt::resolve_all(tally)?;
     let room = ReservedRoom::begin(tally);
     let record = find(tally, request.id)?;
-    let makes =
-        record.contest.boards_of(record.members.saturating_add(1)) > record.contest.boards_of(record.members);
-    if makes && !room.reserve(1)? {
+    if record.new_division().is_some() && !room.reserve(1)? {
         return Err(Rejection::TooManyBoards.into());
     }
     join_at(request, record, player, |record, board| {
@@ -40,7 +39,7 @@ fn join_at(
     request: &ApplicationRequest<'_>,
     record: Record,
     player: &PlayerId,
-    serve: impl FnOnce(&Record, BoardRow) -> Result<(), crate::failure::Failure>,
+    serve: impl FnOnce(&Record, BoardRow) -> Result<(), Failure>,
 ) -> AttemptResult {
     let by = request.actor.by(&record, Event::Apply, Some(player))?;
     let ledger = request.tally.store.ledger();

@@ -19,21 +19,18 @@ use tally_rules::outcome::Outcome;
 use tally_rules::{Origin, Rejection};
 use tally_store::{ReadSet, Topic};
 
-struct CloseMember {
-    member: MemberId,
-    /// Whether there may be money in its wallets.
-    force: bool,
+/// A member that is closed or erased, as it was found.
+pub(super) struct Leaving {
+    pub(super) member: MemberId,
     /// What the member was found by: sorted, each once.
-    handles: Vec<Handle>,
-    audited: Audited,
-    identity: Option<IdempotencyKey>,
+    pub(super) handles: Vec<Handle>,
+    pub(super) audited: Audited,
+    pub(super) identity: Option<IdempotencyKey>,
 }
 
-impl LedgerRequest for CloseMember {
-    /// Whether this repeats an earlier reply; `None` if the member has other handles by now.
-    type Answer = Option<bool>;
-
-    fn read(&self, plan: &mut ReadSet, _ids: &[Uuid], settings: &LedgerSettings) {
+impl Leaving {
+    /// Reads the member with its handles and all its wallets.
+    pub(super) fn read(&self, plan: &mut ReadSet, settings: &LedgerSettings) {
         let wallet = |currency| WalletKey { member: self.member, currency };
         outcomes::read(plan, self.identity.as_ref());
         plan.ledger.members.push(self.member);
@@ -41,33 +38,56 @@ impl LedgerRequest for CloseMember {
         plan.ledger.wallets.extend(settings.currencies.all().map(wallet));
     }
 
-    fn decide(&self, state: &mut BatchState<'_>, _ids: &[Uuid]) -> Result<Self::Answer, Rejection> {
+    /// The stored member, or the reply without it: that of a retry, or `None` if the member has other handles by now.
+    pub(super) fn stored(&self, state: &BatchState<'_>) -> Result<Result<Member, Option<bool>>, Rejection> {
         if state.outcomes.replay(self.identity.as_ref())?.is_some() {
-            return Ok(Some(true));
+            return Ok(Err(Some(true)));
         }
         let member = state.members.get(&self.member).cloned().ok_or(Rejection::MemberNotFound)?;
-        let names = member.names();
-        if names.iter().any(|handle| self.handles.binary_search(handle).is_err()) {
-            return Ok(None);
-        }
-        state.book.close(self.member, self.force)?;
-        // One that is being erased keeps the name of its player until nothing is left under it.
-        if member.erasure(self.member).is_none() {
-            change::release_handles(state, self.member, names.iter());
-        }
-        if member.closed_at.is_none() {
+        let is_new = |handle: &Handle| self.handles.binary_search(handle).is_err();
+        Ok(if member.names().iter().any(is_new) { Err(None) } else { Ok(member) })
+    }
+
+    /// Adds the event that the member was closed, unless it was closed before.
+    pub(super) fn add_event(&self, state: &mut BatchState<'_>, before: &Member) {
+        if before.closed_at.is_none() {
             let event = Event { at: state.time.now, what: EventKind::MemberClosed };
             state.added.events.push((Topic::Member(self.member), event));
         }
+    }
+}
+
+struct CloseMember {
+    of: Leaving,
+    /// Whether there may be money in its wallets.
+    force: bool,
+}
+
+impl LedgerRequest for CloseMember {
+    /// Whether this repeats an earlier reply; `None` if the member has other handles by now.
+    type Answer = Option<bool>;
+
+    fn read(&self, plan: &mut ReadSet, _ids: &[Uuid], settings: &LedgerSettings) {
+        self.of.read(plan, settings);
+    }
+
+    fn decide(&self, state: &mut BatchState<'_>, _ids: &[Uuid]) -> Result<Self::Answer, Rejection> {
+        let member = match self.of.stored(state)? {
+            Ok(member) => member,
+            Err(reply) => return Ok(reply),
+        };
+        let id = self.of.member;
+        state.book.close(id, self.force)?;
+        // One that is being erased keeps the name of its player until nothing is left under it.
+        if member.erasure(id).is_none() {
+            change::release_handles(state, id, member.names().iter());
+        }
+        self.of.add_event(state, &member);
         let closed_at = member.closed_at.or(Some(state.time.now));
-        state.members.set(&self.member, Some(Member { closed_at, ..member }));
+        state.members.set(&id, Some(Member { closed_at, ..member }));
         let detail = self.force.then(|| "force".into());
-        state.added.audit.push(self.audited.row(
-            AuditAction::MemberClosed,
-            self.member.0.to_string(),
-            detail,
-        ));
-        state.outcomes.remember(self.identity.as_ref(), Outcome::Removed);
+        state.added.audit.push(self.of.audited.row(AuditAction::MemberClosed, id.0.to_string(), detail));
+        state.outcomes.remember(self.of.identity.as_ref(), Outcome::Removed);
         Ok(Some(false))
     }
 }
@@ -84,8 +104,8 @@ pub async fn close(
     let audited = audit::begin(origin, tally.now())?;
     let request = |before: &Member| {
         let (handles, identity) = (before.names(), identity.clone());
-        let request = CloseMember { member, force, handles, audited: audited.clone(), identity };
-        (request, None)
+        let of = Leaving { member, handles, audited: audited.clone(), identity };
+        (CloseMember { of, force }, None)
     };
     let replayed = change::of_member(tally, member, identity.as_ref(), request).await?;
     let of = Arc::clone(tally);

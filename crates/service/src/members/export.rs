@@ -9,11 +9,10 @@ use crate::boards::Board;
 use crate::contests::of_player;
 use crate::failure::{Failure, Fault};
 use crate::periods::view::View;
-use crate::scan::{ScanPage, Span};
 use crate::servers;
 use crate::tally::Tally;
 use std::sync::Arc;
-use tally_rules::audit::{AuditAction, AuditEntry};
+use tally_rules::audit::AuditAction;
 use tally_rules::contest::Payout;
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{Member, MemberId};
@@ -116,13 +115,4 @@ pub fn period_prizes(
         }
     }
     Ok(PeriodPage { rows, next: keys.last().copied().filter(|_| keys.len() == limit) })
-}
-
-/// A page of the rows of the audit log that concern a member, or its player if its name is still its own, newest first. Blocks.
-pub fn audit_rows(
-    tally: &Tally,
-    (member, player): (MemberId, Option<&PlayerId>),
-    span: &Span,
-) -> Result<ScanPage<AuditEntry>, Failure> {
-    audit::about(tally, (member, player), span)
 }

@@ -69,13 +69,17 @@ pub(super) enum NextEvent {
     Nothing,
 }
 
+/// The types of lines of wallets.
+pub(super) const OF_WALLETS: [EventType; 3] =
+    [EventType::Transfer, EventType::Reversal, EventType::BalanceBelow];
+
 /// The types of the events of a topic.
 pub(super) fn types_of(topic: Topic) -> &'static [EventType] {
     match topic {
         Topic::Board(_) => &[EventType::PeriodClosed, EventType::PeriodPaid],
         Topic::Contest(_) => &[EventType::Contest],
         Topic::Member(_) => &[EventType::MemberClosed],
-        Topic::Wallet(_) => &[EventType::Transfer, EventType::Reversal, EventType::BalanceBelow],
+        Topic::Wallet(_) => &OF_WALLETS,
         Topic::Transfers => &[],
     }
 }
@@ -112,7 +116,7 @@ pub(super) fn next_event(
     }
     let events = ledger.list_events(topic, after, PAGE)?.rows;
     let (count, end) = (events.len(), events.last().map(|(number, _)| *number));
-    // What expired is missed, and what is not wanted is not.
+    // Only events that expired count as missed, not those that the webhook does not want.
     let missed = match events.first() {
         Some((first, _)) if after == delivered => first - after - 1,
         _ => 0,
@@ -124,7 +128,7 @@ pub(super) fn next_event(
         let kind = type_of(&event.what);
         EventOf { id, kind, subject, number, missed, at: event.at, what: Happening::Stored(event.what) }
     });
-    // An event of a leaderboard that was deleted is sent to nobody.
+    // An event of a leaderboard that was deleted is not sent.
     Ok(found.map_or(NextEvent::Nothing, NextEvent::Found))
 }
 

@@ -4,7 +4,7 @@
 //! are read twice, as soon as they appear and again a minute later. How far both reads have come, and all that they found was delivered, is
 //! stored for each webhook: a start goes on there. What is found is only a hint, as of other events (`queue`). Blocks on the store.
 
-use super::happening::types_of;
+use super::happening::OF_WALLETS;
 use crate::events::KEEP_MICROS;
 use crate::failure::Failure;
 use crate::servers;
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tally_rules::Micros;
 use tally_rules::instant::SECOND;
-use tally_rules::ledger::{Currency, MemberId, Transfer, TransferId, Uuid, WalletKey};
+use tally_rules::ledger::{Transfer, TransferId, Uuid, WalletKey};
 use tally_rules::webhook::{EventRef, Position, Webhook};
 use tally_store::{
     EventKey, LedgerReadSet, Loaded, ReadSet, ShardSet, Topic, WebhookKey, WebhookRow, WriteSet,
@@ -38,11 +38,6 @@ pub(super) struct Scans {
 /// Lines that may be new, each with its time.
 pub(super) type Lines = Vec<(Micros, EventKey)>;
 
-fn wants_lines(webhook: &Webhook) -> bool {
-    let any = WalletKey { member: MemberId(Uuid([0; 16])), currency: Currency::parse("0").expect("a code") };
-    webhook.wants(types_of(Topic::Wallet(any)))
-}
-
 /// The first id of an instant.
 fn first_of(at: Micros) -> TransferId {
     TransferId(Uuid::new(at, 0))
@@ -51,7 +46,7 @@ fn first_of(at: Micros) -> TransferId {
 impl Scans {
     /// Goes on where the webhooks have got their lines; `None` if none wants any.
     pub(super) fn begin(tally: &Tally, webhooks: &BTreeMap<Uuid, Webhook>) -> Result<Option<Self>, Failure> {
-        let wanting: Vec<_> = webhooks.iter().filter(|(_, webhook)| wants_lines(webhook)).collect();
+        let wanting: Vec<_> = webhooks.iter().filter(|(_, webhook)| webhook.wants(&OF_WALLETS)).collect();
         let keys: Vec<_> = wanting.iter().map(|(id, _)| cursor_of(**id)).collect();
         let rows = tally.store.ledger().webhook_rows(&keys)?;
         let kept = tally.now().plus(-KEEP_MICROS);

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use tally_rules::contest::Payout;
 use tally_rules::ledger::{Member, MemberId, WalletKey};
+use tally_service::audit;
 use tally_service::boards::Board;
 use tally_service::contests::of_player::{self, Entered, Subject};
 use tally_service::ledger::{lists, read};
@@ -230,7 +231,7 @@ impl Export {
             let (tally, player, member, part) =
                 (Arc::clone(&self.tally), self.member.player.clone(), self.id, span.clone());
             let player = self.owns_player.then_some(player);
-            let page = blocking(move || export::audit_rows(&tally, (member, player.as_ref()), &part)).await?;
+            let page = blocking(move || audit::about(&tally, (member, player.as_ref()), &part)).await?;
             page.rows.iter().for_each(|(id, row)| out.item(&audit_log::shown(*id, row)));
             out.leave_out(&page.damaged);
             out.page().await?;

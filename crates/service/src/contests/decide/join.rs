@@ -31,8 +31,7 @@ impl BatchState<'_> {
         }
         let division = division::of(place, record.contest.division_size);
         // The first one of a division makes its leaderboard.
-        let new = division
-            .filter(|_| record.contest.division_size.is_some_and(|size| place.is_multiple_of(size.get())));
+        let new = record.new_division();
         if self.has_moved(&record, player, member) || (new.is_some() && new != request.new_division()) {
             return outdated(record);
         }

@@ -14,6 +14,7 @@ mod task;
 pub(crate) use steps::{is_named, run};
 pub(crate) use task::{finish_all, start};
 
+use super::close::Leaving;
 use super::{ATTEMPTS_MAX, change, find};
 use crate::audit;
 use crate::contests::entries;
@@ -21,74 +22,55 @@ use crate::failure::{Failure, Fault, blocking};
 use crate::ledger::LedgerSettings;
 use crate::ledger::request::LedgerRequest;
 use crate::ledger::state::BatchState;
-use crate::outcomes;
 use crate::tally::Tally;
 use std::sync::{Arc, PoisonError};
 use tally_rules::audit::{AuditAction, Audited};
-use tally_rules::event::{Event, EventKind};
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::member::Handle;
-use tally_rules::ledger::{Erasure, Member, MemberId, Uuid, WalletKey};
+use tally_rules::ledger::{Erasure, Member, MemberId, Uuid};
 use tally_rules::outcome::Outcome;
 use tally_rules::{Origin, Rejection};
-use tally_store::{ReadSet, Topic};
+use tally_store::ReadSet;
 
 /// The first transaction.
-struct BeginErasure {
-    member: MemberId,
-    /// What the member was found by: sorted, each once.
-    handles: Vec<Handle>,
-    audited: Audited,
-    identity: Option<IdempotencyKey>,
-}
+struct BeginErasure(Leaving);
 
 impl LedgerRequest for BeginErasure {
     /// Whether this repeats an earlier reply; `None` if the member has other handles by now.
     type Answer = Option<bool>;
 
     fn read(&self, plan: &mut ReadSet, _ids: &[Uuid], settings: &LedgerSettings) {
-        let wallet = |currency| WalletKey { member: self.member, currency };
-        outcomes::read(plan, self.identity.as_ref());
-        plan.ledger.members.push(self.member);
-        plan.ledger.handles.extend(self.handles.iter().cloned());
-        plan.ledger.wallets.extend(settings.currencies.all().map(wallet));
+        self.0.read(plan, settings);
     }
 
     fn decide(&self, state: &mut BatchState<'_>, _ids: &[Uuid]) -> Result<Self::Answer, Rejection> {
-        if state.outcomes.replay(self.identity.as_ref())?.is_some() {
-            return Ok(Some(true));
-        }
-        let before = state.members.get(&self.member).cloned().ok_or(Rejection::MemberNotFound)?;
-        let names = before.names();
-        if names.iter().any(|handle| self.handles.binary_search(handle).is_err()) {
-            return Ok(None);
-        }
-        if before.erasure(self.member).is_none() {
+        let before = match self.0.stored(state)? {
+            Ok(member) => member,
+            Err(reply) => return Ok(reply),
+        };
+        if before.erasure(self.0.member).is_none() {
             // Also if it was closed with money in its wallets.
-            state.book.check_empty(self.member)?;
-            state.book.close(self.member, false)?;
+            state.book.check_empty(self.0.member)?;
+            state.book.close(self.0.member, false)?;
             self.begin(state, &before);
         }
-        state.outcomes.remember(self.identity.as_ref(), Outcome::Removed);
+        state.outcomes.remember(self.0.identity.as_ref(), Outcome::Removed);
         Ok(Some(false))
     }
 }
 
 impl BeginErasure {
     fn begin(&self, state: &mut BatchState<'_>, before: &Member) {
-        let (id, now) = (self.member, state.time.now);
+        let (id, now) = (self.0.member, state.time.now);
         let player = Handle::Player(before.player.clone());
         let owns_player = state.handles.get(&player).is_none_or(|holder| *holder == id);
         change::release_handles(state, id, before.names().iter());
         if owns_player {
             state.handles.set(&player, Some(id));
         }
-        if before.closed_at.is_none() {
-            let event = Event { at: now, what: EventKind::MemberClosed };
-            state.added.events.push((Topic::Member(id), event));
-        }
+        self.0.add_event(state, before);
         state.members.set(&id, Some(before.erase(id, owns_player, now)));
-        state.added.audit.push(self.audited.row(AuditAction::MemberErased, id.0.to_string(), None));
+        state.added.audit.push(self.0.audited.row(AuditAction::MemberErased, id.0.to_string(), None));
     }
 }
 
@@ -155,7 +137,7 @@ fn begin(
         }
         let (handles, audited, identity) = (before.names(), audited.clone(), identity.cloned());
         if let Some(replayed) =
-            tally.ledger.ask_blocking(BeginErasure { member, handles, audited, identity })?
+            tally.ledger.ask_blocking(BeginErasure(Leaving { member, handles, audited, identity }))?
         {
             return Ok(replayed);
         }
