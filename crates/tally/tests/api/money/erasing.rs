@@ -32,7 +32,9 @@ fn person(world: &mut World, suffix: &str) -> String {
     world.client.post("/v1/deposits", &deposit).expect(201);
     let transfer =
         json!({"from": id, "to": bob, "amount": 100, "reason": "a gift for bob", "metadata": {"level": 1}});
-    world.client.post("/v1/transfers", &transfer).expect(201);
+    let gift = world.client.post("/v1/transfers", &transfer).expect(201);
+    let reverse = format!("/v1/ledger/transactions/{}/reverse", gift["id"].as_str().expect("an id"));
+    world.client.post(&reverse, &json!({"amount": 40, "reason": "half of the gift"})).expect(201);
     let hold = json!({"member": id, "amount": 50, "reason": "gift", "metadata": {"level": 2}});
     for end in ["capture", "void"] {
         let hold = world.client.post("/v1/holds", &hold).expect(201);
