@@ -6,6 +6,7 @@ mod caps;
 mod contests;
 mod crowd;
 mod ends;
+mod erased_members;
 mod erasing;
 mod events;
 mod histories;

@@ -259,6 +259,9 @@ fn what_is_another_members_by_now_stays() {
     local.post("/v1/leaderboards/goals/scores", &score).expect(200);
     let left_out = local.get(&format!("/v1/members/{id}/export")).expect(200);
     assert_eq!((&left_out["owns_player"], &left_out["leaderboards"]), (&json!(false), &json!([])));
+    let ban = "/v1/leaderboards/goals/players/ann-player/ban?reason=the+heir+cheats";
+    local.send(&Request::new("POST", ban)).expect(200);
+    local.post("/v1/leaderboards/goals/players/ann-player/restore", &json!({})).expect(200);
     local.send(&erase(&id)).expect(200);
     erased(&mut local, &id);
     let rank = local.get("/v1/leaderboards/goals/players/ann-player").expect(200);
@@ -269,7 +272,10 @@ fn what_is_another_members_by_now_stays() {
     let members = local.get("/v1/contests/cup/members").expect(200);
     assert_eq!(members["items"][0]["player"], json!(id));
     let bans = local.get("/v1/audit?action=player.banned").expect(200);
-    assert_eq!(bans["items"][0]["subject"], json!(id), "it was its name then");
+    let bans: Vec<_> =
+        (0..2).map(|at| (&bans["items"][at]["subject"], &bans["items"][at]["reason"])).collect();
+    let (others, its_own) = ((&json!("ann-player"), &json!("the heir cheats")), (&json!(id), &json!(null)));
+    assert_eq!(bans, [others, its_own], "it was its name first");
     world.members.push(heir);
     world.audit();
 }

@@ -1,0 +1,103 @@
+//! Erased members on real stores: prizes of periods, words of reversals before and after, and a reason of an earlier release.
+//!
+//! Not here: what an erasure shows over HTTP, kills and several servers (`tally/tests`).
+
+use crate::wallets::prizes::{DAY, daily, put, score, table};
+use crate::wallets::world::*;
+use tally_rules::ledger::{Amount, Erasure, MemberId, ReversalLink, TransferId, TransferKind};
+use tally_rules::{Actor, Origin, PlayerId};
+use tally_service::ledger::reversals::{self, NewReversal};
+use tally_service::ledger::{read, transfers::NewTransfer};
+use tally_service::members::{self, NewMember, erase};
+use tally_service::periods::{prizes, scheduler};
+use tally_store::{LedgerWriteSet, ReadSet, WriteSet};
+use tally_testkit::wait_until;
+
+/// A member whose player has a name of its own.
+fn person(world: &World, name: &str) -> MemberId {
+    let new = new_member(name);
+    let member = tally_rules::ledger::Member { player: PlayerId::new(name).unwrap(), ..new.member };
+    world.create(NewMember { member, player_is_id: false, identity: None }).unwrap().id
+}
+
+fn erased(world: &World, member: MemberId) {
+    world.wait(erase(&world.tally, member, Origin::BACKGROUND, None)).unwrap();
+    wait_until("the erasure is done", || {
+        let row = members::find::by_id(&world.tally, member).unwrap();
+        row.erasure(member) == Some(Erasure::Done)
+    });
+}
+
+fn with_reason(world: &World, what: TransferKind, units: i64, reason: &str) -> TransferId {
+    let origin = Origin { actor: Actor::CommandLine, reason: Some(reason.into()), metadata: None };
+    let new = NewTransfer { order: order(what, units), origin, identity: None, mint_cap: None };
+    let done = world.wait(tally_service::ledger::transfers::post(&world.tally, new)).unwrap();
+    done.posted.entry.transfer
+}
+
+fn reversed(world: &World, transfer: TransferId, units: i64, reason: &str) -> TransferId {
+    let new = NewReversal {
+        transaction: transfer.0,
+        amount: Some(Amount::new(units).unwrap()),
+        origin: Origin { actor: Actor::CommandLine, reason: Some(reason.into()), metadata: None },
+        identity: None,
+    };
+    world.wait(reversals::reverse(&world.tally, new)).unwrap().posted.entry.transfer
+}
+
+fn reason(world: &World, transfer: TransferId) -> Option<String> {
+    world.wait(read::transfer(&world.tally, transfer.0)).unwrap().reason().map(str::to_owned)
+}
+
+#[test]
+fn prizes_of_periods_get_the_pseudonym() {
+    for kind in [Kind::Sqlite, Kind::MariaDb] {
+        let world = World::new(kind);
+        let (ann, bob) = (person(&world, "ann-player"), person(&world, "bob-player"));
+        put(&world, &world.tally, &daily(table(100), 12)).unwrap();
+        score(&world, &world.tally, PlayerId::new("ann-player").unwrap(), 9);
+        score(&world, &world.tally, PlayerId::new("bob-player").unwrap(), 5);
+        world.advance(DAY);
+        scheduler::close_due(&world.tally).unwrap();
+        prizes::pay_due(&world.tally).unwrap();
+        let rest = world.balance(ann);
+        assert_eq!((rest, world.balance(bob)), (100, 100));
+        world.post(order(TransferKind::Withdrawal { from: ann }, rest), None).unwrap();
+        erased(&world, ann);
+        let mut snapshot = world.tally.store.ledger().snapshot().unwrap();
+        let payments = snapshot.payments(None, 9).unwrap();
+        let rows = snapshot.payouts(payments[0].1.no, 0, 9).unwrap();
+        let players: Vec<String> = rows.iter().map(|(_, row)| row.player.as_str().to_owned()).collect();
+        assert_eq!(players, [ann.0.to_string(), "bob-player".into()]);
+        drop(snapshot);
+        world.end(&[ann, bob]);
+    }
+}
+
+#[test]
+fn words_from_before_go_and_a_later_reversal_keeps_its_reason() {
+    for kind in [Kind::Sqlite, Kind::MariaDb] {
+        let world = World::new(kind);
+        let (ann, bob) = (person(&world, "ann-player"), world.member("bob", 0));
+        with_reason(&world, TransferKind::Deposit { to: ann }, 100, "gift of ann");
+        let gift = with_reason(&world, TransferKind::Transfer { from: ann, to: bob }, 60, "ann likes bob");
+        let before = reversed(&world, gift, 10, "ann does not like bob");
+        // Releases before this one kept the reason of a reversal in its link.
+        let link = ReversalLink::Reverses { original: gift, reason: Some("ann was wrong".into()) };
+        let ledger = LedgerWriteSet { reversals: vec![(before, link)], ..LedgerWriteSet::default() };
+        let changes = WriteSet { ledger, ..WriteSet::default() };
+        world.tally.store.run(&ReadSet::default(), &mut |_| changes.clone()).unwrap();
+        let rest = world.balance(ann);
+        world.post(order(TransferKind::Withdrawal { from: ann }, rest), None).unwrap();
+        erased(&world, ann);
+        assert_eq!((reason(&world, gift), reason(&world, before)), (None, None));
+        let link = world.tally.store.ledger().reversal(before).unwrap();
+        assert_eq!(link, Some(ReversalLink::Reverses { original: gift, reason: None }));
+        world.advance(1_000_000);
+        let after = reversed(&world, gift, 20, "chargeback 7");
+        // Another request looks once more for words from before.
+        erased(&world, ann);
+        assert_eq!(reason(&world, after).as_deref(), Some("chargeback 7"));
+        world.end(&[ann, bob]);
+    }
+}
