@@ -27,6 +27,8 @@ pub struct Limits {
     pub key_streams_max: usize,
     /// The same for one member; above it, 429.
     pub member_streams_max: usize,
+    /// Time between the signal to stop and draining: not ready for balancers, and still serving.
+    pub drain_delay: Duration,
     /// Time for running requests when the service drains; then their connections are closed. The lanes complete their
     /// changes all the same.
     pub drain_timeout: Duration,
@@ -125,12 +127,13 @@ impl Default for Limits {
                 loopback: None,
                 waiting: WAITING_MAX,
             },
-            head_timeout: Duration::from_secs(60),
+            head_timeout: Duration::from_secs(75),
             body_timeout: Duration::from_secs(30),
             write_timeout: Duration::from_secs(60),
             streams_max: 4_000,
             key_streams_max: 2_000,
             member_streams_max: 10,
+            drain_delay: Duration::ZERO,
             drain_timeout: Duration::from_secs(20),
             keys_required: KeysRequired::OverTcp,
             hosts: Vec::new(),

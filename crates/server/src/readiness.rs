@@ -42,7 +42,7 @@ pub struct Readiness {
     /// The credential of commands of this machine. It is in the data directory.
     pub local_token: String,
     /// The settings that `/v1/status` shows to admins.
-    pub settings: Value,
+    settings: RwLock<Value>,
     /// When the process started.
     pub started: Instant,
     /// The last findings about what the service depends on.
@@ -52,6 +52,7 @@ pub struct Readiness {
     reloads: AtomicU64,
     lost: RwLock<Option<LostCommits>>,
     reloading: AtomicBool,
+    leaving: AtomicBool,
     draining: AtomicBool,
     drained: watch::Sender<bool>,
 }
@@ -105,13 +106,14 @@ impl Readiness {
             traces,
             security,
             local_token,
-            settings,
+            settings: RwLock::new(settings),
             started: Instant::now(),
             findings: RwLock::default(),
             serving: RwLock::default(),
             reloads: AtomicU64::new(0),
             lost: RwLock::default(),
             reloading: AtomicBool::new(false),
+            leaving: AtomicBool::new(false),
             draining: AtomicBool::new(false),
             drained: watch::Sender::new(false),
         })
@@ -136,6 +138,16 @@ impl Readiness {
     /// Returns the loaded parts of the service.
     pub(crate) fn serving(&self) -> Arc<Serving> {
         Arc::clone(&self.serving.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Replaces the shown settings.
+    pub fn set_settings(&self, settings: Value) {
+        *self.settings.write().unwrap_or_else(PoisonError::into_inner) = settings;
+    }
+
+    /// Returns the shown settings.
+    pub(crate) fn settings(&self) -> Value {
+        self.settings.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Replaces the findings.
@@ -184,6 +196,11 @@ impl Readiness {
         }
     }
 
+    /// Begins to leave: balancers shall send nothing more, and what comes is served.
+    pub fn leave(&self) {
+        self.leaving.store(true, Ordering::Release);
+    }
+
     /// Starts draining: the service accepts nothing new.
     pub fn drain(&self) {
         self.security.end();
@@ -204,6 +221,11 @@ impl Readiness {
     /// The service, if it can answer.
     pub fn ready(&self) -> Result<Arc<Tally>, NotReady> {
         self.check(self.loaded())
+    }
+
+    /// The service, if it can answer and balancers may send it more.
+    pub(crate) fn ready_for_more(&self) -> Result<Arc<Tally>, NotReady> {
+        if self.leaving.load(Ordering::Acquire) { Err(NotReady::Draining) } else { self.ready() }
     }
 
     /// The given service, if it can answer.

@@ -100,7 +100,9 @@ impl From<StoreError> for Fault {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Conflict(why) => Self::Contention(why),
-            StoreError::Unavailable(why) | StoreError::Locked(why) => Self::StoreUnavailable(why),
+            StoreError::Unavailable(why) | StoreError::NoAccess(why) | StoreError::Locked(why) => {
+                Self::StoreUnavailable(why)
+            }
             StoreError::ShardUnavailable { shard, why, .. } => Self::ShardUnavailable { shard, why },
             StoreError::InDoubt { why, .. } => Self::OutcomeUnknown(why),
             StoreError::Partly(_) => Self::OutcomeUnknown(error.to_string()),
@@ -149,6 +151,7 @@ pub(crate) fn in_lane(error: StoreError) -> tally_lanes::Failure<Fault> {
         StoreError::ShardUnavailable { alone: false, .. } => Failure::PoisonRequest(error.into()),
         StoreError::ShardUnavailable { .. } | StoreError::Partly(_) => Failure::Piece(error.into()),
         StoreError::Unavailable(_)
+        | StoreError::NoAccess(_)
         | StoreError::Corrupt(_)
         | StoreError::Layout(_)
         | StoreError::Locked(_)

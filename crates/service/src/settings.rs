@@ -25,6 +25,8 @@ pub struct Settings {
     pub lane: Bounds,
     /// How long outcomes of requests with an idempotency key are kept, in microseconds.
     pub idempotency_keep_micros: i64,
+    /// How old the knowledge of what other servers have changed may be for a response.
+    pub staleness_max: Duration,
     /// How many boards there may be.
     pub boards_max: usize,
     /// How long leaderboards stay of contests that were settled or cancelled, in microseconds; else until they are deleted.
@@ -73,6 +75,7 @@ impl Default for Settings {
             lanes: 1,
             lane: Bounds::default(),
             idempotency_keep_micros: KEEP_DEFAULT_MICROS,
+            staleness_max: Duration::from_secs(5),
             boards_max: 10_000,
             contests_keep_micros: None,
             keys_max: 1_000,

@@ -216,7 +216,8 @@ impl Tally {
 
     /// Whether the state in memory is current.
     pub fn may_answer(&self) -> bool {
-        let knows = |follower: &Follower| follower.may_answer(self.keys.protected_mode());
+        let open = self.keys.protected_mode();
+        let knows = |follower: &Follower| follower.may_answer(open, self.settings.staleness_max);
         self.store.may_answer() && self.follower.as_ref().is_none_or(knows)
     }
 

@@ -15,6 +15,10 @@ pub enum StoreError {
     /// The store cannot be reached or cannot write now (I/O error, disk full, read-only): nothing was done.
     #[error("the store is unavailable: {0}")]
     Unavailable(String),
+    /// The database cannot be used before somebody changes something: its user, its password, its name, its certificate or its
+    /// version. Nothing was done.
+    #[error("the store is unavailable: {0}")]
+    NoAccess(String),
     /// One of several shards is unavailable: nothing was done. Requests for the other shards can succeed.
     #[error("{shard} of the store is unavailable: {why}")]
     ShardUnavailable {

@@ -87,6 +87,24 @@ impl Config {
         Ok(())
     }
 
+    /// Takes a setting over from another configuration.
+    pub(crate) fn take(&mut self, name: &'static str, from: &Self) {
+        self.values.extend(from.values.get(name).map(|value| (name, value.clone())));
+    }
+
+    /// The names of settings whose values differ.
+    pub(crate) fn differences(&self, other: &Self) -> Vec<String> {
+        let of_all = self.values.iter().filter(|(name, (value, _))| other.text(name) != value);
+        let mut names: Vec<String> = of_all.map(|(name, _)| format!("`{name}`")).collect();
+        let keys = self.by_currency.keys().chain(other.by_currency.keys());
+        let value = |config: &Self, key| config.by_currency.get(key).map(|(value, _)| value.clone());
+        let differ = keys.filter(|key| value(self, *key) != value(other, *key));
+        names.extend(differ.map(|(before, code)| format!("`{before}{code}`")));
+        names.sort();
+        names.dedup();
+        names
+    }
+
     /// Warnings about unknown variables.
     pub(crate) fn warnings(&self) -> &[String] {
         &self.warnings

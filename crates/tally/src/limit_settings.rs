@@ -41,6 +41,7 @@ pub(crate) fn limits(config: &Config, demo: bool) -> Result<Limits, Usage> {
         streams_max: config.count("events.streams_max")?,
         key_streams_max: config.count("events.key_streams_max")?,
         member_streams_max: config.count("events.member_streams_max")?,
+        drain_delay: config.duration_or("http.drain_delay", "off")?.unwrap_or_default(),
         drain_timeout: config.duration("http.drain_timeout")?,
         keys_required,
         hosts: config.list("http.hosts"),

@@ -7,6 +7,7 @@ mod queue;
 mod repeats;
 
 use crate::config::{Config, Usage};
+use anyhow::Context;
 use queue::Queue;
 use repeats::{OneLine, Repeats};
 use std::backtrace::{Backtrace, BacktraceStatus};
@@ -17,8 +18,10 @@ use std::sync::OnceLock;
 use std::time::Duration;
 use tally_server::LOG_LINES;
 use tracing::{Level, Subscriber};
+use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::layer::SubscriberExt;
-use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::registry::{LookupSpan, Registry};
+use tracing_subscriber::{fmt, reload};
 
 /// The target of the lines about the log itself, and of panics.
 const TARGET: &str = "tally::log";
@@ -29,6 +32,8 @@ static QUEUE: Queue = Queue::new(&LOG_LINES);
 static REPEATS: Repeats = Repeats::new(&LOG_LINES);
 /// The form of the log, once it has started.
 static FORM: OnceLock<Form> = OnceLock::new();
+/// The level of the log, once it has started.
+static LEVEL: OnceLock<reload::Handle<LevelFilter, Registry>> = OnceLock::new();
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
@@ -38,7 +43,7 @@ enum Form {
 
 /// Starts logging.
 pub(crate) fn start(config: &Config) -> Result<(), Usage> {
-    let level: Level = config.parse("log.level", "error, warn, info, debug or trace")?;
+    let level = level(config)?;
     let form = match config.text("log.format") {
         "json" => Form::Json,
         "text" => Form::Text,
@@ -50,15 +55,27 @@ pub(crate) fn start(config: &Config) -> Result<(), Usage> {
     Ok(())
 }
 
+fn level(config: &Config) -> Result<Level, Usage> {
+    config.parse("log.level", "error, warn, info, debug or trace")
+}
+
+/// Logs with the level of these settings from now on.
+pub(crate) fn set_level(config: &Config) -> anyhow::Result<()> {
+    let level = LevelFilter::from_level(level(config)?);
+    LEVEL.get().map_or(Ok(()), |handle| handle.reload(level)).context("change the level of the log")
+}
+
 fn start_as(form: Form, level: Level) -> io::Result<()> {
     // A file of its own: the lock of `std::io::stderr` would be held while its reader reads nothing.
     let stderr = File::from(std::io::stderr().as_fd().try_clone_to_owned()?);
     let is_terminal = stderr.is_terminal();
     std::thread::Builder::new().name("log".into()).spawn(move || QUEUE.write_all(stderr, &REPEATS))?;
-    let builder = tracing_subscriber::fmt().with_max_level(level).with_writer(|| Line);
+    let (level, handle) = reload::Layer::new(LevelFilter::from_level(level));
+    LEVEL.get_or_init(|| handle);
+    let (subscriber, lines) = (Registry::default().with(level), fmt::layer().with_writer(|| Line));
     match form {
-        Form::Json => install(builder.json().finish()),
-        Form::Text => install(builder.with_ansi(is_terminal).finish()),
+        Form::Json => install(subscriber.with(lines.json())),
+        Form::Text => install(subscriber.with(lines.with_ansi(is_terminal))),
     }
     FORM.get_or_init(|| form);
     Ok(())

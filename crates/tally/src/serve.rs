@@ -2,28 +2,29 @@
 
 mod hangup;
 mod listen;
+mod open;
 mod progress;
 mod reload;
+mod service;
 
 use crate::cli::{Cli, ServeArgs};
 use crate::config::{Config, Usage};
 use crate::data_dir::{DataDir, new_token};
 use crate::doctor::{RepeatedChecks, files};
 use crate::store::{self, Opened, Opening, StoreLoss};
-use crate::{demo, descriptors, limit_settings, log, member_settings, money_settings};
+use crate::{demo, descriptors, limit_settings, log};
 use anyhow::{Context, Error, Result, bail};
 pub(crate) use listen::{Listen, UNIX};
+use open::LogOnce;
 use progress::{announce_ready, show_progress};
+use service::{settings, webhook_settings};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tally_ranking::RedisApplications;
-use tally_rules::clock::ClockBounds;
 use tally_server::limits::OPERATOR_CONNECTIONS;
 use tally_server::resp::{self, RespServer};
-use tally_server::{
-    HttpServer, KeysRequired, OperatorServer, Readiness, Security, WebhookClient, WebhookSettings,
-};
+use tally_server::{HttpServer, KeysRequired, OperatorServer, Readiness, Security, WebhookClient};
 use tally_service::{Keys, Progress, RankingBackend, Settings, Tally, clock};
 use tally_store::Store;
 use tally_traces::Traces;
@@ -64,14 +65,25 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
     let (address, resp) = (server.address(), server.resp_address());
     let demo = args.demo;
     let early = server.runtime.block_on(async {
-        let load = server.load(&config, demo, true)?;
-        let mut load = std::pin::pin!(load);
-        tokio::select! {
-            _ = terminate.recv() => return Ok(Some(End::Early)),
-            _ = interrupt.recv() => return Ok(Some(End::Early)),
-            loaded = &mut load => loaded.context("load")??,
-            loss = server.store.loss() => return Ok(Some(End::StoreLost(loss))),
-            never = show_progress(&server.gate) => match never {},
+        let mut log = LogOnce::default();
+        loop {
+            let load = server.load(&config, demo, true)?;
+            let mut load = std::pin::pin!(load);
+            let loaded = tokio::select! {
+                _ = terminate.recv() => return Ok(Some(End::Early)),
+                _ = interrupt.recv() => return Ok(Some(End::Early)),
+                loaded = &mut load => loaded.context("load")?,
+                loss = server.store.loss() => return Ok(Some(End::StoreLost(loss))),
+                never = show_progress(&server.gate) => match never {},
+            };
+            match loaded {
+                // A file that cannot be read now is no machine that comes back.
+                Err(error) if !server.store.databases.is_empty() && open::is_away(&error) => {
+                    log.warn("load", &error);
+                }
+                done => break done?,
+            }
+            tokio::time::sleep(open::PAUSE).await;
         }
         if !demo {
             server.announce_protected_mode();
@@ -98,6 +110,7 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
             log::exit(0);
         }
         End::Signal => {
+            server.leave(&mut signals);
             tracing::info!("draining");
             server.stop();
             tracing::info!("stopped");
@@ -158,7 +171,7 @@ impl Server {
         let gate = Readiness::new(progress, limits, traces, security, token.clone(), config.to_json());
         // The store may have to be waited for; health checks and renewals of files work meanwhile.
         if signals {
-            hangup::listen(&runtime, listen.tls.clone(), Arc::clone(&gate))?;
+            hangup::listen(&runtime, config.clone(), listen.tls.clone(), Arc::clone(&gate))?;
         }
         gate.progress.wait(Some("store"));
         let admin = listen.admin.as_ref().map(|at| {
@@ -167,8 +180,10 @@ impl Server {
         });
         let admin = admin.transpose()?;
         let http = runtime.block_on(tally_server::start(Arc::clone(&gate), &listen.http, listen.tls.clone()));
-        // An error of the store names its holder, so it comes before that of the address.
-        let store = place.open(config, data.path(), Opening::AsItIs)?;
+        // An error of the store names its holder, so it comes before that of the address. Nobody could see it wait without one.
+        let may_wait =
+            |error: &Error| signals && http.is_ok() && place.databases() > 0 && open::is_away(error);
+        let store = open::open("open the store", (config, &data, Opening::AsItIs), may_wait)?;
         gate.progress.wait(None);
         // While it waits for the store the default action of these signals applies: there is nothing to drain.
         let hear = || {
@@ -306,6 +321,23 @@ impl Server {
         self.runtime.block_on(loading).context("load")?
     }
 
+    /// Tells balancers that it will stop, and serves on for `http.drain_delay`. A further signal ends the wait.
+    fn leave(&self, signals: &mut (Signal, Signal)) {
+        let delay = self.gate.limits.drain_delay;
+        if delay.is_zero() {
+            return;
+        }
+        tracing::info!(seconds = delay.as_secs_f64(), "leaving: not ready for balancers, and still serving");
+        self.gate.leave();
+        self.runtime.block_on(async {
+            tokio::select! {
+                () = tokio::time::sleep(delay) => {}
+                _ = signals.0.recv() => {}
+                _ = signals.1.recv() => {}
+            }
+        });
+    }
+
     /// Drains: it takes no new work, makes everything acknowledged durable and flushed, and ends.
     pub(crate) fn stop(mut self) {
         let started = Instant::now();
@@ -340,32 +372,4 @@ impl Server {
         }
         self.data.retract();
     }
-}
-
-fn webhook_settings(config: &Config) -> Result<WebhookSettings, Usage> {
-    let ca_file = Some(config.text("webhooks.ca_file")).filter(|path| !path.is_empty()).map(Into::into);
-    let private = config.parse("webhooks.private", "true or false")?;
-    Ok(WebhookSettings { private, ca_file, version: env!("CARGO_PKG_VERSION") })
-}
-
-fn settings(config: &Config) -> Result<Settings, Usage> {
-    let keep = config.duration("idempotency.keep")?.as_micros();
-    let micros = |name| config.duration(name).map(|time| i64::try_from(time.as_micros()).unwrap_or(i64::MAX));
-    let clock = ClockBounds { jump_max: micros("clock.jump_max")?, steady: micros("clock.steady")? };
-    let mut settings = Settings {
-        idempotency_keep_micros: i64::try_from(keep).unwrap_or(i64::MAX),
-        clock,
-        boards_max: config.count("limits.boards")?,
-        contests_keep_micros: money_settings::contests_keep(config)?,
-        keys_max: config.count("limits.keys")?,
-        members: member_settings::members(config)?,
-        webhook_retry_micros: micros("webhooks.retry")?,
-        ..Settings::default()
-    };
-    settings.lane.batch_rows_max = config.count("lane.batch_rows_max")?;
-    settings.lane.batch_bytes_max = config.count("lane.batch_bytes_max")?;
-    settings.lane.queue_requests_max = config.count("lane.queue_requests_max")?;
-    settings.lane.queue_bytes_max = config.count("lane.queue_bytes_max")?;
-    settings.ledger = money_settings::ledger(config, &settings)?;
-    Ok(settings)
 }

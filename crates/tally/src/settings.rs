@@ -37,6 +37,7 @@ settings! {
     "store.query_timeout" = "20s" "How long a database may take to answer. After this time it counts as unavailable.";
     "store.lock_wait" = "2s" "How long a database lets a statement wait for rows of another, in whole seconds; less than `store.query_timeout`.";
     "store.lease" = "10s" "How long a silent server keeps its right to write to a database. The successor of a killed server waits this long.";
+    "store.staleness_max" = "5s" "How old a server's knowledge of what other servers have changed may be; then it answers 503. A database that pauses for less is not noticed; for so long, a server that it does not answer accepts a key that was revoked at another one.";
     "store.cache_mib" = "64" "Memory of the store for pages, in MiB.";
     "store.wal_mib" = "256" "Limit of the write-ahead log of the store's tables, in MiB.";
     "store.overlay_mib" = "256" "Memory for changes that are not in the store's tables yet, in MiB; from half of it on, commits are slowed; above it, they wait.";
@@ -55,9 +56,10 @@ settings! {
     "http.bodies_bytes_max" = "268435456" "Bytes of all bodies that are being received, beyond 64 KiB of each; above it, 503.";
     "http.responses_bytes_max" = "268435456" "Bytes of all responses that clients have not read, beyond 64 KiB of each; above it, reads get 503.";
     "http.connections_max" = "10000" "Open connections; further ones wait. The last tenths, up to 16 each, are for health checks and for commands of this machine.";
-    "http.head_timeout" = "60s" "Time for a request's head, and for an idle connection to stay.";
+    "http.head_timeout" = "75s" "Time for a request's head, and for an idle connection to stay: longer than a balancer keeps idle connections (60 s with most; 620 s fits that of Google).";
     "http.body_timeout" = "30s" "Time for a request's body; after it, 408.";
     "http.write_timeout" = "60s" "Time for a client to read every 64 KiB of its answers, or the last of them; after it, its connection is closed.";
+    "http.drain_delay" = "off" "Time between the signal to stop and draining, or `off`: `/readyz` says `draining`, and requests are served. Longer than a balancer needs to notice.";
     "http.drain_timeout" = "20s" "Time that running requests get at shutdown before their connections are cut.";
     "admin.listen" = "off" "Where health, metrics, the status, keys, webhooks and the audit log are served, too, on a thread and with connections of their own, or `off`. It has the TLS of `http.listen`.";
     "events.streams_max" = "4000" "Concurrent event streams, each on a connection of its own; above it, 503.";
@@ -122,7 +124,7 @@ settings! {
     "limits.keys" = "1000" "API keys.";
     "log.format" = "text" "`text` or `json`, on stderr.";
     "log.audit_file" = "" "File to which security events are appended as JSON, a line each, beside the log; SIGHUP opens it again. Empty: the log only.";
-    "log.level" = "info" "error, warn, info, debug or trace.";
+    "log.level" = "info" "error, warn, info, debug or trace; SIGHUP reads it again.";
 }
 
 /// Minor digits of a currency. The names below end with a currency code, so they are in no table.

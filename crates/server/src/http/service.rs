@@ -34,7 +34,7 @@ pub(super) fn open(
     if path == "/healthz" {
         return response::ok(&json!({"status": "ok"}));
     }
-    match readiness.ready() {
+    match readiness.ready_for_more() {
         Ok(_) => response::ok(&json!({"phase": "ready", "done": 0, "total": 0, "eta_s": 0})),
         Err(not_ready) => response::json(StatusCode::SERVICE_UNAVAILABLE, &not_ready.members()),
     }
@@ -83,7 +83,7 @@ pub(super) async fn status(mut call: Call) -> Result<Response, Problem> {
     status["caches"] = caches.into();
     status["contests"] = contests(tally.contest_counts());
     if call.caller.may(Permission::Administer) {
-        status["settings"] = call.readiness.settings.clone();
+        status["settings"] = call.readiness.settings();
         status["findings"] = call.readiness.findings().iter().map(finding).collect();
     }
     Ok(response::ok(&status))

@@ -37,10 +37,11 @@ use unread::Unread;
 
 /// The pause between two reads of the feed.
 const POLL_PAUSE: Duration = Duration::from_millis(100);
-/// The largest age of the state for responses if there are keys: a revoked key ends within a second on every server.
-const KNOWN_MAX: Duration = Duration::from_secs(1);
-/// The same without keys: only this machine has access then, and a pause of it should not stop responses.
-const KNOWN_MAX_OPEN: Duration = Duration::from_secs(10);
+/// How long a request waits for a read of the feed.
+const REFRESH_MAX: Duration = Duration::from_secs(1);
+/// The least age of the state for responses at which they end without keys (`store.staleness_max` with them): only this machine has
+/// access then, and a pause of it should not stop responses.
+const STALENESS_OPEN: Duration = Duration::from_secs(10);
 /// Boards that are read again in one round.
 const BOARDS_AT_ONCE: usize = 100;
 /// The time for boards in one round. Responses do not wait for them: a batch on an older board is planned again.
@@ -171,9 +172,9 @@ impl Follower {
     }
 
     /// Whether the state in memory was current not long ago; `open` if no key is needed.
-    pub(crate) fn may_answer(&self, open: bool) -> bool {
+    pub(crate) fn may_answer(&self, open: bool, staleness_max: Duration) -> bool {
         let age = self.micros().saturating_sub(self.known.load(Ordering::Acquire));
-        let most = if open { KNOWN_MAX_OPEN } else { KNOWN_MAX };
+        let most = if open { staleness_max.max(STALENESS_OPEN) } else { staleness_max };
         u128::from(age) < most.as_micros()
     }
 
@@ -181,13 +182,13 @@ impl Follower {
     pub(crate) fn refresh_blocking(&self) {
         let number = self.request_round();
         let missing = |rounds: &mut Rounds| rounds.done < number && !rounds.stopped;
-        drop(self.finished.wait_timeout_while(self.rounds(), KNOWN_MAX, missing));
+        drop(self.finished.wait_timeout_while(self.rounds(), REFRESH_MAX, missing));
     }
 
     /// The same for a caller that must not block.
     pub(crate) async fn refresh(&self) {
         let (number, mut done) = (self.request_round(), self.done.subscribe());
-        drop(tokio::time::timeout(KNOWN_MAX, done.wait_for(|done| *done >= number)).await);
+        drop(tokio::time::timeout(REFRESH_MAX, done.wait_for(|done| *done >= number)).await);
     }
 
     /// Wakes the task; returns the number of its next round.

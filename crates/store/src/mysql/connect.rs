@@ -99,7 +99,7 @@ pub(super) fn connect(address: &Address, options: &Options, stats: &Arc<Stats>) 
     let conn = runtime
         .block_on(async { tokio::time::timeout(options.connect_timeout, connecting).await })
         .map_err(|_| unavailable(format!("no connection within {:?}", options.connect_timeout)))?
-        .map_err(|error| unavailable(address.explain(&error)))?;
+        .map_err(|error| address.explain(&error))?;
     stats.connects.fetch_add(1, Ordering::Relaxed);
     stats.open.fetch_add(1, Ordering::Relaxed);
     let unknown = Server { flavour: Flavour::MariaDb, message_bytes: 4 << 10 };
@@ -110,7 +110,10 @@ pub(super) fn connect(address: &Address, options: &Options, stats: &Arc<Stats>) 
         Fault::Refused { text, .. } => unavailable(format!("prepare the session: {text}")),
         fault => unavailable(StoreError::from(fault).to_string()),
     })?;
-    link.server = server(asked).map_err(|error| unavailable(error.to_string()))?;
+    link.server = server(asked).map_err(|error| match error {
+        StoreError::NoAccess(what) => StoreError::NoAccess(format!("{}: {what}", address.shown)),
+        error => unavailable(error.to_string()),
+    })?;
     Ok(link)
 }
 
@@ -171,7 +174,7 @@ fn flavour(version: &str) -> Result<Flavour, StoreError> {
     };
     if found < oldest {
         let (name, (major, minor, _)) = (flavour.name(), oldest);
-        return Err(StoreError::Unavailable(format!(
+        return Err(StoreError::NoAccess(format!(
             "{name} {version} is too old; {major}.{minor} is the oldest known"
         )));
     }

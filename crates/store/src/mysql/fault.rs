@@ -80,6 +80,13 @@ pub(super) fn is_conflict(code: u16) -> bool {
     matches!(of_code(code), Kind::Conflict)
 }
 
+/// Whether a server gives no access to this user, with this password, from this host, to this database, or by this connection.
+pub(super) fn refuses_login(code: u16) -> bool {
+    // No such database, no right to it, a wrong password, a host or a plugin that may not, a password that has expired, a locked
+    // account (MySQL, MariaDB), no TLS.
+    matches!(code, 1044 | 1045 | 1049 | 1130 | 1251 | 1524 | 1698 | 1862 | 3118 | 3159 | 4151)
+}
+
 enum Kind {
     Conflict,
     Row,

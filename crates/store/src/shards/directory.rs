@@ -167,11 +167,8 @@ impl Inner {
         let _one = locked(&self.directory.telling[shard]);
         if self.directory.lags(shard) {
             self.settle_doubt().and_then(|()| self.compare(shard)).map_err(|error| match error {
-                StoreError::Unavailable(why) | StoreError::Conflict(why) => self.unavailable(
-                    shard,
-                    true,
-                    format!("it does not know yet what boards there are: {why}"),
-                ),
+                StoreError::Unavailable(why) | StoreError::NoAccess(why) | StoreError::Conflict(why) => self
+                    .unavailable(shard, true, format!("it does not know yet what boards there are: {why}")),
                 error => error,
             })?;
             self.directory.lagging.fetch_and(!(1 << shard), Ordering::AcqRel);

@@ -187,7 +187,7 @@ impl Inner {
     /// Adds the name of the shard to its error.
     fn of_one(&self, shard: usize, error: StoreError) -> StoreError {
         match error {
-            StoreError::Unavailable(why) => self.unavailable(shard, true, why),
+            StoreError::Unavailable(why) | StoreError::NoAccess(why) => self.unavailable(shard, true, why),
             error => error,
         }
     }

@@ -202,7 +202,7 @@ impl Inner {
     /// An error for the caller: with the shard's name, and recorded if it has to be resolved later.
     fn fault(&self, shard: usize, error: StoreError, alone: bool) -> StoreError {
         match error {
-            StoreError::Unavailable(why) => {
+            StoreError::Unavailable(why) | StoreError::NoAccess(why) => {
                 self.breaker.put(shard);
                 self.unavailable(shard, alone, why)
             }

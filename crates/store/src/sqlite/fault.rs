@@ -119,6 +119,7 @@ mod tests {
                 | StoreError::Partly(_)
                 | StoreError::CorruptRow(_)
                 | StoreError::Locked(_)
+                | StoreError::NoAccess(_)
                 | StoreError::Skewed(_)
                 | StoreError::Replication(_)
                 | StoreError::TooNew { .. }

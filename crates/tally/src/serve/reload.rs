@@ -6,11 +6,12 @@
 //!
 //! Not here: how a loss is detected (the store), and its messages (the readiness gate).
 
+use super::open::{LogOnce, PAUSE};
 use super::{End, Server};
 use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::store::{Opened, Opening, StoreLoss};
-use anyhow::{Context, Result};
+use anyhow::{Context, Error, Result};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tally_service::{LostCommits, Tally};
@@ -20,8 +21,8 @@ use tokio::signal::unix::Signal;
 /// How long old requests may keep the old service alive: its memory is needed.
 const HELD_MAX: Duration = Duration::from_secs(30);
 const CHECK_PAUSE: Duration = Duration::from_millis(10);
-/// The pause between two attempts.
-const PAUSE: Duration = Duration::from_secs(1);
+/// The failed step, in the log.
+const STEP: &str = "read the store anew";
 
 impl Server {
     /// Reloads the store; returns how the server ends if that is impossible.
@@ -48,7 +49,7 @@ impl Server {
             });
             let Some(loaded) = loaded else { return Ok(Some(End::Early)) };
             let Err(error) = loaded.context("load")? else { break };
-            log.warn(&error);
+            log.warn(STEP, &error);
             if let Some(holder) = self.store.databases.iter().find_map(|store| store.taken_by()) {
                 return Ok(Some(End::StoreLost(StoreLoss::Taken(holder))));
             }
@@ -120,30 +121,14 @@ fn end(tally: Arc<Tally>) {
 
 /// Opens the store as soon as possible, or returns the server that has it.
 fn open(config: &Config, data: &DataDir, opening: Opening) -> Result<Result<Opened, String>> {
-    let place = data.place(config)?;
-    let mut log = LogOnce::default();
-    loop {
-        match place.open(config, data.path(), opening) {
-            Ok(opened) => return Ok(Ok(opened)),
-            Err(error) => match error.chain().find_map(|cause| cause.downcast_ref()) {
-                Some(StoreError::Locked(holder)) => return Ok(Err(holder.clone())),
-                _ => log.warn(&error),
-            },
-        }
-        std::thread::sleep(PAUSE);
-    }
-}
-
-/// The last logged text, so that it is logged once.
-#[derive(Default)]
-struct LogOnce(String);
-
-impl LogOnce {
-    fn warn(&mut self, error: &anyhow::Error) {
-        let text = format!("{error:#}");
-        if self.0 != text {
-            tracing::warn!("read the store anew: {text}; it is tried again until it works");
-            self.0 = text;
-        }
+    let holder = |error: &Error| {
+        error.chain().find_map(|cause| match cause.downcast_ref() {
+            Some(StoreError::Locked(holder)) => Some(holder.clone()),
+            _ => None,
+        })
+    };
+    match super::open::open(STEP, (config, data, opening), |error| holder(error).is_none()) {
+        Ok(opened) => Ok(Ok(opened)),
+        Err(error) => holder(&error).map(Err).ok_or(error),
     }
 }

@@ -4,6 +4,7 @@
 //! There is no fallback: with TLS requested, a server without it is refused. Not here: opening a connection.
 
 use crate::StoreError;
+use crate::mysql::fault;
 use mysql_async::{ClientIdentity, DriverError, Error, IoError, Opts, OptsBuilder, SslOpts, TlsError};
 use percent_encoding::percent_decode_str;
 use tally_tls::{Options, Trust};
@@ -43,8 +44,8 @@ impl Address {
         Ok(Self { opts: opts.into(), shown, database, trust })
     }
 
-    /// Explains a failed connection.
-    pub(in crate::mysql) fn explain(&self, error: &Error) -> String {
+    /// Explains a failed connection, and whether a later attempt may succeed by itself.
+    pub(in crate::mysql) fn explain(&self, error: &Error) -> StoreError {
         let untrusted = self.trust.as_ref().and_then(|trust| match error {
             Error::Io(IoError::Io(error)) => tally_tls::explain(trust, error),
             Error::Io(IoError::Tls(TlsError::Tls(error))) => Some(trust.explain(error)),
@@ -58,7 +59,13 @@ impl Address {
             ),
             _ => None,
         });
-        untrusted.unwrap_or_else(|| error.to_string())
+        let refused = matches!(error, Error::Server(error) if fault::refuses_login(error.code));
+        let what = |what: String| format!("{}: {what}", self.shown);
+        match untrusted {
+            Some(why) => StoreError::NoAccess(what(why)),
+            None if refused => StoreError::NoAccess(what(error.to_string())),
+            None => StoreError::Unavailable(what(error.to_string())),
+        }
     }
 }
 

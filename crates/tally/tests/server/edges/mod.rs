@@ -15,6 +15,7 @@ mod origins;
 mod redis_door;
 mod settings;
 mod sockets;
+mod starts;
 mod turns;
 mod watching;
 
