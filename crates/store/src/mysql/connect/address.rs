@@ -59,7 +59,16 @@ impl Address {
             ),
             _ => None,
         });
-        let refused = matches!(error, Error::Server(error) if fault::refuses_login(error.code));
+        let refused = match error {
+            Error::Server(error) => fault::refuses_login(error.code),
+            // A server answers with any plugin for a user that it does not know.
+            Error::Driver(
+                DriverError::UnknownAuthPlugin { .. }
+                | DriverError::MysqlOldPasswordDisabled
+                | DriverError::CleartextPluginDisabled,
+            ) => true,
+            _ => false,
+        };
         let what = |what: String| format!("{}: {what}", self.shown);
         match untrusted {
             Some(why) => StoreError::NoAccess(what(why)),

@@ -64,13 +64,19 @@ fn what_is_not_ours_is_not_touched(kind: DatabaseKind) {
 fn a_wrong_address_says_what_is_wrong(kind: DatabaseKind) {
     let server = ScratchDatabase::shared(kind);
     let address = server.address();
-    for (url, says) in [
-        (format!("mysql://nobody:secret@{address}/nothing"), ""),
-        (server.url("nothing_here"), "1049"),
-        ("mysql://root@127.0.0.1:1/nothing".to_owned(), "127.0.0.1:1"),
+    for (url, says, goes_away) in [
+        (format!("mysql://nobody:secret@{address}/nothing"), "", false),
+        (server.url("nothing_here"), "1049", false),
+        ("mysql://root@127.0.0.1:1/nothing".to_owned(), "127.0.0.1:1", true),
+        ("mysql://root@no-such-host.invalid/nothing".to_owned(), "no-such-host", true),
     ] {
         let refused = MySqlStore::open(&url, &impatient()).map(drop);
-        assert!(matches!(&refused, Err(StoreError::Unavailable(why)) if why.contains(says)), "{refused:?}");
+        let (why, waits) = match &refused {
+            Err(StoreError::Unavailable(why)) => (why, true),
+            Err(StoreError::NoAccess(why)) => (why, false),
+            other => panic!("{other:?}"),
+        };
+        assert!(why.contains(says) && waits == goes_away, "{refused:?}");
         assert!(!format!("{refused:?}").contains("secret"), "{refused:?}");
     }
 }
