@@ -98,6 +98,7 @@ pub(crate) struct Tasks {
     pub(crate) holds: BackgroundTask,
     pub(crate) maintenance: BackgroundTask,
     pub(crate) erasures: BackgroundTask,
+    pub(crate) redis: BackgroundTask,
 }
 
 pub(crate) struct Job {

@@ -13,7 +13,7 @@ use crate::periods::archive::{self, ArchivePlace, Step};
 use crate::periods::scan::Readers;
 use crate::periods::{catch_up, scheduler};
 use crate::progress::Progress;
-use crate::servers::outbox;
+use crate::servers::{outbox, redis_claim};
 use crate::settings::Settings;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -33,6 +33,8 @@ pub struct Rebuilt {
     pub boards: Boards,
     /// The newest instant found; later ones come after it.
     pub newest: Micros,
+    /// What is known of the Redis of the rankings.
+    pub(crate) claim: Option<redis_claim::Known>,
 }
 
 /// Loads every board.
@@ -80,12 +82,11 @@ fn load_all(
 ) -> Result<Rebuilt, Failure> {
     let ranking = &settings.ranking;
     let newest = AtomicI64::new(i64::MIN);
+    let mut claim = None;
     let start = match ranking {
         RankingBackend::Memory => None,
         RankingBackend::Redis(redis) => {
-            if let Some(id) = store.id()? {
-                redis.set_store(id);
-            }
+            claim = Some(redis_claim::take(store, redis, settings.waits_for_ranking, progress)?);
             Some(catch_up::Start::new(store)?)
         }
     };
@@ -127,7 +128,7 @@ fn load_all(
     // The server before may have been killed between its last commit and its publication.
     start.map_or(Ok(()), catch_up::Start::end)?;
     retry_while_unavailable(&mut || outbox::republish(store, &boards, Duration::ZERO).map(|_| None))?;
-    Ok(Rebuilt { boards, newest: Micros(newest.into_inner()) })
+    Ok(Rebuilt { boards, newest: Micros(newest.into_inner()), claim })
 }
 
 /// Does this for each row on a few threads, until the first failure.

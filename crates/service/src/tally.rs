@@ -29,7 +29,7 @@ use crate::scores::lane::ScoreLanes;
 use crate::scores::shared::Shared;
 use crate::scores::unpublished::Unpublished;
 use crate::secret::{Secret, Use};
-use crate::servers::{Followed, Follower};
+use crate::servers::{Followed, Follower, redis_claim};
 use crate::settings::{Background, Settings};
 use crate::webhooks::Webhooks;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -164,6 +164,9 @@ impl Tally {
         });
         if let (Some(follower), Some(followed)) = (&tally.follower, followed) {
             follower.start(&tally, followed)?;
+        }
+        if let Some(claim) = rebuilt.claim {
+            redis_claim::start(&tally, claim)?;
         }
         let threads = matches!(tally.settings.background, Background::Threads);
         if threads {
@@ -346,6 +349,7 @@ impl Tally {
         if let Some(follower) = &self.follower {
             follower.stop();
         }
+        self.tasks.redis.stop();
         self.tasks.maintenance.stop();
     }
 

@@ -55,6 +55,17 @@ pub trait Coordination: Reads {
         0
     }
 
+    /// How long a silent server keeps its right to write. Cheap.
+    fn lease_time(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    /// Replaces a value of [`set_meta`](crate::Maintenance::set_meta) by another one if it is still `old`; `None` is a missing one.
+    /// Returns whether it did. A store that one process writes to does not need it, and never does.
+    fn swap_meta(&self, _name: &str, _old: Option<&[u8]>, _new: &[u8]) -> Result<bool, StoreError> {
+        Ok(false)
+    }
+
     /// Takes or renews the lease of a task for a time, or returns it when the time is zero. Returns whether this process has it.
     fn lease_task(&self, _task: Task, _time: Duration) -> Result<bool, StoreError> {
         Ok(true)

@@ -10,12 +10,13 @@
 //! has arrived.
 
 use super::address::Address;
+use super::claim::Ownership;
 use super::node::{Failure, Live, Node, Reach};
 use super::script::Script;
 use super::{Options, RankingError, keys, reexecute, reply};
 use redis::{Value, cmd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::Mutex;
@@ -80,7 +81,7 @@ impl Redis {
         let tls = address.trust.as_ref().map(tally_tls::Trust::client).transpose();
         let tls = tls.map_err(RankingError::Address)?;
         let (connect, response) = (options.connect_timeout, options.response_timeout);
-        let reach = Arc::new(Reach { address, tls, connect, response, store: OnceLock::new() });
+        let reach = Arc::new(Reach { address, tls, connect, response, ownership: Ownership::default() });
         let nodes: Vec<_> =
             hosts.iter().map(|(host, port)| Arc::new(Node::new(host, *port, &reach))).collect();
         let ranges = if cluster { Vec::new() } else { vec![(0, keys::SLOTS - 1, Arc::clone(&nodes[0]))] };
@@ -101,13 +102,6 @@ impl Redis {
             Ok(()) | Err(RankingError::Unavailable(_)) => Ok(()),
             Err(error) => Err(error),
         }
-    }
-
-    /// Sets the store of the rankings, once, before anything is loaded.
-    pub(super) fn set_store(&self, id: [u8; 16]) {
-        let id = id.iter().map(|byte| format!("{byte:02x}")).collect();
-        // A repeated call has the same store.
-        drop(self.shared.reach.store.set(id));
     }
 
     pub(super) fn address(&self) -> &Address {
@@ -144,6 +138,10 @@ impl Redis {
         self.handle.block_on(self.shared.each_node(command))
     }
 
+    pub(super) fn block_on<T>(&self, work: impl Future<Output = T>) -> T {
+        self.handle.block_on(work)
+    }
+
     /// Runs a task on the client's own threads.
     pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.handle.spawn(task);
@@ -178,6 +176,19 @@ impl Drop for Redis {
 }
 
 impl Shared {
+    pub(super) fn ownership(&self) -> &Ownership {
+        &self.reach.ownership
+    }
+
+    pub(super) fn address(&self) -> &Address {
+        &self.reach.address
+    }
+
+    /// Queries the slots unless a node is known for this one.
+    pub(super) async fn know_slot(&self, slot: u16) -> Result<(), RankingError> {
+        if self.map().node(slot).is_some() { Ok(()) } else { self.ask_slots().await }
+    }
+
     async fn reach_any_node(&self) -> Result<(), RankingError> {
         if self.reach.address.cluster {
             return self.ask_slots().await;
@@ -206,6 +217,7 @@ impl Shared {
 
     /// Like [`Self::call`]. In the end `sent` says whether the request may have run without an answer.
     async fn call_telling(&self, request: &Request, sent: &AtomicBool) -> Result<Value, RankingError> {
+        self.ownership().check()?;
         self.in_time(self.try_often(request, sent)).await?.and_then(reply::status)
     }
 
@@ -370,6 +382,10 @@ impl Shared {
 }
 
 impl Map {
+    pub(super) fn nodes(&self) -> &[Arc<Node>] {
+        &self.nodes
+    }
+
     pub(super) fn node(&self, slot: u16) -> Option<Arc<Node>> {
         let has = |range: &&(u16, u16, Arc<Node>)| (range.0..=range.1).contains(&slot);
         self.ranges.iter().find(has).map(|range| Arc::clone(&range.2))

@@ -76,6 +76,12 @@ fn contest_tag(prefix: &str, contest: Uuid) -> String {
     format!("{prefix}:contest:{contest}")
 }
 
+/// The claim, and who has used the Redis last, with their slot.
+pub(super) fn of_claim(prefix: &str) -> (u16, [String; 2]) {
+    let tag = format!("{prefix}:claim");
+    (slot(tag.as_bytes()), ["c", "u"].map(|kind| format!("{{{tag}}}:{kind}")))
+}
+
 /// The partition of a player.
 pub(super) fn partition(player: &[u8], partitions: usize) -> usize {
     usize::from(crc16(player)) % partitions
@@ -128,6 +134,7 @@ mod tests {
         assert_eq!(keys.names[1], format!("{tag}:02020202-0202-0202-0202-020202020202:p"));
         let request = of_request("tally", contest, "local", "a}b");
         assert_eq!((request.names[0].clone(), request.slot), (format!("{tag}:q:local\0a}}b"), keys.slot));
+        assert_eq!(of_claim("tally").1, ["{tally:claim}:c", "{tally:claim}:u"]);
         assert_eq!(names(16)[0], "{tally:7.0.15/16.42}:z");
         assert_eq!(partition("zoé".as_bytes(), 16), 0);
     }

@@ -22,6 +22,7 @@
 
 mod address;
 pub mod applications;
+mod claim;
 mod client;
 mod coalesce;
 mod error;
@@ -45,6 +46,7 @@ mod watch;
 mod window;
 
 pub use applications::RedisApplications;
+pub use claim::{Claim, Owner};
 pub use error::RankingError;
 pub use load::Loader;
 pub use probe::Probe;

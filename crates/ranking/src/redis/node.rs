@@ -8,6 +8,7 @@
 
 use super::RankingError;
 use super::address::Address;
+use super::claim::Ownership;
 use super::client::Request;
 use super::script::Script;
 use redis::aio::MultiplexedConnection;
@@ -15,7 +16,7 @@ use redis::{
     AsyncConnectionConfig, Client, ConnectionAddr, ErrorKind, IntoConnectionInfo, RedisConnectionInfo,
     RedisError, ServerErrorKind, Value, cmd, pipe,
 };
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -36,8 +37,8 @@ pub(super) struct Reach {
     pub(super) tls: Option<tally_tls::Client>,
     pub(super) connect: Duration,
     pub(super) response: Duration,
-    /// The id of the store of the rankings, once it is known.
-    pub(super) store: OnceLock<String>,
+    /// Whose rankings they are, once that is known.
+    pub(super) ownership: Ownership,
 }
 
 #[derive(Debug)]
@@ -250,14 +251,19 @@ impl Live {
     fn command(&self, request: &Request) -> redis::Cmd {
         let mut command = cmd("EVALSHA");
         command.arg(&self.digests[request.script as usize]).arg(request.keys.len()).arg(&request.keys);
-        match self.reach.store.get() {
-            Some(store) => command.arg(format!("{}{store}", self.run)),
+        match self.reach.ownership.stamp() {
+            Some(stamp) => command.arg(format!("{}{stamp}", self.run)),
             None => command.arg(&self.run),
         };
         for arg in &request.args {
             command.arg(arg.as_slice());
         }
         command
+    }
+
+    /// The process that it has reached.
+    pub(super) fn process(&self) -> &str {
+        &self.run
     }
 
     /// Runs a command.

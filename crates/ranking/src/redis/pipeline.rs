@@ -18,6 +18,9 @@ impl Shared {
         match requests {
             [one] => vec![self.call(one).await],
             all => {
+                if let Err(refused) = self.ownership().check() {
+                    return all.iter().map(|_| Err(refused.clone())).collect();
+                }
                 let mut answers: Vec<Option<_>> = all.iter().map(|_| None).collect();
                 let by_node = self.by_node(all);
                 let pipelines = by_node.iter().map(|(node, which)| self.pipeline(node, all, which));

@@ -17,6 +17,7 @@ pub(super) enum Script {
     Purge,
     Forget,
     Watch,
+    Claim,
     ApplicationsBegin,
     ApplicationsRead,
     ApplicationsPage,
@@ -29,7 +30,7 @@ pub(super) enum Script {
 
 impl Script {
     /// In the order of their digests.
-    pub(super) const ALL: [Self; 19] = [
+    pub(super) const ALL: [Self; 20] = [
         Self::PartitionQuery,
         Self::Page,
         Self::Probe,
@@ -41,6 +42,7 @@ impl Script {
         Self::Purge,
         Self::Forget,
         Self::Watch,
+        Self::Claim,
         Self::ApplicationsBegin,
         Self::ApplicationsRead,
         Self::ApplicationsPage,
@@ -64,6 +66,7 @@ impl Script {
             Self::ApplicationsFreeze => (applications, include_str!("scripts/applications_freeze.lua")),
             Self::ApplicationsThaw => (applications, include_str!("scripts/applications_thaw.lua")),
             Self::ApplicationsRecall => ("", include_str!("scripts/applications_recall.lua")),
+            Self::Claim => ("", include_str!("scripts/claim.lua")),
             Self::ApplicationsClear => ("", include_str!("scripts/applications_clear.lua")),
             Self::PartitionQuery => (rankings, include_str!("scripts/ask.lua")),
             Self::Page => (rankings, include_str!("scripts/page.lua")),

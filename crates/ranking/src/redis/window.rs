@@ -66,10 +66,8 @@ impl RedisBackend {
         RedisWindow { inner: Arc::new(inner) }
     }
 
-    /// Sets the store of the rankings, before anything is loaded. Prefixes keep several stores in one Redis apart. Data
-    /// of another store is never read or written, and a load over it is refused.
-    pub fn set_store(&self, id: [u8; 16]) {
-        self.redis.set_store(id);
+    pub(super) fn redis(&self) -> &Redis {
+        &self.redis
     }
 
     /// The address, without the password.

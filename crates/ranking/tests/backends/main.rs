@@ -3,6 +3,7 @@
 
 mod archive;
 mod contract;
+mod redis_claims;
 mod redis_faults;
 mod redis_gather;
 mod redis_nodes;

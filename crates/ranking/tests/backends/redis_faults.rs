@@ -2,21 +2,21 @@
 
 use std::collections::HashMap;
 use std::time::Duration;
-use tally_ranking::redis::{Options, RankingError, RedisBackend, RedisWindow, VersionedMovement};
+use tally_ranking::redis::{Options, Owner, RankingError, RedisBackend, RedisWindow, VersionedMovement};
 use tally_ranking::{Movement, PageQuery};
 use tally_rules::definition::{Definition, Ranking};
 use tally_rules::{Micros, PlayerId, Record};
 use tally_testkit::{RedisKind, Reply, RespClient, Rng, ScratchCluster, ScratchRedis};
 
-const KINDS: [RedisKind; 2] = [RedisKind::Redis7, RedisKind::Valkey9];
+pub(crate) const KINDS: [RedisKind; 2] = [RedisKind::Redis7, RedisKind::Valkey9];
 
 /// Short, so that a test does not wait long for silence, and long enough for a busy machine; no test measures it.
-fn impatient() -> Options {
+pub(crate) fn impatient() -> Options {
     let short = Duration::from_secs(1);
     Options { connect_timeout: short, response_timeout: short, threads: 1 }
 }
 
-fn connect(server: &ScratchRedis, options: &Options) -> RedisBackend {
+pub(crate) fn connect(server: &ScratchRedis, options: &Options) -> RedisBackend {
     RedisBackend::connect(&format!("redis://{}", server.address()), options).unwrap()
 }
 
@@ -33,19 +33,19 @@ fn record(score: i64) -> Record {
     Record { score, subscore: 0, at: Micros(0) }
 }
 
-fn change(number: u64, score: Option<i64>, version: u64) -> VersionedMovement {
+pub(crate) fn change(number: u64, score: Option<i64>, version: u64) -> VersionedMovement {
     let movement = Movement { player: id(number), record: score.map(record), ranked: true };
     VersionedMovement { movement, version, previous: None }
 }
 
 /// Twenty players, each with the number as score.
-fn load(window: &RedisWindow, epoch: u64) {
+pub(crate) fn load(window: &RedisWindow, epoch: u64) {
     let mut loader = window.load(epoch).unwrap();
     (0..20_u8).for_each(|number| loader.push(&id(number.into()), &record(number.into()), 1).unwrap());
     loader.finish().unwrap();
 }
 
-fn assert_whole(window: &RedisWindow) {
+pub(crate) fn assert_whole(window: &RedisWindow) {
     assert_eq!(window.is_ready(), Ok(true));
     assert_eq!(window.total(), Ok(20));
     let best = window.read(|it| it.page(&PageQuery { limit: 1, ..PageQuery::default() })).unwrap();
@@ -478,7 +478,7 @@ fn a_ranking_of_another_store_is_refused() {
         let of = |server: &ScratchRedis, store: Option<u8>| {
             let ranking = connect(server, &impatient());
             if let Some(store) = store {
-                ranking.set_store([store; 16]);
+                ranking.set_owner(Owner { store: [store; 16], generation: 1, term: 0 });
             }
             ranking.window(1, 0, &Definition::default())
         };

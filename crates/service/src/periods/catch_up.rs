@@ -124,7 +124,7 @@ impl<'a> Start<'a> {
 }
 
 /// The text in `/readyz` meanwhile.
-const RANKING_UNAVAILABLE: &str = "the ranking does not answer, or is loading itself";
+pub(crate) const RANKING_UNAVAILABLE: &str = "the ranking does not answer, or is loading itself";
 
 /// Works on rankings in Redis while the server is loading. It retries for as long as Redis is unavailable.
 pub(crate) fn retry_while_unavailable<T>(

@@ -5,14 +5,14 @@
 //!
 //! - A batch whose transaction finds another revision than in its plan is planned again (`scores/batch/revision_guard`).
 //! - A name that is not in memory makes the next read of the feed begin at once, one for all requests that wait.
-//! - Responses are rejected when the last read was a second ago, so that a revoked key ends everywhere (ten seconds without
-//!   keys).
+//! - Responses are rejected when the last read is older than `store.staleness_max`, so that a revoked key ends everywhere.
 //!
 //! With rankings in memory one server writes, and none of this exists. Not here: what a server that has ended committed and did
 //! not publish ([`outbox`]).
 
 pub(crate) mod in_doubt;
 pub(crate) mod outbox;
+pub(crate) mod redis_claim;
 mod unread;
 
 use crate::background::{BackgroundTask, Next};

@@ -185,6 +185,14 @@ impl<D: Difference> Coordination for Wrapped<D> {
         self.0.inner().generation()
     }
 
+    fn lease_time(&self) -> Duration {
+        self.0.inner().lease_time()
+    }
+
+    fn swap_meta(&self, name: &str, old: Option<&[u8]>, new: &[u8]) -> Result<bool, StoreError> {
+        self.0.inner().swap_meta(name, old, new)
+    }
+
     fn lease_task(&self, task: Task, time: Duration) -> Result<bool, StoreError> {
         self.0.inner().lease_task(task, time)
     }

@@ -33,6 +33,14 @@ impl Coordination for MySqlStore {
         self.lease.as_ref().map_or(0, Lease::generation)
     }
 
+    fn lease_time(&self) -> Duration {
+        self.pool.options.lease
+    }
+
+    fn swap_meta(&self, name: &str, old: Option<&[u8]>, new: &[u8]) -> Result<bool, StoreError> {
+        Ok(self.pool.query(&meta::swap(name, old, new)?)?.affected() > 0)
+    }
+
     fn lease_task(&self, task: Task, time: Duration) -> Result<bool, StoreError> {
         Ok(self.pool.query(&tasks::take(task, &self.name, time))?.affected() > 0)
     }

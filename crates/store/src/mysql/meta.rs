@@ -44,11 +44,33 @@ pub(super) fn id(pool: &Pool) -> Result<[u8; 16], StoreError> {
     id.ok_or_else(|| corrupt("meta", "the id of the store is none"))
 }
 
-/// Stores a value of the caller.
-pub(super) fn put(name: &str, value: &[u8]) -> Result<Script, StoreError> {
+fn check_name(name: &str) -> Result<(), StoreError> {
     if name.starts_with(OWN) {
         return Err(StoreError::Row(format!("the name `{name}` is kept for the store itself")));
     }
+    Ok(())
+}
+
+/// Replaces a value of the caller, if it is still this one, or missing.
+pub(super) fn swap(name: &str, old: Option<&[u8]>, new: &[u8]) -> Result<Script, StoreError> {
+    check_name(name)?;
+    let mut script = Script::default();
+    match old {
+        None => script.sql("INSERT IGNORE INTO meta (name, value) VALUES (").bytes(name.as_bytes()).sql(", "),
+        Some(_) => script.sql("UPDATE meta SET value = "),
+    };
+    script.bytes(new);
+    match old {
+        None => script.sql(")"),
+        Some(old) => script.sql(" WHERE name = ").bytes(name.as_bytes()).sql(" AND value = ").bytes(old),
+    };
+    script.end();
+    Ok(script)
+}
+
+/// Stores a value of the caller.
+pub(super) fn put(name: &str, value: &[u8]) -> Result<Script, StoreError> {
+    check_name(name)?;
     let mut script = Script::default();
     script.sql(PUT).bytes(name.as_bytes()).sql(", ").bytes(value).sql(")").end();
     Ok(script)

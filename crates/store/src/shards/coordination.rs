@@ -33,6 +33,14 @@ impl Coordination for Shards {
         self.inner.all.iter().fold(0, |all, store| all.rotate_left(7) ^ store.generation())
     }
 
+    fn lease_time(&self) -> Duration {
+        self.inner.all[FIRST].lease_time()
+    }
+
+    fn swap_meta(&self, name: &str, old: Option<&[u8]>, new: &[u8]) -> Result<bool, StoreError> {
+        self.inner.query(FIRST, |store| store.swap_meta(name, old, new))
+    }
+
     fn lease_task(&self, task: Task, time: Duration) -> Result<bool, StoreError> {
         self.inner.query(FIRST, |store| store.lease_task(task, time))
     }

@@ -1,5 +1,5 @@
 -- Prefix of every script. KEYS: the ranking, the players, and on dense boards the distinct scores, all in one slot.
--- ARGV[1]: the expected process of the Redis server (its run_id), and the id of the store that the ranking is of.
+-- ARGV[1]: the expected process of the Redis server (its run_id), and the stamp of the owner: store, generation, term.
 local z, m, d = KEYS[1], KEYS[2], KEYS[3]
 
 -- Our own fields in the hash of players; no field of a player begins so.
@@ -18,11 +18,11 @@ local function open(...)
   return string.sub(state, 1, 1), total, string.sub(state, 2 + #ARGV[1]), kept
 end
 
--- Whether this process has the ranking of another store: the first 40 bytes are the process.
+-- Whether this process has the ranking of another store: the first 40 bytes are the process, the next 32 the store.
 local function foreign()
-  local state = redis.call('HGET', m, STATE)
-  return state and #state == 17 + #ARGV[1] and string.sub(state, 2, 41) == string.sub(ARGV[1], 1, 40)
-    and string.sub(state, 2, 1 + #ARGV[1]) ~= ARGV[1]
+  local state, store = redis.call('HGET', m, STATE), string.sub(ARGV[1], 41, 72)
+  return state and #state >= 89 and #store == 32 and string.sub(state, 2, 41) == string.sub(ARGV[1], 1, 40)
+    and string.sub(state, 42, 73) ~= store
 end
 
 local function before(bound)

@@ -7,6 +7,7 @@ mod boards;
 mod cluster;
 mod contests;
 mod disturbed;
+mod identity;
 mod lost;
 mod members;
 mod money;
