@@ -155,6 +155,8 @@ pub enum Rejection {
     },
     /// The hold would expire in the past.
     HoldExpiryInPast,
+    /// Promotional credit would expire in the past.
+    CreditExpiryInPast,
     /// The currency is not configured.
     CurrencyMismatch,
     /// Members cannot transfer this currency to each other.
@@ -254,6 +256,7 @@ impl Rejection {
             Self::NotReversible => "not_reversible",
             Self::ExceedsReversible { .. } => "exceeds_reversible",
             Self::HoldExpiryInPast => "hold_expiry_in_past",
+            Self::CreditExpiryInPast => "credit_expiry_in_past",
             Self::CurrencyMismatch => "currency_mismatch",
             Self::NotTransferable => "not_transferable",
             Self::NotWithdrawable => "not_withdrawable",

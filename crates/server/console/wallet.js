@@ -47,9 +47,11 @@ function show(place, member, wallets, signal, load) {
   history.reload().catch((error) => inline(history.element, error));
 }
 
-function amounts({ currency, balance, held, available }) {
+function amounts({ currency, balance, held, available, promotional, credits = [] }) {
   const pairs = [["Balance", money(balance, currency)], ["Held", money(held, currency)], ["Available", money(available, currency)]];
-  return h("section", { class: "card" }, h("div", { class: "body" }, facts(pairs, "big")));
+  if (promotional) pairs.push(["Promotional", money(promotional, currency)]);
+  const ends = credits.map((one) => h("div", {}, `${money(one.amount, currency)} until ${when(one.expires_at)}`));
+  return h("section", { class: "card" }, h("div", { class: "body" }, facts(pairs, "big"), ends.length > 0 && h("div", { class: "soft" }, ends)));
 }
 
 function who(member) {
@@ -77,7 +79,7 @@ function who(member) {
 }
 
 /** The sign of a transfer as its owner sees it. */
-const OUT = new Set(["withdrawal", "transfer_out", "capture", "fee", "reversal_out"]);
+const OUT = new Set(["withdrawal", "transfer_out", "capture", "fee", "reversal_out", "prize_out", "refund_out", "expiry"]);
 
 function transactions(member, currency, renew, signal) {
   const open = async ({ group_id: id }) => {
@@ -105,9 +107,10 @@ function currencyField(wallets) {
 }
 
 function deposit(member, wallets, renew) {
-  const content = [h("div", { class: "fields" }, amount(), currencyField(wallets)), field({ name: "reference", label: "Reference", hint: "What it is for; it is kept with the entry." }), reason("Members do not see it.")];
-  const send = async ({ amount: sum, currency, reference, reason: why }, made) => {
-    const body = { to: member.id, amount: sum, ...(currency && { currency }), ...(reference && { reference }), ...(why && { reason: why }) };
+  const content = [h("div", { class: "fields" }, amount(), currencyField(wallets)), field({ name: "reference", label: "Reference", hint: "What it is for; it is kept with the entry." }),
+    field({ name: "expires_at", label: "Promotional until", type: "datetime-local", hint: "Empty: usual money. Promotional credit is spent first, and leaves the wallet at this time." }), reason("Members do not see it.")];
+  const send = async ({ amount: sum, currency, reference, expires_at: ends, reason: why }, made) => {
+    const body = { to: member.id, amount: sum, ...(currency && { currency }), ...(reference && { reference }), ...(ends && { expires_at: new Date(ends).toISOString() }), ...(why && { reason: why }) };
     const { after } = await change("POST", "/v1/deposits", body);
     made.reset();
     toast("ok", `${money(sum, currency)} deposited`, `The balance is ${money(after, currency)}.`);

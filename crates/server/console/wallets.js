@@ -80,6 +80,7 @@ const MEANING = {
   BANK_PAYABLE: "what is owed to wallets",
   FEES: "what was paid to the house",
   PRIZES: "what prizes were paid from",
+  PROMOTIONS: "what promotional credit came from",
 };
 
 function books(signal) {

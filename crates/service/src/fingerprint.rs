@@ -5,10 +5,11 @@
 //! shifting bytes between fields changes the digest.
 
 use crate::secret::{Secret, Use};
+use std::borrow::Cow;
 use tally_rules::idempotency::Fingerprint;
 use tally_rules::ledger::hold::Ending;
 use tally_rules::ledger::member::Phone;
-use tally_rules::ledger::{Amount, HoldId, MemberId, TransferId, TransferRequest, WalletKey};
+use tally_rules::ledger::{Amount, HoldId, MemberId, TransferId, TransferKind, TransferRequest, WalletKey};
 use tally_rules::score::ScoreInput;
 use tally_rules::{BoardId, Micros, PlayerId};
 
@@ -61,8 +62,15 @@ impl Fingerprints {
     /// The digest of a transfer, by its meaning.
     pub fn of_order(&self, order: &TransferRequest, reason: Option<&str>) -> Fingerprint {
         let (from, to) = order.what.sides();
+        let head: Cow<'_, [u8]> = match order.what {
+            TransferKind::Promotion { expires_at, .. } => {
+                [&b"promotion"[..], &expires_at.0.to_le_bytes()].concat().into()
+            }
+            TransferKind::PlainWithdrawal { .. } => Cow::Borrowed(b"plain"),
+            _ => Cow::Borrowed(b"move"),
+        };
         let fields: &[&[u8]] = &[
-            b"move",
+            &head,
             order.what.kind().as_str().as_bytes(),
             &member(from),
             &member(to),
@@ -160,7 +168,7 @@ fn optional(value: Option<i64>) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tally_rules::ledger::{Currency, TransferKind, Uuid};
+    use tally_rules::ledger::{Currency, Uuid};
 
     #[test]
     fn every_part_counts_and_parts_do_not_run_into_each_other() {
@@ -202,6 +210,7 @@ mod tests {
         };
         let (deposit, withdrawal) =
             (TransferKind::Deposit { to: member(1) }, TransferKind::Withdrawal { from: member(1) });
+        let promotion = |at| TransferKind::Promotion { to: member(1), expires_at: Micros(at) };
         let transfer = |from, to| TransferKind::Transfer { from: member(from), to: member(to) };
         let wallet = WalletKey { member: member(1), currency: code("KRW") };
         let amount = |units| Amount::new(units).unwrap();
@@ -211,6 +220,9 @@ mod tests {
         let all = [
             prints.of_order(&order(deposit, "KRW", 1, None), None),
             prints.of_order(&order(withdrawal, "KRW", 1, None), None),
+            prints.of_order(&order(TransferKind::PlainWithdrawal { from: member(1) }, "KRW", 1, None), None),
+            prints.of_order(&order(promotion(1), "KRW", 1, None), None),
+            prints.of_order(&order(promotion(2), "KRW", 1, None), None),
             prints.of_order(&order(TransferKind::Fee { from: member(1) }, "KRW", 1, None), None),
             prints.of_order(&order(transfer(1, 2), "KRW", 1, None), None),
             prints.of_order(&order(transfer(2, 1), "KRW", 1, None), None),
@@ -246,7 +258,8 @@ mod tests {
         for (at, one) in all.iter().enumerate() {
             assert!(!all[..at].contains(one), "the {at}th is like one before it");
         }
-        assert_eq!(all[3], prints.of_order(&order(transfer(1, 2), "KRW", 1, None), None));
+        let again = prints.of_order(&order(transfer(1, 2), "KRW", 1, None), None);
+        assert_eq!(all.iter().filter(|one| **one == again).count(), 1, "the same twice is the same");
         assert!(all.contains(&prints.of_payment(&phone("010 11 11"), amount(1))));
     }
 }

@@ -227,6 +227,9 @@ pub trait Ledger: Contests + EventReads + WebhookReads {
     /// At most `limit` open holds that have expired at `now`, each with its wallet.
     fn due_holds(&self, now: Micros, limit: usize) -> Result<Vec<(HoldId, WalletKey)>, StoreError>;
 
+    /// At most `limit` wallets with credit that is to be taken out at `now`.
+    fn due_credits(&self, now: Micros, limit: usize) -> Result<Vec<WalletKey>, StoreError>;
+
     /// A member.
     fn member(&self, id: MemberId) -> Result<Option<Member>, StoreError>;
 

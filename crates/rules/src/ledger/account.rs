@@ -15,7 +15,8 @@ named! {
         BankAsset = "BANK_ASSET", /// What the bank owes to wallets.
         BankPayable = "BANK_PAYABLE", /// Fees that members paid.
         Fees = "FEES", /// The source of prizes.
-        Prizes = "PRIZES" }
+        Prizes = "PRIZES", /// The source of promotional credit, which gets back what expires.
+        Promotions = "PROMOTIONS" }
 }
 
 impl Account {
@@ -26,6 +27,7 @@ impl Account {
             Self::BankPayable => 2,
             Self::Fees => 3,
             Self::Prizes => 4,
+            Self::Promotions => 5,
         }
     }
 
@@ -120,7 +122,10 @@ mod tests {
     #[test]
     fn the_stored_numbers_are_pinned() {
         let numbers = Account::ALL.iter().map(|one| (one.as_str(), one.number())).collect::<Vec<_>>();
-        assert_eq!(numbers, [("BANK_ASSET", 1), ("BANK_PAYABLE", 2), ("FEES", 3), ("PRIZES", 4)]);
+        assert_eq!(
+            numbers,
+            [("BANK_ASSET", 1), ("BANK_PAYABLE", 2), ("FEES", 3), ("PRIZES", 4), ("PROMOTIONS", 5),]
+        );
         assert!(Account::ALL.iter().all(|one| Account::of_number(one.number()) == Some(*one)));
         assert_eq!(Account::of_number(0), None);
     }

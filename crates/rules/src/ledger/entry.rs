@@ -34,7 +34,9 @@ named! {
         ReversalOut = "reversal_out", /// Given back by a reversal.
         ReversalIn = "reversal_in", /// A prize of a pool, from the pool's wallet.
         PrizeOut = "prize_out", /// A refunded fee, from a pool's wallet.
-        RefundOut = "refund_out" }
+        RefundOut = "refund_out", /// Promotional credit.
+        Promotion = "promotion", /// Promotional credit that has expired.
+        Expiry = "expiry" }
 }
 
 impl Kind {
@@ -42,8 +44,9 @@ impl Kind {
     pub fn side(self) -> Side {
         match self {
             Self::Withdrawal | Self::TransferOut | Self::Capture | Self::Fee | Self::ReversalOut => Side::Out,
-            Self::PrizeOut | Self::RefundOut => Side::Out,
+            Self::PrizeOut | Self::RefundOut | Self::Expiry => Side::Out,
             Self::Deposit | Self::TransferIn | Self::Prize | Self::Refund | Self::ReversalIn => Side::In,
+            Self::Promotion => Side::In,
         }
     }
 
@@ -67,6 +70,8 @@ impl Kind {
             Self::ReversalIn => 10,
             Self::PrizeOut => 11,
             Self::RefundOut => 12,
+            Self::Promotion => 13,
+            Self::Expiry => 14,
         }
     }
 
@@ -173,11 +178,13 @@ impl Transfer {
             (Some(_), _) => Account::BankPayable,
             (None, Kind::Prize) => Account::Prizes,
             (None, Kind::Refund) => Account::Fees,
+            (None, Kind::Promotion) => Account::Promotions,
             (None, _) => Account::BankAsset,
         };
         let credit = match (self.credit, self.kind) {
             (Some(_), _) => Account::BankPayable,
             (None, Kind::Withdrawal) => Account::BankAsset,
+            (None, Kind::Expiry) => Account::Promotions,
             (None, _) => Account::Fees,
         };
         (debit, credit)
@@ -212,14 +219,14 @@ impl Transfer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Account::{BankAsset, BankPayable, Fees, Prizes};
+    use Account::{BankAsset, BankPayable, Fees, Prizes, Promotions};
 
     #[test]
     fn the_stored_numbers_are_pinned() {
         let numbers: Vec<u8> = Kind::ALL.iter().map(|one| one.number()).collect();
-        assert_eq!(numbers, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
+        assert_eq!(numbers, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]);
         assert!(Kind::ALL.iter().all(|one| Kind::of_number(one.number()) == Some(*one)));
-        assert_eq!(Kind::of_number(13), None);
+        assert_eq!(Kind::of_number(15), None);
     }
 
     #[test]
@@ -234,6 +241,8 @@ mod tests {
             (Kind::Fee, member, None, (BankPayable, Fees)),
             (Kind::Prize, None, member, (Prizes, BankPayable)),
             (Kind::Refund, None, member, (Fees, BankPayable)),
+            (Kind::Promotion, None, member, (Promotions, BankPayable)),
+            (Kind::Expiry, member, None, (BankPayable, Promotions)),
             // Of pools: their wallets are wallets.
             (Kind::Fee, member, member, (BankPayable, BankPayable)),
             (Kind::PrizeOut, member, member, (BankPayable, BankPayable)),
@@ -299,7 +308,7 @@ mod tests {
 
     #[test]
     fn no_stored_number_is_a_reversal_of_nothing_or_of_a_reversal() {
-        for number in [0, 9, 10, 13, 0x80, 0x89, 0x8a, 0x8d, 0xff] {
+        for number in [0, 9, 10, 15, 0x80, 0x89, 0x8a, 0x8f, 0xff] {
             assert_eq!(Transfer::kind_of_number(number, true), None, "{number}");
         }
     }

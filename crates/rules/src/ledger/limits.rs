@@ -61,7 +61,9 @@ impl Limits {
     pub fn allows(&self, what: TransferKind) -> Result<(), Rejection> {
         match what {
             TransferKind::Transfer { .. } if self.no_transfers => Err(Rejection::NotTransferable),
-            TransferKind::Withdrawal { .. } if self.no_withdrawals => Err(Rejection::NotWithdrawable),
+            TransferKind::Withdrawal { .. } | TransferKind::PlainWithdrawal { .. } if self.no_withdrawals => {
+                Err(Rejection::NotWithdrawable)
+            }
             _ => Ok(()),
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! A transfer debits one account and credits another by the same amount, so debits always equal credits ([`account`]).
 //! A member has a wallet for each currency ([`wallet`]): a balance that is the sum of its entries ([`entry`]), and the
-//! held amount ([`hold`]). [`working_set`] applies [`transfer_request`]s in order to the wallets of one transaction and
+//! held amount ([`hold`]). Promotional credit is a part of the balance ([`credit`]). [`working_set`] applies [`transfer_request`]s in order to the wallets of one transaction and
 //! returns the rows to write. [`reversal`] takes a transfer back. [`pin`] and [`limits`] decide who may pay, [`mint`] how much
 //! money a key makes, [`member`] is the member, [`erasure`] its erasure, and [`lines`] are the
 //! lines of imported files.
@@ -11,6 +11,7 @@
 //! Not here: how passwords and PINs are compared (this crate has no digests), and storage.
 
 pub mod account;
+pub mod credit;
 pub mod entry;
 pub mod erasure;
 pub mod hold;

@@ -2,11 +2,11 @@
 //!
 //! A row for the original names its reversals, and a row for each reversal names the original. So the sum of the reversals is
 //! known without a scan, and never exceeds the original. A reversal is not reversed: its original would be partly reversed
-//! again, and no sum would say by how much. The way back is another transfer.
+//! again, and no sum would say by how much. Neither is credit that has expired. The way back is another transfer.
 //!
 //! Not here: whether wallets have the money (`working_set::reverse`).
 
-use super::entry::Transfer;
+use super::entry::{Kind, Transfer};
 use super::id::TransferId;
 use super::money::Amount;
 use super::transfer_request::wallets_of;
@@ -74,7 +74,7 @@ impl ReversalRequest {
 
     /// The amount to reverse, given the reversals so far.
     pub(super) fn check_amount(&self, parts: &[(TransferId, i64)]) -> Result<Amount, Rejection> {
-        if self.transfer.reverses.is_some() {
+        if self.transfer.reverses.is_some() || self.transfer.kind == Kind::Expiry {
             return Err(Rejection::NotReversible);
         }
         let left = self.transfer.amount - sum(parts);
@@ -96,7 +96,7 @@ impl ReversalRequest {
 mod tests {
     use super::*;
     use crate::actor::Origin;
-    use crate::ledger::{Kind, Uuid};
+    use crate::ledger::Uuid;
 
     fn checked(reverses: Option<Kind>, units: Option<i64>, parts: &[i64]) -> Result<i64, Rejection> {
         let id = |number: usize| TransferId(Uuid([number as u8; 16]));

@@ -11,6 +11,7 @@ use super::mint::MintKey;
 use super::money::{Amount, Currency};
 use super::reversal::ReversalLink;
 use super::wallet::{Wallet, WalletKey};
+use crate::instant::Micros;
 use std::sync::Arc;
 
 /// The payer and the recipient.
@@ -25,6 +26,18 @@ pub enum TransferKind {
     Withdrawal {
         /// The payer.
         from: MemberId,
+    },
+    /// To the outside, of money that is no promotional credit.
+    PlainWithdrawal {
+        /// The payer.
+        from: MemberId,
+    },
+    /// Promotional credit.
+    Promotion {
+        /// The recipient.
+        to: MemberId,
+        /// When it expires.
+        expires_at: Micros,
     },
     /// From one member to another.
     Transfer {
@@ -68,7 +81,10 @@ impl TransferKind {
     /// The payer and the recipient.
     pub fn sides(self) -> (Option<MemberId>, Option<MemberId>) {
         match self {
-            Self::Withdrawal { from } | Self::Fee { from } => (Some(from), None),
+            Self::Withdrawal { from } | Self::PlainWithdrawal { from } | Self::Fee { from } => {
+                (Some(from), None)
+            }
+            Self::Promotion { to, .. } => (None, Some(to)),
             Self::Deposit { to } | Self::Prize { to } | Self::Refund { to } => (None, Some(to)),
             Self::Transfer { from, to } => (Some(from), Some(to)),
             Self::PoolPrize { pool, to } | Self::PoolRefund { pool, to } => (Some(pool), Some(to)),
@@ -79,7 +95,8 @@ impl TransferKind {
     pub fn kind(self) -> Kind {
         match self {
             Self::Deposit { .. } => Kind::Deposit,
-            Self::Withdrawal { .. } => Kind::Withdrawal,
+            Self::Withdrawal { .. } | Self::PlainWithdrawal { .. } => Kind::Withdrawal,
+            Self::Promotion { .. } => Kind::Promotion,
             Self::Transfer { .. } => Kind::TransferOut,
             Self::Fee { .. } => Kind::Fee,
             Self::Prize { .. } => Kind::Prize,
@@ -91,7 +108,7 @@ impl TransferKind {
 
     /// Whether it may debit or credit a closed member.
     pub(super) fn reaches_closed(self) -> bool {
-        matches!(self, Self::Withdrawal { .. } | Self::Refund { .. } | Self::PoolRefund { .. })
+        self.kind() == Kind::Withdrawal || self.is_refund()
     }
 
     /// Whether the recipient had the money before.
@@ -101,7 +118,7 @@ impl TransferKind {
 
     /// Whether no caller asks for it, but a contest or a period. Only these reach the accounts of pools.
     pub(super) fn is_of_contest(self) -> bool {
-        !matches!(self, Self::Deposit { .. } | Self::Withdrawal { .. } | Self::Transfer { .. })
+        !matches!(self.kind(), Kind::Deposit | Kind::Promotion | Kind::Withdrawal | Kind::TransferOut)
     }
 }
 

@@ -1,12 +1,15 @@
 //! A wallet: the balance of a member in one currency, and the held part of it.
 //!
-//! `0 <= held <= balance <= BALANCE_MAX` after every method, and `sequence` counts the entries. Each method checks
+//! `0 <= held <= balance <= BALANCE_MAX` after every method, credit is at most the balance, and `sequence` counts the entries. Each method checks
 //! everything before it changes anything.
 
+use super::credit::Credits;
 use super::id::MemberId;
 use super::limits::Spent;
-use super::money::{Amount, BALANCE_MAX, Currency};
+use super::money::{AMOUNT_MAX, Amount, BALANCE_MAX, Currency};
+use crate::instant::Micros;
 use crate::rejection::{Limit, Rejection};
+use std::sync::Arc;
 
 /// A member's wallet in one currency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -18,7 +21,7 @@ pub struct WalletKey {
 }
 
 /// The state of a wallet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wallet {
     /// The sum of its entries.
     pub balance: i64,
@@ -30,12 +33,36 @@ pub struct Wallet {
     pub closed: bool,
     /// The transfers from it on its last day with a transfer.
     pub spent: Spent,
+    /// Its promotional credit; most wallets have none.
+    pub credits: Option<Arc<Credits>>,
 }
 
 impl Wallet {
     /// The available balance.
     pub fn available(&self) -> i64 {
-        self.balance - self.held
+        self.balance - self.held - self.credits.as_ref().map_or(0, |credits| credits.lapsed)
+    }
+
+    /// The money that is no credit.
+    fn plain(&self) -> i64 {
+        self.balance - self.credits.as_ref().map_or(0, |credits| credits.sum())
+    }
+
+    /// Changes the credit, if there is any.
+    fn change_credits(&mut self, change: impl FnOnce(&mut Credits)) {
+        if let Some(credits) = &mut self.credits {
+            let changed = Arc::make_mut(credits);
+            change(changed);
+            if changed.is_empty() {
+                self.credits = None;
+            }
+        }
+    }
+
+    /// Expires credit that is due.
+    pub fn settle(&mut self, now: Micros) {
+        let held = self.held;
+        self.change_credits(|credits| credits.settle(held, now));
     }
 
     /// Credits an amount.
@@ -49,13 +76,59 @@ impl Wallet {
         Ok(())
     }
 
-    /// Debits an amount.
+    /// Credits promotional credit.
+    pub fn promote(&mut self, amount: Amount, expires_at: Micros) -> Result<(), Rejection> {
+        let mut credits = self.credits.as_deref().cloned().unwrap_or_default();
+        credits.add(amount, expires_at)?;
+        self.credit(amount)?;
+        self.credits = Some(Arc::new(credits));
+        Ok(())
+    }
+
+    /// Debits an amount of money that is no credit.
+    pub fn debit_plain(&mut self, amount: Amount) -> Result<(), Rejection> {
+        if amount.units() > self.available().min(self.plain()) {
+            return Err(Rejection::InsufficientFunds);
+        }
+        self.balance -= amount.units();
+        self.sequence += 1;
+        Ok(())
+    }
+
+    /// Debits an amount of credit that has not expired.
+    pub fn debit_credit(&mut self, amount: Amount) -> Result<(), Rejection> {
+        if self.credits.as_ref().is_none_or(|credits| amount.units() > credits.unexpired()) {
+            return Err(Rejection::InsufficientFunds);
+        }
+        self.debit(amount)
+    }
+
+    /// Takes out the credit that has lapsed.
+    pub fn take_lapsed(&mut self) -> Option<Amount> {
+        let lapsed = Amount::new(self.credits.as_ref()?.lapsed.min(AMOUNT_MAX)).ok()?;
+        self.change_credits(|credits| credits.lapsed -= lapsed.units());
+        self.balance -= lapsed.units();
+        self.sequence += 1;
+        Some(lapsed)
+    }
+
+    /// Ends a hold and debits a part of it: credit first.
+    pub fn capture(&mut self, held: i64, amount: Amount) {
+        self.held -= held;
+        self.balance -= amount.units();
+        self.sequence += 1;
+        self.change_credits(|credits| credits.capture(amount.units()));
+        self.settle(Micros(i64::MIN));
+    }
+
+    /// Debits an amount: credit first.
     pub fn debit(&mut self, amount: Amount) -> Result<(), Rejection> {
         if amount.units() > self.available() {
             return Err(Rejection::InsufficientFunds);
         }
         self.balance -= amount.units();
         self.sequence += 1;
+        self.change_credits(|credits| credits.spend(amount.units()));
         Ok(())
     }
 
@@ -75,6 +148,7 @@ impl Wallet {
     pub fn release(&mut self, amount: i64) {
         assert!(self.held >= amount, "what is released was held");
         self.held -= amount;
+        self.settle(Micros(i64::MIN));
     }
 
     /// Whether it has neither a balance nor a held amount.
@@ -94,7 +168,7 @@ mod tests {
         assert_eq!(wallet.debit(units(1)), Err(Rejection::InsufficientFunds));
         wallet.credit(units(100)).unwrap();
         wallet.hold(units(60)).unwrap();
-        let before = wallet;
+        let before = wallet.clone();
         assert_eq!(wallet.debit(units(41)), Err(Rejection::InsufficientFunds));
         assert_eq!(wallet.hold(units(41)), Err(Rejection::InsufficientFunds));
         assert_eq!(wallet, before);

@@ -7,8 +7,9 @@
 //!
 //! A member exists if its home wallet does, which it gets when it is created. Other wallets appear with their first credit.
 //! A closed member pays and receives nothing. Exceptions are withdrawals by the operator, refunds, reversals, and holds from
-//! before. Not here: holds (`holds`), reversals (`reverse`), caps of keys (`mint`), idempotency, ids, and limits of queues.
+//! before. Not here: credit that expires (`credit`), holds (`holds`), reversals (`reverse`), caps of keys (`mint`), idempotency, ids, and limits of queues.
 
+mod credit;
 mod holds;
 mod mint;
 mod reverse;
@@ -50,6 +51,8 @@ impl<T: Clone> Slot<T> {
 pub struct LedgerWorkingSet<'a> {
     /// That of the request that is being decided.
     origin: Origin,
+    /// Credit has expired up to here.
+    now: Micros,
     currencies: &'a Currencies,
     limits: &'a BTreeMap<Currency, Limits>,
     wallets: BTreeMap<WalletKey, Slot<Wallet>>,
@@ -76,6 +79,7 @@ impl<'a> LedgerWorkingSet<'a> {
     pub fn new(currencies: &'a Currencies, limits: &'a BTreeMap<Currency, Limits>) -> Self {
         Self {
             origin: Origin::default(),
+            now: Micros(i64::MIN),
             currencies,
             limits,
             wallets: BTreeMap::new(),
@@ -94,6 +98,11 @@ impl<'a> LedgerWorkingSet<'a> {
         self.origin = origin;
     }
 
+    /// Sets the instant up to which credit has expired.
+    pub fn set_now(&mut self, now: Micros) {
+        self.now = now;
+    }
+
     /// Records the stored wallet.
     pub fn load_wallet(&mut self, key: WalletKey, wallet: Option<Wallet>) {
         self.wallets.insert(key, Slot::new(wallet));
@@ -109,7 +118,9 @@ impl<'a> LedgerWorkingSet<'a> {
     /// # Panics
     /// If the wallet was not loaded: a wallet that does not exist must differ from one that was never read.
     pub fn wallet(&self, key: &WalletKey) -> Option<Wallet> {
-        self.wallets.get(key).expect("a wallet is loaded before it is read").now
+        let mut wallet = self.wallets.get(key).expect("a wallet is loaded before it is read").now.clone()?;
+        wallet.settle(self.now);
+        Some(wallet)
     }
 
     /// A hold as it is now.
@@ -122,16 +133,16 @@ impl<'a> LedgerWorkingSet<'a> {
 
     fn set(&mut self, key: WalletKey, wallet: Wallet) {
         let slot = self.wallets.get_mut(&key).expect("a wallet is loaded before it is written");
-        self.before.push((key, slot.now));
-        slot.now = Some(wallet);
+        self.before.push((key, slot.now.replace(wallet)));
     }
 
-    /// The home wallet, which says whether a member exists and whether it is closed. Accounts of pools exist for contests alone.
-    fn home(&self, member: MemberId, for_contest: bool) -> Option<Wallet> {
+    /// Whether a member is closed, by its home wallet; `None` if it does not exist. Accounts of pools exist for contests alone.
+    fn is_closed(&self, member: MemberId, for_contest: bool) -> Option<bool> {
         if member.is_pool() {
-            return for_contest.then(Wallet::default);
+            return for_contest.then_some(false);
         }
-        self.wallet(&WalletKey { member, currency: self.currencies.home() })
+        let home = self.wallets.get(&WalletKey { member, currency: self.currencies.home() });
+        home.expect("a wallet is loaded before it is read").now.as_ref().map(|wallet| wallet.closed)
     }
 
     /// Gives a new member its home wallet.
@@ -146,14 +157,14 @@ impl<'a> LedgerWorkingSet<'a> {
 
     /// Closes a member whose wallets are all loaded. Repeating it changes nothing.
     pub fn close(&mut self, member: MemberId, force: bool) -> Result<(), Rejection> {
-        let home = self.home(member, false).ok_or(Rejection::MemberNotFound)?;
-        if home.closed {
+        if self.is_closed(member, false).ok_or(Rejection::MemberNotFound)? {
             return Ok(());
         }
         if !force {
             self.check_empty(member)?;
         }
         let key = WalletKey { member, currency: self.currencies.home() };
+        let home = self.wallet(&key).ok_or(Rejection::MemberNotFound)?;
         self.set(key, Wallet { closed: true, ..home });
         Ok(())
     }
@@ -174,7 +185,7 @@ impl<'a> LedgerWorkingSet<'a> {
     ) -> Result<(), Rejection> {
         self.rules(currency).allows(TransferKind::Transfer { from, to: from })?;
         let wallet = self.wallet(&WalletKey { member: from, currency }).ok_or(Rejection::WalletNotFound)?;
-        self.spend(wallet, (currency, amount), now)?.debit(amount)
+        self.spend(wallet, (currency, amount), now)?.debit_plain(amount)
     }
 
     fn rules(&self, currency: Currency) -> Limits {
@@ -188,7 +199,8 @@ impl<'a> LedgerWorkingSet<'a> {
         (currency, amount): (Currency, Amount),
         now: Micros,
     ) -> Result<Wallet, Rejection> {
-        Ok(Wallet { spent: self.rules(currency).check(wallet.spent, amount, now)?, ..wallet })
+        let spent = self.rules(currency).check(wallet.spent, amount, now)?;
+        Ok(Wallet { spent, ..wallet })
     }
 
     /// Whether an empty wallet could be credited with this amount.
@@ -213,26 +225,38 @@ impl<'a> LedgerWorkingSet<'a> {
             return Err(Rejection::SameWallet);
         }
         let pools = order.what.is_of_contest();
-        let payer = from.map(|from| self.home(from, pools).ok_or(Rejection::MemberNotFound)).transpose()?;
-        let payee = to.map(|to| self.home(to, pools).ok_or(Rejection::RecipientNotFound)).transpose()?;
+        let payer =
+            from.map(|from| self.is_closed(from, pools).ok_or(Rejection::MemberNotFound)).transpose()?;
+        let payee = to.map(|to| self.is_closed(to, pools).ok_or(Rejection::RecipientNotFound)).transpose()?;
         let key = |member| WalletKey { member, currency: order.currency };
         let mut source =
             from.map(|from| self.wallet(&key(from)).ok_or(Rejection::WalletNotFound)).transpose()?;
-        if [payer, payee].iter().flatten().any(|home| home.closed) && !order.what.reaches_closed() {
+        if [payer, payee].contains(&Some(true)) && !order.what.reaches_closed() {
             return Err(Rejection::MemberClosed);
         }
         if let (Some(wallet), TransferKind::Transfer { .. }) = (&mut source, order.what) {
-            *wallet = self.spend(*wallet, (order.currency, order.amount), now)?;
+            *wallet = self.spend(std::mem::take(wallet), (order.currency, order.amount), now)?;
         }
         // The limit of the recipient's balance takes precedence over insufficient funds, so it is checked first.
         let mut target = to.map(|to| self.wallet(&key(to)).unwrap_or_default());
-        target.as_mut().map_or(Ok(()), |wallet| wallet.credit(order.amount))?;
+        target.as_mut().map_or(Ok(()), |wallet| match order.what {
+            TransferKind::Promotion { expires_at, .. } if expires_at <= self.now.max(now) => {
+                Err(Rejection::CreditExpiryInPast)
+            }
+            TransferKind::Promotion { expires_at, .. } => wallet.promote(order.amount, expires_at),
+            _ => wallet.credit(order.amount),
+        })?;
         // A pool is no member, and what it needs for its prizes has no bound of theirs.
         let is_bounded = to.is_some_and(|to| !to.is_pool()) && !order.what.is_refund();
-        if let Some(wallet) = target.filter(|_| is_bounded) {
+        if let Some(wallet) = target.as_ref().filter(|_| is_bounded) {
             rules.check_balance(wallet.balance)?;
         }
-        source.as_mut().map_or(Ok(()), |wallet| wallet.debit(order.amount))?;
+        source.as_mut().map_or(Ok(()), |wallet| match order.what {
+            TransferKind::Transfer { .. } | TransferKind::PlainWithdrawal { .. } => {
+                wallet.debit_plain(order.amount)
+            }
+            _ => wallet.debit(order.amount),
+        })?;
         let sides = (from.zip(source), to.zip(target));
         let (kind, amount) = ((order.what.kind(), None), (order.currency, order.amount));
         Ok(self.write(id, kind, amount, sides, order.reference.as_ref()))
@@ -247,8 +271,8 @@ impl<'a> LedgerWorkingSet<'a> {
         (source, target): (Side, Side),
         reference: Option<&Arc<str>>,
     ) -> Posted {
-        let place = |(member, wallet): (MemberId, Wallet)| (member, wallet.sequence);
-        let (debit, credit) = (source.map(place), target.map(place));
+        let place = |(member, wallet): &(MemberId, Wallet)| (*member, wallet.sequence);
+        let (debit, credit) = (source.as_ref().map(place), target.as_ref().map(place));
         let (amount, origin) = (amount.units(), self.origin.clone());
         let transfer = Transfer { kind, reverses, currency, amount, debit, credit, origin };
         let mut posted = None;

@@ -76,7 +76,7 @@ impl Rejection {
             Self::ExceedsHold => "the amount exceeds the held amount".into(),
             Self::NotReversible => "a reversal cannot be reversed; make the transfer again instead".into(),
             Self::ExceedsReversible { left } => exceeds_reversible(*left),
-            Self::HoldExpiryInPast => "`expires_at` must be in the future".into(),
+            Self::HoldExpiryInPast | Self::CreditExpiryInPast => "`expires_at` must be in the future".into(),
             Self::CurrencyMismatch => CURRENCY_MISMATCH.into(),
             Self::NotTransferable => NOT_TRANSFERABLE.into(),
             Self::NotWithdrawable => {

@@ -17,6 +17,8 @@ pub enum Limit {
     Balance,
     /// Of a balance, as configured.
     CurrencyBalance,
+    /// Of the open credits of a wallet.
+    Credits,
 }
 
 impl Limit {
@@ -30,6 +32,7 @@ impl Limit {
             Self::Reversals => "a transfer has at most 100 reversals",
             Self::ReversedFees => "a contest has at most 500 members with reversed fees: cancel it",
             Self::Balance => "a balance is at most 9000000000000000000",
+            Self::Credits => "a wallet has promotional credit of at most 16 expiries",
             Self::CurrencyBalance => {
                 "the balance would exceed the largest one of the currency (setting `wallet.balance_max`)"
             }

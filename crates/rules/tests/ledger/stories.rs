@@ -1,7 +1,7 @@
 //! Stories: one request a line, and its result.
 //!
 //! `transfer A B 30 -> 70` moves 30 from A to B and leaves A 70; a code is a rejection. An amount may be followed by `USD` or
-//! another currency. A line that begins with `chain` is one request of a chain, which ends with `end`.
+//! another currency. `wait 60` is a minute. A line that begins with `chain` is one request of a chain, which ends with `end`.
 
 use crate::world::{World, code, member};
 use std::collections::BTreeMap;
@@ -16,17 +16,21 @@ use tally_rules::ledger::{
 use tally_rules::{Micros, Rejection};
 
 /// Runs a story on a world of its own.
-fn tell(limits: Limits, story: &str) -> World {
+pub(crate) fn tell(limits: Limits, story: &str) -> World {
     let mut world = World::new(limits);
     continue_with(&mut world, story);
     world
 }
 
-fn continue_with(world: &mut World, story: &str) {
+pub(crate) fn continue_with(world: &mut World, story: &str) {
     let mut holds = BTreeMap::new();
     let lines: Vec<_> = story.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let mut lines = lines.into_iter().peekable();
     while let Some(line) = lines.next() {
+        if let Some(seconds) = line.strip_prefix("wait ") {
+            world.now = world.now.plus(seconds.parse::<i64>().unwrap() * 1_000_000);
+            continue;
+        }
         let mut chain = vec![line];
         if line.starts_with("chain ") {
             while let Some(next) = lines.next_if(|next| next.starts_with("chain ") || *next == "end") {
@@ -53,7 +57,7 @@ fn continue_with(world: &mut World, story: &str) {
     }
 }
 
-fn named(name: &str) -> MemberId {
+pub(crate) fn named(name: &str) -> MemberId {
     member(name.as_bytes()[0] - b'A')
 }
 
@@ -64,7 +68,10 @@ fn one(
     words: &[&str],
     now: Micros,
 ) -> Result<String, Rejection> {
-    let currency = |at: usize| words.get(at).map_or(code("KRW"), |word| code(word));
+    let currency = |at: usize| {
+        let is_code = |word: &&&str| word.starts_with(char::is_alphabetic);
+        words.get(at).filter(is_code).map_or(code("KRW"), |word| code(word))
+    };
     let amount = |at: usize| Amount::new(words[at].parse().unwrap());
     let post = |book: &mut LedgerWorkingSet<'_>, id: Uuid, what, at: usize| {
         let order = TransferRequest {
@@ -87,6 +94,21 @@ fn one(
         }
         "close" => book.close(named(words[1]), words.len() > 2).map(|()| "ok".into()),
         "deposit" => post(book, id(), TransferKind::Deposit { to: named(words[1]) }, 2),
+        "promote" => {
+            let expires_at = now.plus(words[3].parse::<i64>().unwrap() * 1_000_000);
+            post(book, id(), TransferKind::Promotion { to: named(words[1]), expires_at }, 2)
+        }
+        "cash" => post(book, id(), TransferKind::PlainWithdrawal { from: named(words[1]) }, 2),
+        "lapse" => {
+            let key = WalletKey { member: named(words[1]), currency: code("KRW") };
+            let posted = book.expire_credit(TransferId(id()), key);
+            Ok(posted.map_or("none".into(), |posted| posted.entry.amount.to_string()))
+        }
+        "credit" => {
+            let wallet = book.wallet(&WalletKey { member: named(words[1]), currency: code("KRW") });
+            let credits = wallet.unwrap().credits.as_deref().cloned().unwrap_or_default();
+            Ok(format!("{} {} {}", credits.unexpired(), credits.covered, credits.lapsed))
+        }
         "withdraw" => post(book, id(), TransferKind::Withdrawal { from: named(words[1]) }, 2),
         "fee" => post(book, id(), TransferKind::Fee { from: named(words[1]) }, 2),
         "prize" => post(book, id(), TransferKind::Prize { to: named(words[1]) }, 2),

@@ -65,10 +65,11 @@ impl World {
     ) -> T {
         let (currencies, limits) = (self.currencies.clone(), self.limits.clone());
         let mut book = LedgerWorkingSet::new(&currencies, &limits);
+        book.set_now(self.now);
         for member in (0..10).map(member) {
             for currency in currencies.all().chain([code("EUR")]) {
                 let key = WalletKey { member, currency };
-                book.load_wallet(key, self.wallets.get(&key).copied());
+                book.load_wallet(key, self.wallets.get(&key).cloned());
             }
         }
         for id in self.holds.keys().copied().chain([HoldId(Uuid([0xff; 16]))]) {
@@ -127,6 +128,11 @@ impl World {
             let of_wallet = self.holds.values().filter(|hold| hold.wallet == *key && hold.is_open());
             assert_eq!(wallet.held, of_wallet.map(|hold| hold.amount).sum::<i64>());
             assert!(0 <= wallet.held && wallet.held <= wallet.balance);
+            let credits = wallet.credits.as_deref().cloned().unwrap_or_default();
+            assert!(credits.covered <= wallet.held && credits.sum() <= wallet.balance, "{wallet:?}");
+            assert!(wallet.held + credits.lapsed <= wallet.balance && credits.lapsed >= 0, "{wallet:?}");
+            assert!(credits.open.is_sorted_by(|a, b| a.expires_at < b.expires_at));
+            assert!(credits.open.iter().all(|credit| credit.left > 0) && credits.open.len() <= 16);
         }
         assert!(sums.is_empty(), "an entry is in a wallet");
         self.prove_reversals();

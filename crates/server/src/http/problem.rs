@@ -79,6 +79,7 @@ pub(super) fn of_rejection(rejection: &Rejection) -> Problem {
         | Rejection::NotReversible
         | Rejection::ExceedsReversible { .. }
         | Rejection::HoldExpiryInPast
+        | Rejection::CreditExpiryInPast
         | Rejection::CurrencyMismatch
         | Rejection::NotTransferable
         | Rejection::NotWithdrawable

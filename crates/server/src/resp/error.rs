@@ -105,6 +105,7 @@ pub(super) fn of_rejection(rejection: &Rejection) -> ErrorReply {
         | Rejection::NotReversible
         | Rejection::ExceedsReversible { .. }
         | Rejection::HoldExpiryInPast
+        | Rejection::CreditExpiryInPast
         | Rejection::CurrencyMismatch
         | Rejection::NotTransferable
         | Rejection::NotWithdrawable

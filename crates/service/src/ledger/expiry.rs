@@ -1,4 +1,4 @@
-//! Ending holds at their expiry: the background task reads due holds every second and puts them into the lane.
+//! Ending holds and promotional credit at their expiry: the background task reads what is due every second and puts it into the lane.
 //!
 //! Several servers may find the same hold; the ledger ends it once. A server that was down ends overdue holds when it
 //! starts. Not here: rejecting the capture of a hold that is due and not yet ended; the rule does that by its time.
@@ -11,14 +11,14 @@ use crate::failure::Failure;
 use crate::tally::Tally;
 use std::sync::Arc;
 use std::time::Duration;
-use tally_rules::ledger::{HoldId, Uuid, WalletKey};
+use tally_rules::ledger::{HoldId, TransferId, Uuid, WalletKey};
 use tally_rules::{Origin, Rejection};
 use tally_store::ReadSet;
 
 /// The pause between two rounds.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Holds of one request to the lane.
+/// Holds, or wallets, of one request to the lane.
 const HOLDS: usize = 200;
 
 /// Holds that were due when they were read.
@@ -48,6 +48,32 @@ impl LedgerRequest for DueHolds {
     }
 }
 
+/// Wallets with credit that was due when they were read.
+struct DueCredits(Vec<WalletKey>);
+
+impl LedgerRequest for DueCredits {
+    type Answer = ();
+
+    fn needs(&self) -> Needs {
+        Needs { rows: self.0.len(), ids: self.0.len(), ..Needs::default() }
+    }
+
+    fn origin(&self) -> Origin {
+        Origin::BACKGROUND
+    }
+
+    fn read(&self, plan: &mut ReadSet, _ids: &[Uuid], _settings: &LedgerSettings) {
+        plan.ledger.wallets.extend(&self.0);
+    }
+
+    fn decide(&self, state: &mut BatchState<'_>, ids: &[Uuid]) -> Result<(), Rejection> {
+        for (wallet, id) in self.0.iter().zip(ids) {
+            state.book.expire_credit(TransferId(*id), *wallet);
+        }
+        Ok(())
+    }
+}
+
 /// Starts the background task.
 pub(crate) fn start(tally: &Arc<Tally>) -> Result<(), Failure> {
     let mut job = Job::new("end expired holds", Duration::ZERO);
@@ -66,5 +92,10 @@ pub(crate) fn end_due(tally: &Tally) -> Result<bool, Failure> {
     if !due.is_empty() {
         tally.ledger.ask_blocking(DueHolds(due))?;
     }
-    Ok(is_full)
+    let credits = tally.store.ledger().due_credits(now, HOLDS)?;
+    let has_more = credits.len() == HOLDS;
+    if !credits.is_empty() {
+        tally.ledger.ask_blocking(DueCredits(credits))?;
+    }
+    Ok(is_full || has_more)
 }

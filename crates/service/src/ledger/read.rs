@@ -61,7 +61,11 @@ impl TransferWithEntries {
 /// Every wallet of a member, in order of currency.
 pub async fn wallets(tally: &Tally, member: MemberId) -> Result<Listing<(Currency, Wallet)>, Failure> {
     let store = Arc::clone(&tally.store);
-    let all = blocking(move || Ok(store.ledger().list_wallets(member)?)).await?;
+    let mut all = blocking(move || Ok(store.ledger().list_wallets(member)?)).await?;
+    // What has expired cannot be spent, even before the background task takes it out.
+    if let Some(now) = tally.trusted_now() {
+        all.rows.iter_mut().for_each(|(_, wallet)| wallet.settle(now));
+    }
     // Every member has one from the start.
     if all.rows.is_empty() && all.damaged.is_empty() {
         Err(Rejection::MemberNotFound.into())

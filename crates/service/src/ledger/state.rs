@@ -39,7 +39,7 @@ pub(crate) struct Added {
 pub(crate) struct BatchState<'a> {
     pub(crate) time: DecisionTime,
     /// The time without the known error of the clock, for days of limits, locks of PINs and the end of applications: a jump in
-    /// doubt neither ends nor repeats one. Expiries of holds go by `time`.
+    /// doubt neither ends nor repeats one. Expiries of holds and of credit go by `time`.
     pub(crate) expected: Micros,
     pub(crate) settings: &'a LedgerSettings,
     pub(crate) book: LedgerWorkingSet<'a>,
@@ -79,6 +79,8 @@ impl<'a> BatchState<'a> {
             payments: WorkingSet::new(),
             added: Added { next_board: loaded.next_board, ..Added::default() },
         };
+        // What has lapsed does not come back, so a clock in doubt expires no credit, as it expires no holds.
+        state.book.set_now(if state.time.is_trusted { state.time.now } else { Micros(i64::MIN) });
         for (key, row) in plan.imports.iter().zip(&loaded.imports) {
             state.imports.load(key.clone(), *row);
         }
@@ -90,7 +92,7 @@ impl<'a> BatchState<'a> {
             state.members.load(*id, member.clone());
         }
         for (key, wallet) in plan.wallets.iter().zip(&loaded.wallets) {
-            state.book.load_wallet(*key, *wallet);
+            state.book.load_wallet(*key, wallet.clone());
         }
         for (id, hold) in plan.holds.iter().zip(&loaded.holds) {
             state.book.load_hold(*id, hold.clone());

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use std::collections::BTreeMap;
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::id::Side;
-use tally_rules::ledger::{Currency, Entry, HoldId, Member, MemberId, Wallet, WalletKey};
+use tally_rules::ledger::{Currency, Entry, HoldId, Kind, Member, MemberId, Wallet, WalletKey};
 use tally_store::{Snapshot, StoreError};
 
 /// Wallets with an open hold that are kept in memory.
@@ -91,6 +91,8 @@ fn report_held(run: &mut Run<'_>, key: &WalletKey, units: i128) {
 struct Story {
     balance: i128,
     last: u64,
+    /// Promotional credit without what has expired: the most that there can be.
+    credit: i128,
 }
 
 fn compare(run: &mut Run<'_>, key: &WalletKey, wallet: &Wallet, (story, promised): (Story, i128)) {
@@ -104,6 +106,21 @@ fn compare(run: &mut Run<'_>, key: &WalletKey, wallet: &Wallet, (story, promised
     }
     if i128::from(wallet.held) != promised {
         run.found("wallets", name(key), format!("{} is held, and open holds are {promised}", wallet.held));
+    }
+    let credits = wallet.credits.as_deref().cloned().unwrap_or_default();
+    if i128::from(credits.sum()) > story.credit || credits.sum() > wallet.balance {
+        let what = format!(
+            "its credit is {} of a balance of {}, and its entries leave at most {}",
+            credits.sum(),
+            wallet.balance,
+            story.credit
+        );
+        run.found("wallets", name(key), what);
+    }
+    let is_held = credits.lapsed > 0 && wallet.held > wallet.balance - credits.lapsed;
+    if credits.covered > wallet.held || is_held {
+        let what = format!("holds reserve {}, and {} has lapsed", credits.covered, credits.lapsed);
+        run.found("wallets", name(key), what);
     }
     if wallet.held < 0 || wallet.held > wallet.balance {
         let what = format!("{} is held of a balance of {}", wallet.held, wallet.balance);
@@ -141,7 +158,11 @@ fn of_wallet(
             let what = format!("an amount of {} that leaves {}", entry.amount, entry.after);
             run.found("entries", name_of_entry(&key), what);
         }
-        story = Story { balance: entry.after.into(), last: key.sequence };
+        let credit = match entry.kind {
+            Kind::Promotion | Kind::Expiry => story.credit + change,
+            _ => story.credit,
+        };
+        story = Story { balance: entry.after.into(), last: key.sequence, credit };
     }
     Ok(story)
 }

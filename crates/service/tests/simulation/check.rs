@@ -4,9 +4,9 @@ use crate::contests;
 use crate::model::{BOARDS, Board, MEMBERS, Model, PLAYERS, Record, Wallet};
 use crate::operations::digest;
 use crate::world::{World, currency};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use tally_rules::ledger::entry::{EntryKey, Kind};
-use tally_rules::ledger::{Entry, MemberId, WalletKey};
+use tally_rules::ledger::{MemberId, Wallet as Stored, WalletKey};
 use tally_rules::{BoardId, Micros, PlayerId};
 use tally_service::periods::view::View;
 use tally_service::verify::{Disagreement, Listener, home, replay};
@@ -67,7 +67,7 @@ fn records(world: &World, index: usize, window: Window) -> Vec<(PlayerId, tally_
     records
 }
 
-/// A wallet without prizes, fees and holds of contests.
+/// A wallet without prizes, fees and holds of contests, and without what credit came and went. Its credit is checked.
 fn read_wallet(world: &World, member: MemberId, held: i64) -> Wallet {
     let ledger = world.store().ledger();
     let key = WalletKey { member, currency: currency() };
@@ -75,14 +75,37 @@ fn read_wallet(world: &World, member: MemberId, held: i64) -> Wallet {
     let wallet = all.into_iter().find(|(code, _)| *code == currency()).map(|(_, wallet)| wallet).unwrap();
     let keys: Vec<_> = (1..=wallet.sequence).map(|sequence| EntryKey { wallet: key, sequence }).collect();
     let entries = ledger.entries(&keys).unwrap();
-    let entries = entries.into_iter().map(|entry| entry.expect("entries have no gap"));
-    // Callers write no references.
-    let others = entries.filter(|entry| entry.reference.is_some());
-    let of_contests =
-        |entry: &Entry| matches!(entry.kind, Kind::Prize | Kind::Fee | Kind::Capture | Kind::Refund);
-    let change = |entry: Entry| if of_contests(&entry) { entry.change() } else { panic!("{entry:?}") };
-    let others: i64 = others.map(change).sum();
-    Wallet { balance: wallet.balance - others, held: wallet.held - held }
+    let (mut others, mut fees, mut expired) = (0, 0, 0);
+    let mut promoted = BTreeMap::new();
+    for entry in entries.into_iter().map(|entry| entry.expect("entries have no gap")) {
+        // Callers write no references, but for credit.
+        match (entry.kind, &entry.reference) {
+            (Kind::Promotion, Some(expires_at)) => {
+                *promoted.entry(expires_at.parse().unwrap()).or_default() += entry.amount;
+            }
+            (Kind::Expiry, None) => expired += entry.amount,
+            (Kind::Fee | Kind::Capture, Some(_)) => fees += entry.amount,
+            (Kind::Prize | Kind::Refund, Some(_)) => {}
+            (_, None) => continue,
+            _ => panic!("{entry:?}"),
+        }
+        others += entry.change();
+    }
+    check_credit(world, &wallet, &promoted, (fees, expired));
+    Wallet { balance: wallet.balance - others, held: wallet.held - held, promoted }
+}
+
+/// What was given is spent on fees, has expired at its time, or is left.
+fn check_credit(world: &World, wallet: &Stored, promoted: &BTreeMap<i64, i64>, (fees, expired): (i64, i64)) {
+    let credits = wallet.credits.as_deref().cloned().unwrap_or_default();
+    let spent = promoted.values().sum::<i64>() - expired - credits.sum();
+    assert!((0..=fees).contains(&spent), "{spent} of fees of {fees}: {wallet:?}, {expired} of {promoted:?}");
+    let over: i64 = promoted.range(..=world.latest).map(|(_, units)| units).sum();
+    let gone = expired + credits.lapsed + credits.covered;
+    assert!(gone <= over, "{gone} before its time: {wallet:?} of {promoted:?}");
+    for credit in &credits.open {
+        assert!(promoted.get(&credit.expires_at.0) >= Some(&credit.left), "{wallet:?} of {promoted:?}");
+    }
 }
 
 /// An answered score counts for the period that the clock names.
@@ -127,6 +150,15 @@ pub(crate) fn check_ranks(world: &World, is_done: bool) {
             assert_eq!(shown, wanted, "ranks of `{name}` in {period:?}");
             assert_eq!(page.total, wanted.len() as u64);
         }
+    }
+}
+
+/// No credit is left that is due.
+pub(crate) fn check_expired(world: &World, members: &[MemberId]) {
+    for (_, wallet) in members.iter().flat_map(|member| world.store().ledger().wallets_of(*member).unwrap()) {
+        let credits = wallet.credits.as_deref().cloned().unwrap_or_default();
+        assert_eq!(credits.lapsed, 0, "{wallet:?}");
+        assert!(credits.open.iter().all(|credit| credit.expires_at.0 > world.now()), "{wallet:?}");
     }
 }
 

@@ -6,6 +6,9 @@ use crate::run::{DAY, MINUTE, Run};
 use crate::traffic::Planned;
 use tally_rules::idempotency::KEEP_DEFAULT_MICROS;
 
+/// When some credit expires: after the end of every run.
+pub(super) const FAR: i64 = 100_000 * DAY;
+
 /// A file that is imported a chunk at a time.
 pub(super) struct File {
     board: usize,
@@ -70,7 +73,13 @@ impl Run {
                 Operation::Put { board, periods: Periods { keep, hour, grace_s } }
             }
             69 => Operation::Delete { board },
-            70..79 => Operation::Pay(Payment::Deposit { to: member, units }),
+            70..76 => Operation::Pay(Payment::Deposit { to: member, units }),
+            76..79 => {
+                // Few instants: a wallet has a bounded number of credits.
+                let expires_at =
+                    if rng.percent(20) { FAR } else { (now / DAY + 1 + rng.between(0, 2) * 2) * DAY };
+                Operation::Pay(Payment::Promotion { to: member, units, expires_at })
+            }
             79..87 => {
                 let to = (member + 1 + rng.below(MEMBERS as u64 - 1) as usize) % MEMBERS;
                 Operation::Pay(Payment::Transfer { from: member, to, units })

@@ -1,7 +1,9 @@
 //! The required state: all-time records, bans, balances, holds and lines of files, in the plainest form.
 //!
 //! Written from the contract; no code is shared with the product. Prizes and fees are not predicted: wallets are without them.
+//! So are credit and what expires of it: a balance is of other money, and fees may have spent either.
 
+use crate::choose::FAR;
 use crate::contests::FEES_MAX;
 use crate::operations::{Operation, Payment};
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,10 +26,12 @@ pub(crate) struct Board {
     pub(crate) banned: BTreeSet<usize>,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Wallet {
     pub(crate) balance: i64,
     pub(crate) held: i64,
+    /// The credit that it was given, by the time at which that expires.
+    pub(crate) promoted: BTreeMap<i64, i64>,
 }
 
 /// A hold that is open.
@@ -136,6 +140,8 @@ impl Model {
                 }
                 match taken {
                     Some(_) if *to == open.member => Must::Refuse,
+                    // The hold may reserve credit, which no other member gets.
+                    Some(_) if self.covered(open.member) == Must::Either => Must::Either,
                     _ if open.expires_at > now => Must::Do,
                     _ => Must::Either,
                 }
@@ -153,6 +159,10 @@ impl Model {
                 self.wallets[to].balance += units;
                 Must::Do
             }
+            Payment::Promotion { to, units, expires_at } => {
+                *self.wallets[to].promoted.entry(expires_at).or_default() += units;
+                if expires_at == FAR { Must::Do } else { Must::Either }
+            }
             Payment::Transfer { from, to, units } => {
                 self.wallets[from].balance -= units;
                 self.wallets[to].balance += units;
@@ -163,8 +173,8 @@ impl Model {
 
     /// Whether a wallet covers the amount. Prizes may cover more than the model knows, and contests take their fees.
     fn covered(&self, member: usize) -> Must {
-        let Wallet { balance, held } = self.wallets[member];
-        if balance >= held + FEES_MAX { Must::Do } else { Must::Either }
+        let Wallet { balance, held, .. } = &self.wallets[member];
+        if *balance >= held + FEES_MAX { Must::Do } else { Must::Either }
     }
 
     /// Learns the present record from the answer to a submit; returns whether that is possible.

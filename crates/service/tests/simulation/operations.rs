@@ -92,6 +92,7 @@ pub(crate) struct Periods {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Payment {
     Deposit { to: usize, units: i64 },
+    Promotion { to: usize, units: i64, expires_at: i64 },
     Transfer { from: usize, to: usize, units: i64 },
 }
 
@@ -285,11 +286,19 @@ impl Callers {
     fn order(&self, payment: Payment) -> TransferRequest {
         let (what, units) = match payment {
             Payment::Deposit { to, units } => (TransferKind::Deposit { to: self.members[to] }, units),
+            Payment::Promotion { to, units, expires_at } => {
+                (TransferKind::Promotion { to: self.members[to], expires_at: Micros(expires_at) }, units)
+            }
             Payment::Transfer { from, to, units } => {
                 (TransferKind::Transfer { from: self.members[from], to: self.members[to] }, units)
             }
         };
-        TransferRequest { what, currency: currency(), amount: Amount::new(units).unwrap(), reference: None }
+        // The reference of credit has its expiry, which no entry has.
+        let reference = match what {
+            TransferKind::Promotion { expires_at, .. } => Some(expires_at.0.to_string().into()),
+            _ => None,
+        };
+        TransferRequest { what, currency: currency(), amount: Amount::new(units).unwrap(), reference }
     }
 
     /// Checks that both lanes work, by requests that are rejected.

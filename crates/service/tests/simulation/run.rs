@@ -3,7 +3,7 @@
 //! A step is a round of requests that are in flight together, or something else: time, work in the background, trouble. Within a
 //! round the seed chooses when lanes run their batches and which background tasks run meanwhile.
 
-use crate::check::{check_counts, check_ranks, read, verify};
+use crate::check::{check_counts, check_expired, check_ranks, read, verify};
 use crate::choose::File;
 use crate::contests::{self, Contests};
 use crate::model::{BOARDS, MEMBERS, Model};
@@ -529,6 +529,7 @@ impl Run {
             self.work();
         }
         contests::check_paid(&self.world);
+        check_expired(&self.world, &self.callers.members);
         verify(&self.world);
     }
 }

@@ -191,7 +191,7 @@ fn a_start_on_the_redis_of_another_store_is_refused_and_changes_nothing() {
     second.submit("b", "bob", 6).unwrap();
     drop(second);
     let refused = Server::start(&urls[1], &redis[0]).map(drop);
-    let Err(Failure::Fault(Fault::RanksRefused(why))) = &refused else { panic!("{refused:?}") };
+    let Err(Failure::Fault(Fault::RanksUnavailable(why))) = &refused else { panic!("{refused:?}") };
     assert!(why.contains("another store"), "{why}");
     assert_eq!(first.names("b"), ["ann"]);
     first.submit("b", "cid", 4).unwrap();

@@ -8,6 +8,7 @@ pub(crate) mod boards;
 mod bytes;
 mod contest_extras;
 pub(crate) mod contests;
+pub(crate) mod credits;
 pub(crate) mod events;
 pub(crate) mod grants;
 pub(crate) mod holds;

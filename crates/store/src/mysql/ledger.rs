@@ -238,6 +238,10 @@ impl Ledger for MySqlStore {
         holds::due(self, now, limit)
     }
 
+    fn due_credits(&self, now: Micros, limit: usize) -> Result<Vec<WalletKey>, StoreError> {
+        wallets::due_credits(self, now, limit)
+    }
+
     fn member(&self, id: MemberId) -> Result<Option<Member>, StoreError> {
         table::get_one::<Members>(&self.pool, &id)
     }

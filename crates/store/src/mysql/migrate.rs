@@ -34,6 +34,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/mysql/0016_metadata.sql"),
     include_str!("../../migrations/mysql/0017_webhooks.sql"),
     include_str!("../../migrations/mysql/0018_wallet_topics.sql"),
+    include_str!("../../migrations/mysql/0019_credit.sql"),
 ];
 
 /// The first schema with the table `leases`.

@@ -131,7 +131,7 @@ impl Rows {
             self.members.put(*id, member.clone());
         }
         for (key, wallet) in &changes.wallets {
-            self.wallets.put(*key, *wallet);
+            self.wallets.put(*key, wallet.clone());
         }
         bound(&mut self.handles, MEMBERS_MAX);
         bound(&mut self.members, MEMBERS_MAX);
@@ -150,7 +150,7 @@ impl CachedRows {
     /// The cached wallets of a plan, in its order.
     pub(super) fn cached_wallets(&self, plan: &LedgerReadSet) -> Vec<(WalletKey, Wallet)> {
         let rows = plan.wallets.iter().zip(&self.rows.wallets);
-        rows.filter_map(|(key, wallet)| Some((*key, (*wallet)?))).collect()
+        rows.filter_map(|(key, wallet)| Some((*key, wallet.clone()?))).collect()
     }
 
     /// All rows of a plan: the cached ones, and those that were read.

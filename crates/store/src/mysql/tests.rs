@@ -251,12 +251,12 @@ fn the_only_writer_asks_once_for_rows_of_the_ledger() {
             let plan = plan(keys, request);
             let mut found = Vec::new();
             let mut decide = |loaded: &Loaded| {
-                found = loaded.ledger.wallets.iter().map(|one| one.map(|one| one.balance)).collect();
+                found = loaded.ledger.wallets.iter().map(|one| one.as_ref().map(|one| one.balance)).collect();
                 if loaded.requests[0].is_some() {
                     return WriteSet::default();
                 }
                 let rows = keys.iter().zip(&loaded.ledger.wallets).map(|(key, old)| {
-                    let old = old.unwrap_or_default();
+                    let old = old.clone().unwrap_or_default();
                     (*key, wallet(old.balance + add, old.sequence + 1))
                 });
                 let ledger = LedgerWriteSet { wallets: rows.collect(), ..LedgerWriteSet::default() };
@@ -328,7 +328,7 @@ fn a_cached_wallet_whose_sequence_has_changed_is_not_overwritten() {
         let deposit = |transfer: u8| {
             let mut number = 0;
             let mut decide = |loaded: &Loaded| {
-                let old = loaded.ledger.wallets[0].unwrap_or_default();
+                let old = loaded.ledger.wallets[0].clone().unwrap_or_default();
                 let new = wallet(old.balance + 1, old.sequence + 1);
                 number = new.sequence;
                 let entry = Entry {

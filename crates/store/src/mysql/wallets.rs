@@ -3,13 +3,18 @@
 //! A total is split into several slots, and a connection adds to its own slot. Otherwise every transaction would wait for
 //! the commit of the one before.
 
+use super::MySqlStore;
 use super::connect::Flavour;
 use super::fault::damaged;
+use super::lists::all;
 use super::row::Fields;
 use super::table::{self, Table, pairs};
 use super::text::{RowScript, Script};
 use crate::StoreError;
+use crate::codec::credits;
+use tally_rules::Micros;
 use tally_rules::ledger::account::{Account, AccountKey, Total};
+use tally_rules::ledger::credit::Credits;
 use tally_rules::ledger::limits::Spent;
 use tally_rules::ledger::{Currency, MemberId, Uuid, Wallet, WalletKey};
 
@@ -21,10 +26,12 @@ pub(super) struct Wallets;
 impl Table for Wallets {
     const NAME: &'static str = "wallets";
     const KEY: &'static str = "(member, currency)";
-    const READ: &'static str = "member, currency, balance, held, sequence, closed, spent_day, spent";
+    const READ: &'static str = "member, currency, balance, held, sequence, closed, spent_day, spent, credits";
+    const WRITTEN: &'static str =
+        "member, currency, balance, held, sequence, closed, spent_day, spent, credits, credit_due";
     const REPLACED: &'static [&'static str] =
-        &["balance", "held", "sequence", "closed", "spent_day", "spent"];
-    const BLANK: &'static str = "0, 0, 0, 0, 0, 0";
+        &["balance", "held", "sequence", "closed", "spent_day", "spent", "credits", "credit_due"];
+    const BLANK: &'static str = "0, 0, 0, 0, 0, 0, NULL, NULL";
     type Key = WalletKey;
     type Value = Wallet;
 
@@ -35,6 +42,9 @@ impl Table for Wallets {
     fn put(row: &mut RowScript<'_>, wallet: &Wallet) {
         row.signed(wallet.balance).signed(wallet.held).number(wallet.sequence);
         row.number(u8::from(wallet.closed)).signed(wallet.spent.day.into()).signed(wallet.spent.units);
+        let credits = wallet.credits.as_deref();
+        row.bytes_or_null(credits.map(credits::encode).as_deref());
+        row.signed_or_null(credits.and_then(Credits::due).map(|at| at.0));
     }
 
     fn decode(row: &mut Fields<'_>) -> Result<(WalletKey, Wallet), StoreError> {
@@ -45,6 +55,12 @@ impl Table for Wallets {
             sequence: row.number()?,
             closed: row.boolean()?,
             spent: Spent { day: day("wallets", row.signed()?)?, units: row.signed()? },
+            credits: match row.maybe_bytes()? {
+                None => None,
+                Some(bytes) => {
+                    Some(credits::decode(bytes).ok_or_else(|| damaged("wallets", "credit that cannot be"))?)
+                }
+            },
         };
         Ok((key, wallet))
     }
@@ -68,14 +84,26 @@ pub(super) fn of_member(member: MemberId) -> Script {
     script
 }
 
-/// For a cached wallet that is open and without holds, before and after: most are. The columns `cached_…` are compared and
+/// Wallets with credit that is to be taken out.
+pub(super) fn due_credits(
+    store: &MySqlStore,
+    now: Micros,
+    limit: usize,
+) -> Result<Vec<WalletKey>, StoreError> {
+    let mut script = Script::default();
+    script.sql("SELECT member, currency FROM wallets WHERE credit_due <= ").signed(now.0);
+    script.sql(" ORDER BY credit_due LIMIT ").number(limit as u64).end();
+    all(store, &script, "wallets", key)
+}
+
+/// For a cached wallet that is open and without holds and credit, before and after: most are. The columns `cached_…` are compared and
 /// never stored.
 const PLAIN_HEAD: &str =
     "INSERT INTO wallets (member, currency, balance, sequence, spent_day, spent, cached_balance) VALUES ";
 
 /// For any other cached wallet.
 const CACHED_HEAD: &str = "INSERT INTO wallets (member, currency, balance, held, sequence, closed, spent_day, spent, \
-     cached_balance, cached_held) VALUES ";
+     credits, credit_due, cached_balance, cached_held) VALUES ";
 
 /// Writes wallets. A wallet that did not exist when it was read must not exist now. A wallet of `cached` has no lock, so its
 /// balance and its holds must still equal the cached ones: otherwise the new balance is null, which is refused. A sequence
@@ -93,7 +121,7 @@ pub(super) fn write(
     let read = pairs(rows).filter(|(key, _)| !is_new(key) && before(key).is_none());
     table::upsert::<Wallets>(script, read, flavour);
     let known = || rows.iter().filter_map(|row| Some((row, &cached[before(&row.0)?].1)));
-    let plain = |wallet: &Wallet| wallet.held == 0 && !wallet.closed;
+    let plain = |wallet: &Wallet| wallet.held == 0 && !wallet.closed && wallet.credits.is_none();
     let is_plain = |((_, new), old): &(&(WalletKey, Wallet), &Wallet)| plain(new) && plain(old);
     script.upserts(
         PLAIN_HEAD,
@@ -133,8 +161,11 @@ fn guarded(script: &mut Script, flavour: Flavour, plain: bool) {
     script.sql(", NULL), sequence = GREATEST(wallets.sequence, ");
     flavour.put_new(script, "sequence");
     script.sql(")");
-    let columns: &[&'static str] =
-        if plain { &["spent_day", "spent"] } else { &["held", "closed", "spent_day", "spent"] };
+    let columns: &[&'static str] = if plain {
+        &["spent_day", "spent"]
+    } else {
+        &["held", "closed", "spent_day", "spent", "credits", "credit_due"]
+    };
     for column in columns {
         script.sql(", ").sql(column).sql(" = ");
         flavour.put_new(script, column);

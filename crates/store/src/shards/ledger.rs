@@ -127,6 +127,10 @@ impl Ledger for Shards {
         self.of_first(|first| first.due_holds(now, limit))
     }
 
+    fn due_credits(&self, now: Micros, limit: usize) -> Result<Vec<WalletKey>, StoreError> {
+        self.of_first(|first| first.due_credits(now, limit))
+    }
+
     fn member(&self, id: MemberId) -> Result<Option<Member>, StoreError> {
         self.of_first(|first| first.member(id))
     }

@@ -185,6 +185,31 @@ impl Ledger for SqliteStore {
         })
     }
 
+    fn due_credits(&self, now: Micros, limit: usize) -> Result<Vec<WalletKey>, StoreError> {
+        let is_due = |wallet: &Wallet| wallets::credit_due(wallet).is_some_and(|at| at <= now.0);
+        // Most wallets have no credit, so the memtable is searched only while it has some that is due.
+        let in_memory = |memtables: &Memtables| match memtables.has_older::<Wallets>(now.0.saturating_add(1))
+        {
+            true => memtables.range::<Wallets>(Bound::Unbounded, |_| true, usize::MAX).0,
+            false => BTreeMap::new(),
+        };
+        let (mut found, stored) = self.shared.read(in_memory, |newer, tables| {
+            let due = newer.iter().filter(|(_, wallet)| wallet.as_ref().is_some_and(is_due));
+            let found: Vec<WalletKey> = due.map(|(key, _)| *key).take(limit).collect();
+            let mut stored = Vec::new();
+            wallets::due_credits(tables, now, &mut |key| {
+                stored.extend((!newer.contains_key(&key)).then_some(key));
+                stored.len() < limit
+            })?;
+            Ok((found, stored))
+        })?;
+        // A newer state in the memtable without due credit counts. One that was flushed meanwhile is only looked at for nothing.
+        let memtables = self.shared.memtables();
+        found.extend(stored.into_iter().filter(|key| memtables.get::<Wallets>(key).is_none()));
+        found.truncate(limit);
+        Ok(found)
+    }
+
     fn member(&self, id: MemberId) -> Result<Option<Member>, StoreError> {
         one(&self.shared, "members", |memtables| memtables.get::<Members>(&id).cloned(), &id, members::get)
     }

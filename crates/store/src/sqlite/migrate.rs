@@ -29,6 +29,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0014_scopes.sql"),
     include_str!("../../migrations/sqlite/0015_metadata.sql"),
     include_str!("../../migrations/sqlite/0016_webhooks.sql"),
+    include_str!("../../migrations/sqlite/0017_credit.sql"),
 ];
 
 /// The first version with a journal.

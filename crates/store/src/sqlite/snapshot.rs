@@ -40,7 +40,7 @@ const MEMBERS: &str = "SELECT login, phone, player, name, password, pin, pin_dig
      pin_locked_until, tokens_from, closed_at, id FROM members WHERE id > ?1 ORDER BY id";
 const HANDLES: &str =
     "SELECT member, kind, text FROM handles WHERE (kind, text) > (?1, ?2) ORDER BY kind, text";
-const WALLETS: &str = "SELECT balance, held, sequence, closed, spent_day, spent, member, currency FROM wallets \
+const WALLETS: &str = "SELECT balance, held, sequence, closed, spent_day, spent, credits, member, currency FROM wallets \
      WHERE (member, currency) > (?1, ?2) ORDER BY member, currency";
 const ENTRIES: &str = "SELECT transfer, kind, amount, after, counterparty, reference, member, currency, sequence \
      FROM entries WHERE (member, currency, sequence) > (?1, ?2, ?3) ORDER BY member, currency, sequence";
@@ -219,7 +219,7 @@ impl Snapshot for SqliteSnapshot<'_> {
         let from = bytes(after.as_ref().map(|key| &key.member.0));
         let currency = after.as_ref().map_or("", |key| key.currency.as_str());
         let page = self.page((WALLETS, limit), params![from, currency], |row| {
-            within("wallets", wallet_key(row, "wallets", 6)?, wallets::decode(row))
+            within("wallets", wallet_key(row, "wallets", 7)?, wallets::decode(row))
         })?;
         Ok(merge(page, &self.newer.wallets, after.as_ref(), (limit, limit)))
     }

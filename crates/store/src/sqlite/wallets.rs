@@ -2,19 +2,27 @@
 
 use super::fault::{column_text, damaged};
 use super::table::{Rows, Table};
-use crate::codec::{Input, put_number, put_signed};
+use crate::codec::{Input, credits, put_bytes, put_number, put_signed};
 use crate::{Listing, StoreError};
 use rusqlite::{Connection, Row, params};
+use std::sync::Arc;
+use tally_rules::Micros;
 use tally_rules::ledger::account::{Account, AccountKey, Total};
+use tally_rules::ledger::credit::Credits;
 use tally_rules::ledger::limits::Spent;
 use tally_rules::ledger::{Currency, MemberId, Uuid, Wallet, WalletKey};
 
-pub(super) const GET: &str = "SELECT balance, held, sequence, closed, spent_day, spent FROM wallets \
+/// Marks a wallet that has its credit at its end, in a journal alone: rows from before end without it.
+const WITH_CREDITS: u8 = 0x40;
+
+pub(super) const GET: &str = "SELECT balance, held, sequence, closed, spent_day, spent, credits FROM wallets \
      WHERE member = ?1 AND currency = ?2";
-pub(super) const OF_MEMBER: &str = "SELECT balance, held, sequence, closed, spent_day, spent, currency FROM wallets \
+pub(super) const OF_MEMBER: &str = "SELECT balance, held, sequence, closed, spent_day, spent, credits, currency FROM wallets \
      WHERE member = ?1 ORDER BY currency";
-pub(super) const PUT: &str = "REPLACE INTO wallets (member, currency, balance, held, sequence, closed, spent_day, spent) \
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+pub(super) const PUT: &str = "REPLACE INTO wallets (member, currency, balance, held, sequence, closed, spent_day, spent, credits, \
+     credit_due) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+pub(super) const DUE_CREDITS: &str = "SELECT member, currency FROM wallets INDEXED BY wallets_credit_due \
+     WHERE credit_due IS NOT NULL AND credit_due <= ?1 ORDER BY credit_due";
 pub(super) const REMOVE: &str = "DELETE FROM wallets WHERE member = ?1 AND currency = ?2";
 pub(super) const ALL_TOTALS: &str =
     "SELECT debits, credits, account, currency FROM totals ORDER BY account, currency";
@@ -37,13 +45,13 @@ pub(super) fn of_member(
     let mut statement = connection.prepare_cached(OF_MEMBER)?;
     let mut rows = statement.query(params![member.0.0])?;
     let mut list = Listing::default();
-    let read = |row: &Row<'_>| Ok((currency("wallets", &row.get::<_, String>(6)?)?, decode(row)?));
+    let read = |row: &Row<'_>| Ok((currency("wallets", &row.get::<_, String>(7)?)?, decode(row)?));
     while let Some(row) = rows.next()? {
         match read(row) {
             Ok(wallet) => list.rows.push(wallet),
             Err(error) => {
                 let error: StoreError = error;
-                list.leave_out(error.of_row("wallets", || format!("{}/{}", member.0, column_text(row, 6))))?;
+                list.leave_out(error.of_row("wallets", || format!("{}/{}", member.0, column_text(row, 7))))?;
             }
         }
     }
@@ -58,7 +66,34 @@ pub(super) fn decode(row: &Row<'_>) -> Result<Wallet, StoreError> {
         sequence: counted("wallets", row.get(2)?)?,
         closed: boolean(row.get(3)?)?,
         spent: Spent { day: row.get(4)?, units: row.get(5)? },
+        credits: row.get::<_, Option<Vec<u8>>>(6)?.map(|bytes| decode_credits(&bytes)).transpose()?,
     })
+}
+
+fn decode_credits(bytes: &[u8]) -> Result<Arc<Credits>, StoreError> {
+    credits::decode(bytes).ok_or_else(|| damaged("wallets", "credit that cannot be"))
+}
+
+/// When credit is to be taken out of a wallet, if it is.
+pub(super) fn credit_due(wallet: &Wallet) -> Option<i64> {
+    wallet.credits.as_ref().and_then(|credits| credits.due()).map(|at| at.0)
+}
+
+/// Passes wallets with due credit to `each`, for as long as it returns true.
+pub(super) fn due_credits(
+    connection: &Connection,
+    now: Micros,
+    each: &mut dyn FnMut(WalletKey) -> bool,
+) -> Result<(), StoreError> {
+    let mut statement = connection.prepare_cached(DUE_CREDITS)?;
+    let mut rows = statement.query(params![now.0])?;
+    while let Some(row) = rows.next()? {
+        let member = MemberId(Uuid(row.get(0)?));
+        if !each(WalletKey { member, currency: currency("wallets", &row.get::<_, String>(1)?)? }) {
+            break;
+        }
+    }
+    Ok(())
 }
 
 fn boolean(number: i64) -> Result<bool, StoreError> {
@@ -118,6 +153,9 @@ impl Table for Wallets {
             Some(wallet) if wallet.held < 0 || wallet.held > wallet.balance => {
                 Err(StoreError::Row("wallets: what is held is not within the balance".into()))
             }
+            Some(wallet) if wallet.credits.as_ref().is_some_and(|one| one.sum() > wallet.balance) => {
+                Err(StoreError::Row("wallets: credit is not within the balance".into()))
+            }
             Some(wallet) if i64::try_from(wallet.sequence).is_err() => {
                 Err(StoreError::Row("wallets: more entries than can be counted".into()))
             }
@@ -141,23 +179,38 @@ impl Table for Wallets {
         put_signed(value.balance, out);
         put_signed(value.held, out);
         put_number(value.sequence, out);
-        out.push(value.closed.into());
+        let credits = value.credits.as_deref();
+        out.push(u8::from(value.closed) | if credits.is_some() { WITH_CREDITS } else { 0 });
         put_signed(value.spent.day.into(), out);
         put_signed(value.spent.units, out);
+        if let Some(credits) = credits {
+            put_bytes(&credits::encode(credits), out);
+        }
     }
 
     fn take_value(input: &mut Input<'_>) -> Option<Wallet> {
-        Some(Wallet {
-            balance: input.signed()?,
-            held: input.signed()?,
-            sequence: input.number()?,
-            closed: input.boolean()?,
-            spent: Spent { day: input.signed()?.try_into().ok()?, units: input.signed()? },
-        })
+        let (balance, held, sequence) = (input.signed()?, input.signed()?, input.number()?);
+        let marks = input.byte()?;
+        let spent = Spent { day: input.signed()?.try_into().ok()?, units: input.signed()? };
+        let credits = match marks & WITH_CREDITS {
+            0 => None,
+            _ => Some(credits::decode(input.bytes()?)?),
+        };
+        let closed = match marks & !WITH_CREDITS {
+            0 => false,
+            1 => true,
+            _ => return None,
+        };
+        Some(Wallet { balance, held, sequence, closed, spent, credits })
     }
 
-    fn heap_bytes(_key: &WalletKey, _value: Option<&Wallet>) -> usize {
-        0
+    fn age(wallet: &Wallet) -> Option<i64> {
+        credit_due(wallet)
+    }
+
+    fn heap_bytes(_key: &WalletKey, value: Option<&Wallet>) -> usize {
+        let credits = value.and_then(|wallet| wallet.credits.as_ref());
+        credits.map_or(0, |credits| 64 + 16 * credits.open.len())
     }
 
     fn write(connection: &Connection, rows: &mut Rows<'_, '_, Self>) -> Result<(), StoreError> {
@@ -175,6 +228,8 @@ impl Table for Wallets {
                     wallet.closed,
                     wallet.spent.day,
                     wallet.spent.units,
+                    wallet.credits.as_deref().map(credits::encode),
+                    credit_due(wallet),
                 ])?,
                 None => remove.execute(params![member, currency])?,
             };

@@ -2,6 +2,7 @@
 
 use super::metadata::{metadata, shown};
 use super::wallets::{Wrong, currency, member, read_amount, reason};
+use crate::api::credits::instant;
 use crate::fields::Fields;
 use crate::time;
 use serde::Serialize;
@@ -33,9 +34,7 @@ pub fn read_hold(body: Value, home: Currency) -> Result<HoldRead, Wrong> {
     let member = fields.required("member", member);
     let currency = fields.optional("currency", currency).unwrap_or(home);
     let amount = fields.required("amount", read_amount);
-    let expires_at = fields.optional("expires_at", |value| {
-        value.as_str().and_then(time::parse).ok_or("must be an RFC 3339 instant such as 2026-11-21T08:20:00Z")
-    });
+    let expires_at = fields.optional("expires_at", instant);
     let (reason, metadata) = (reason(&mut fields), metadata(&mut fields));
     fields.finish()?;
     let (member, amount) = (member.expect("no field is wrong"), amount.expect("no field is wrong"));

@@ -2,6 +2,7 @@
 
 pub mod audit;
 pub mod contests;
+mod credits;
 pub mod events;
 pub mod holds;
 pub mod imports;

@@ -4,6 +4,7 @@
 //! invalid amount (422). A field of another type or a missing field is malformed (400) and takes precedence. An id of another
 //! form belongs to nothing, and gets the reply of an id that does not exist. Not here: whether a transfer is made.
 
+use crate::api::credits::{CreditJson, instant};
 use crate::api::metadata::{metadata, shown};
 use crate::api::scores::read_key;
 use crate::fields::{FieldError, Fields, boolean, text};
@@ -167,10 +168,22 @@ fn order(fields: &mut Fields, posting: Posting) -> Option<Read> {
     let amount = fields.required("amount", read_amount);
     let (reference, reason) = (fields.optional("reference", reference), reason(fields));
     let metadata = metadata(fields);
-    let what = match (from, to) {
-        (Some(from), Some(to)) => TransferKind::Transfer { from: from?, to: to? },
-        (Some(from), None) => TransferKind::Withdrawal { from: from? },
-        (None, to) => TransferKind::Deposit { to: to?? },
+    let expires_at = match posting {
+        Posting::Deposit => fields.optional("expires_at", instant),
+        Posting::Withdrawal | Posting::Transfer => None,
+    };
+    let promotional = match posting {
+        Posting::Withdrawal => fields.optional("promotional", boolean),
+        Posting::Deposit | Posting::Transfer => None,
+    };
+    let what = match posting {
+        Posting::Transfer => TransferKind::Transfer { from: from??, to: to?? },
+        Posting::Withdrawal if promotional == Some(false) => TransferKind::PlainWithdrawal { from: from?? },
+        Posting::Withdrawal => TransferKind::Withdrawal { from: from?? },
+        Posting::Deposit => match expires_at {
+            Some(expires_at) => TransferKind::Promotion { to: to??, expires_at },
+            None => TransferKind::Deposit { to: to?? },
+        },
     };
     Some(Read { what, currency, amount: amount?, reference, reason, metadata })
 }
@@ -208,6 +221,8 @@ pub struct WalletJson {
     balance: String,
     held: String,
     available: String,
+    #[serde(flatten)]
+    credit: Option<CreditJson>,
 }
 
 impl WalletJson {
@@ -219,6 +234,7 @@ impl WalletJson {
             balance: wallet.balance.to_string(),
             held: wallet.held.to_string(),
             available: wallet.available().to_string(),
+            credit: wallet.credits.as_deref().map(CreditJson::new),
         }
     }
 }

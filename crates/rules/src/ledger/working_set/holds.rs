@@ -29,9 +29,9 @@ impl LedgerWorkingSet<'_> {
         if self.currencies.digits(wallet.currency).is_none() {
             return Err(Rejection::CurrencyMismatch);
         }
-        let home = self.home(wallet.member, false).ok_or(Rejection::MemberNotFound)?;
+        let is_closed = self.is_closed(wallet.member, false).ok_or(Rejection::MemberNotFound)?;
         let mut held = self.wallet(&wallet).ok_or(Rejection::WalletNotFound)?;
-        if home.closed {
+        if is_closed {
             return Err(Rejection::MemberClosed);
         }
         held.hold(amount)?;
@@ -110,18 +110,25 @@ impl LedgerWorkingSet<'_> {
             return Err(Rejection::SameWallet);
         }
         let pools = reference.is_some();
-        let home = to.map(|to| self.home(to, pools).ok_or(Rejection::RecipientNotFound)).transpose()?;
-        if home.is_some_and(|home| home.closed) {
+        let payee_closed =
+            to.map(|to| self.is_closed(to, pools).ok_or(Rejection::RecipientNotFound)).transpose()?;
+        if payee_closed == Some(true) {
             return Err(Rejection::MemberClosed);
         }
         let mut target = to.map(|member| self.wallet(&WalletKey { member, currency }).unwrap_or_default());
         target.as_mut().map_or(Ok(()), |wallet| wallet.credit(amount))?;
-        if let Some(wallet) = target.filter(|_| payee.is_some()) {
+        if let Some(wallet) = target.as_ref().filter(|_| payee.is_some()) {
             rules.check_balance(wallet.balance)?;
         }
         let mut source = self.wallet(&hold.wallet).expect("what is held is in a wallet");
-        source.release(hold.amount);
-        source.debit(amount)?;
+        match payee {
+            // Credit that a member got would be money that never expires.
+            Some(_) => {
+                source.release(hold.amount);
+                source.debit_plain(amount)?;
+            }
+            None => source.capture(hold.amount, amount),
+        }
         // A capture with a reference is an entry fee.
         let kind = if reference.is_some() { Kind::Fee } else { Kind::Capture };
         let sides = (Some((member, source)), to.zip(target));

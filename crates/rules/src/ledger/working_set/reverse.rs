@@ -1,7 +1,7 @@
 //! Reversals in the working set: a transfer back, and the links of both.
 //!
 //! An operator reverses, so the limits of transfers do not apply, and closed members pay and receive. Money that the recipient
-//! has spent cannot be taken back. Whether a transfer of a pool can be reversed is a rule of its contest. Not here: how much is left
+//! has spent cannot be taken back, and only a reversal of credit takes credit back. Whether a transfer of a pool can be reversed is a rule of its contest. Not here: how much is left
 //! to reverse (`reversal`).
 
 use super::{LedgerWorkingSet, Slot};
@@ -35,15 +35,18 @@ impl LedgerWorkingSet<'_> {
             return Err(Rejection::CurrencyMismatch);
         }
         let (from, to) = request.sides();
-        from.map(|from| self.home(from, true).ok_or(Rejection::MemberNotFound)).transpose()?;
-        to.map(|to| self.home(to, true).ok_or(Rejection::RecipientNotFound)).transpose()?;
+        from.map(|from| self.is_closed(from, true).ok_or(Rejection::MemberNotFound)).transpose()?;
+        to.map(|to| self.is_closed(to, true).ok_or(Rejection::RecipientNotFound)).transpose()?;
         let key = |member| WalletKey { member, currency };
         let mut source =
             from.map(|from| self.wallet(&key(from)).ok_or(Rejection::WalletNotFound)).transpose()?;
         ReversalRequest::check_count(&parts)?;
         let mut target = to.map(|to| self.wallet(&key(to)).unwrap_or_default());
         target.as_mut().map_or(Ok(()), |wallet| wallet.credit(amount))?;
-        source.as_mut().map_or(Ok(()), |wallet| wallet.debit(amount))?;
+        source.as_mut().map_or(Ok(()), |wallet| match request.transfer.kind {
+            Kind::Promotion => wallet.debit_credit(amount),
+            _ => wallet.debit_plain(amount),
+        })?;
         let kind = (Kind::of_reversal(from.is_some()), Some(request.transfer.kind));
         let sides = (from.zip(source), to.zip(target));
         let posted = self.write(id, kind, (currency, amount), sides, request.reference.as_ref());

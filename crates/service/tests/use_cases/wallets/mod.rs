@@ -4,6 +4,7 @@ mod applications;
 mod barrier;
 mod caps;
 mod contests;
+mod credit;
 mod crowd;
 mod ends;
 mod erased_members;

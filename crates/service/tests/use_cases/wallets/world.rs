@@ -106,7 +106,8 @@ impl World {
         Self::by(store, folder, &Arc::default())
     }
 
-    fn by(store: Arc<dyn Store>, folder: tempfile::TempDir, ahead: &Arc<AtomicI64>) -> Self {
+    /// The same on a store that has rows.
+    pub(crate) fn by(store: Arc<dyn Store>, folder: tempfile::TempDir, ahead: &Arc<AtomicI64>) -> Self {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build().unwrap();
         let now = Arc::new(AtomicI64::new(1_700_000_000_000_000));

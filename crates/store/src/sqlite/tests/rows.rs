@@ -161,9 +161,10 @@ fn money_that_cannot_be_is_damage() {
     let id = "zeroblob(16)";
     let member = MemberId(Uuid([0; 16]));
     let wallets = |store: &SqliteStore| store.ledger().wallets_of(member).map(drop);
-    damaged(&format!("INSERT INTO wallets VALUES ({id}, 'krw', 0, 0, 0, 0, 0, 0);"), wallets);
-    damaged(&format!("INSERT INTO wallets VALUES ({id}, 'KRW', 0, 0, -1, 0, 0, 0);"), wallets);
-    damaged(&format!("INSERT INTO wallets VALUES ({id}, 'KRW', 0, 0, 0, 2, 0, 0);"), wallets);
+    damaged(&format!("INSERT INTO wallets VALUES ({id}, 'krw', 0, 0, 0, 0, 0, 0, NULL, NULL);"), wallets);
+    damaged(&format!("INSERT INTO wallets VALUES ({id}, 'KRW', 0, 0, -1, 0, 0, 0, NULL, NULL);"), wallets);
+    damaged(&format!("INSERT INTO wallets VALUES ({id}, 'KRW', 0, 0, 0, 2, 0, 0, NULL, NULL);"), wallets);
+    damaged(&format!("INSERT INTO wallets VALUES ({id}, 'KRW', 9, 0, 0, 0, 0, 0, x'01020002', 0);"), wallets);
     let transfer = |store: &SqliteStore| store.ledger().transfer(TransferId(Uuid([0; 16]))).map(drop);
     let moved = |kind: &str, end: &str| {
         format!("INSERT INTO transfers VALUES ({id}, {kind}, 'KRW', 1, NULL, NULL, {id}, {end}, NULL, NULL);")
@@ -199,7 +200,7 @@ fn money_that_cannot_be_is_damage() {
     damaged(&row("NULL", "zeroblob(32), NULL"), who);
     damaged(&row("NULL", "zeroblob(32), NULL"), |store| store.ledger().members(&[member]).map(drop));
     let totals = |store: &SqliteStore| store.ledger().totals().map(drop);
-    damaged("INSERT INTO totals VALUES (5, 'KRW', '1', '1');", totals);
+    damaged("INSERT INTO totals VALUES (6, 'KRW', '1', '1');", totals);
     damaged("INSERT INTO totals VALUES (1, 'KRW', '-1', '1');", totals);
 }
 

@@ -71,7 +71,7 @@ fn money(number: u64) -> LedgerWriteSet {
 
 fn verify_money(store: &dyn Store, number: u64) {
     let (money, read) = (money(number), store.ledger());
-    let (wallet, held) = money.wallets[0];
+    let (wallet, held) = money.wallets[0].clone();
     assert_eq!(read.wallets_of(wallet.member).unwrap(), [(wallet.currency, held)]);
     assert_eq!(read.member(wallet.member).unwrap().as_ref(), Some(&money.members[0].1));
     assert_eq!(read.member_of(&money.handles[0].0).unwrap(), money.handles[0].1);

@@ -35,6 +35,7 @@ pub(crate) fn wallet(balance: i64, sequence: u64) -> Wallet {
         sequence,
         closed: balance % 2 == 1,
         spent: Spent { day: -3, units: 7 },
+        credits: None,
     }
 }
 
@@ -181,17 +182,17 @@ pub(crate) fn wallets_read_back_by_key_and_by_member(backend: &dyn Backend) {
     change(&*store, LedgerWriteSet { wallets: rows.clone(), ..Default::default() });
     store.checkpoint().unwrap();
     let newer = wallet(7, 3);
-    let more = vec![(wallet_key(1, "ABC"), wallet(2, 1)), (wallet_key(2, "EUR"), newer)];
+    let more = vec![(wallet_key(1, "ABC"), wallet(2, 1)), (wallet_key(2, "EUR"), newer.clone())];
     change(&*store, LedgerWriteSet { wallets: more.clone(), ..Default::default() });
     twice(backend, store, |store| {
         let of = |number| store.ledger().wallets_of(member_id(number)).unwrap();
-        let named = |row: &(WalletKey, Wallet)| (row.0.currency, row.1);
+        let named = |row: &(WalletKey, Wallet)| (row.0.currency, row.1.clone());
         assert_eq!(of(1), [named(&more[0]), named(&rows[0]), named(&rows[1])]);
-        assert_eq!(of(2), [(rows[2].0.currency, newer)]);
+        assert_eq!(of(2), [(rows[2].0.currency, newer.clone())]);
         assert_eq!(of(3), []);
         let wallets = vec![wallet_key(1, "EUR"), wallet_key(1, "GBP"), wallet_key(2, "EUR")];
         let loaded = read(store, LedgerReadSet { wallets, ..Default::default() });
-        assert_eq!(loaded.wallets, [Some(rows[0].1), None, Some(newer)]);
+        assert_eq!(loaded.wallets, [Some(rows[0].1.clone()), None, Some(newer.clone())]);
     });
 }
 
@@ -453,7 +454,7 @@ pub(crate) fn transfers_from_all_sides_lose_nothing_and_never_conflict(backend: 
             let limits = BTreeMap::new();
             let mut book = LedgerWorkingSet::new(&currencies, &limits);
             for (key, wallet) in plan.ledger.wallets.iter().zip(&loaded.ledger.wallets) {
-                book.load_wallet(*key, *wallet);
+                book.load_wallet(*key, wallet.clone());
             }
             // A wallet with too little gives nothing.
             drop(book.post(TransferId(id), &order, Micros(0)));
@@ -548,7 +549,7 @@ pub(crate) fn random_money_agrees_with_its_entries(backend: &dyn Backend) {
             let limits = BTreeMap::new();
             let mut book = LedgerWorkingSet::new(&currencies, &limits);
             for (key, wallet) in plan.ledger.wallets.iter().zip(&loaded.ledger.wallets) {
-                book.load_wallet(*key, *wallet);
+                book.load_wallet(*key, wallet.clone());
             }
             for (id, hold) in plan.ledger.holds.iter().zip(&loaded.ledger.holds) {
                 book.load_hold(*id, hold.clone());

@@ -8,6 +8,7 @@ pub(crate) mod audit;
 pub(crate) mod batches;
 pub(crate) mod boards;
 pub(crate) mod contests;
+pub(crate) mod credit;
 pub(crate) mod durability;
 pub(crate) mod events;
 pub(crate) mod keys;
@@ -106,6 +107,7 @@ macro_rules! store_contract {
                 acts_read_back_newest_first,
                 an_act_that_is_refused_leaves_no_row,
             ],
+            credit: [credit_reads_back_and_is_found_when_it_is_due],
             lists: [transfers_are_listed_newest_first, holds_are_listed_as_they_are],
             redacted: [redacted_rows_are_replaced_where_they_are],
             reversals: [

@@ -75,7 +75,7 @@ pub(crate) fn concurrent_reversals_never_exceed_their_original(backend: &dyn Bac
         let mut done = Ok(());
         run(&*store, &plan, &mut |loaded| {
             let mut book = LedgerWorkingSet::new(&currencies, &limits);
-            book.load_wallet(key, loaded.ledger.wallets[0]);
+            book.load_wallet(key, loaded.ledger.wallets[0].clone());
             book.load_reversal(made, loaded.ledger.reversals[0].clone());
             done = book.reverse(id, &request).map(drop);
             WriteSet { ledger: changes_of(book.into_writes()), ..WriteSet::default() }

@@ -41,7 +41,7 @@ impl Model {
                 None => drop(self.handles.remove(handle)),
             }
         }
-        self.wallets.extend(ledger.wallets.iter().copied());
+        self.wallets.extend(ledger.wallets.iter().cloned());
         self.entries.extend(ledger.entries.iter().cloned());
         self.transfers.extend(ledger.transfers.iter().cloned());
         self.holds.extend(ledger.holds.iter().cloned());

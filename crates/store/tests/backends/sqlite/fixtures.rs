@@ -6,7 +6,7 @@
 
 use super::fresh;
 use crate::contract::{
-    audit, boards, contests, create, events, key, key_row, keys, ledger, load, open, players, record,
+    audit, boards, contests, create, credit, events, key, key_row, keys, ledger, load, open, players, record,
     request, reversals, scores, stored, walk, webhooks, write,
 };
 use rusqlite::Connection;
@@ -27,7 +27,7 @@ use tally_store::{
     LedgerReadSet, LedgerWriteSet, ReadSet, Store, Window, WindowKey, WindowRow, WriteSet,
 };
 
-const SCHEMA: u32 = 16;
+const SCHEMA: u32 = 17;
 /// A schema that no version was left with.
 const NEVER: u32 = 7;
 /// The parts of a file: its log, and its journal.
@@ -55,6 +55,8 @@ const WITH_SCOPES: u32 = 14;
 const WITH_METADATA: u32 = 15;
 /// The first schema with webhooks.
 const WITH_WEBHOOKS: u32 = 16;
+/// The first schema with promotional credit.
+const WITH_CREDIT: u32 = 17;
 
 fn schemas() -> impl Iterator<Item = u32> {
     (1..=SCHEMA).filter(|schema| *schema != NEVER)
@@ -169,7 +171,10 @@ fn money() -> LedgerWriteSet {
     LedgerWriteSet {
         handles: member.handles().into_iter().map(|handle| (handle, Some(wallet.member))).collect(),
         members: vec![(wallet.member, member)],
-        wallets: vec![(wallet, ledger::wallet(50, 1))],
+        wallets: vec![
+            (wallet, ledger::wallet(50, 1)),
+            (ledger::wallet_key(2, "KRW"), credit::with_credit(1, 2, &[(30, 4)])),
+        ],
         holds: vec![(HoldId(Uuid([2; 16])), hold)],
         reversals: reversals::links(),
         minted: vec![(keys::minted(7, "KRW"), Spent { day: 9, units: 8 })],
@@ -189,9 +194,13 @@ fn money() -> LedgerWriteSet {
 fn verify_money(store: &dyn Store, schema: u32) {
     let (money, there) = (money(), schema >= WITH_LEDGER);
     let read = store.ledger();
-    let (wallet, held) = money.wallets[0];
+    let (wallet, held) = money.wallets[0].clone();
     let wallets = read.wallets_of(wallet.member).unwrap();
     assert_eq!(wallets, if there { vec![(wallet.currency, held)] } else { Vec::new() });
+    let (wallet_of_credit, credit) = money.wallets[1].clone();
+    let wallets = read.wallets_of(wallet_of_credit.member).unwrap();
+    let wanted = (wallet_of_credit.currency, credit);
+    assert_eq!(wallets, if schema >= WITH_CREDIT { vec![wanted] } else { Vec::new() });
     assert_eq!(read.member(wallet.member).unwrap(), there.then(|| money.members[0].1.clone()));
     for (handle, member) in &money.handles {
         assert_eq!(read.member_of(handle).unwrap(), member.filter(|_| there));

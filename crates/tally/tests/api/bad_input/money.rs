@@ -106,6 +106,23 @@ fn fields_of_movements_and_holds() {
         let mut bad = bad_fields(&members);
         bad.extend(texts("reason"));
         bad.extend(bad_metadata());
+        if path == "/v1/withdrawals" {
+            for value in ["null", "1", "\"\"", "\"false\""] {
+                bad.push(("promotional", Some(value.to_owned()), 400, "invalid_field"));
+            }
+        }
+        if path == "/v1/deposits" {
+            for value in ["null", "1", "\"\"", "\"now\"", "\"2026-01-01\""] {
+                bad.push(("expires_at", Some(value.to_owned()), 400, "invalid_field"));
+            }
+            let past = "\"2020-01-01T00:00:00Z\"".to_owned();
+            bad.push(("expires_at", Some(past), 422, "credit_expiry_in_past"));
+        }
+        if path == "/v1/transfers" {
+            for (name, value) in [("promotional", "true"), ("expires_at", "\"2999-01-01T00:00:00Z\"")] {
+                bad.push((name, Some(value.to_owned()), 400, "unknown_field"));
+            }
+        }
         if path == "/v1/holds" {
             for value in ["null", "1", "\"\"", "\"now\"", "\"2026-01-01\""] {
                 bad.push(("expires_at", Some(value.to_owned()), 400, "invalid_field"));

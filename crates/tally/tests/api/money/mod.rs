@@ -7,6 +7,7 @@
 mod batches;
 mod caps;
 mod contests;
+mod credit;
 mod crowd;
 mod erasing;
 mod exports;

@@ -69,6 +69,7 @@ fn each_side_of_a_movement_shows_before_and_after() {
         row("BANK_PAYABLE", "350", "1300"),
         row("FEES", "0", "0"),
         row("PRIZES", "0", "0"),
+        row("PROMOTIONS", "0", "0"),
     ];
     assert_eq!(accounts, json!(wanted));
     assert_eq!(world.get("/v1/ledger/trial-balance"), json!({"balanced": true, "accounts": wanted}));

@@ -32,7 +32,7 @@ fn another_currency_appears_with_its_first_credit() {
     assert_eq!(world.get(&path)["items"].as_array().map(Vec::len), Some(2));
     assert_eq!(world.history(&ann, 9).len(), 1, "the default currency's, where none is named");
     let accounts = world.get("/v1/ledger/accounts")["accounts"].as_array().expect("accounts").len();
-    assert_eq!(accounts, 8, "four in each");
+    assert_eq!(accounts, 10, "five in each");
     assert_eq!(
         world.client.get("/v1/status").json()["settings"]["currencies.USD"],
         json!({"value": "2", "source": "environment"})

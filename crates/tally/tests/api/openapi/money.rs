@@ -115,6 +115,7 @@ fn movements_refused(tour: &mut Tour<'_>, ann: &str, bob: &str) {
     }
     let past = json!({"member": ann, "amount": 1, "expires_at": "2020-01-01T00:00:00Z"});
     rules(tour, ann, bob);
+    credit(tour);
     tour.refused("placeHold", 422, "hold_expiry_in_past", &post("/v1/holds", &past));
 }
 
@@ -133,6 +134,21 @@ fn rules(tour: &mut Tour<'_>, ann: &str, bob: &str) {
     let capture = format!("/v1/holds/{}/capture", hold["id"].as_str().expect("an id"));
     tour.refused("captureHold", 422, "not_transferable", &post(&capture, &json!({"to": bob})));
     tour.good("captureHold", 200, post(&capture, &json!({})));
+}
+
+/// Promotional credit.
+fn credit(tour: &mut Tour<'_>) {
+    let cay = member(tour, "money-cay", 10);
+    let give = |at: &str| post("/v1/deposits", &json!({"to": cay, "amount": 50, "expires_at": at}));
+    tour.good("deposit", 201, give("2999-01-01T00:00:00Z"));
+    tour.refused("deposit", 422, "credit_expiry_in_past", &give("2020-01-01T00:00:00Z"));
+    let plain = |units: u64| json!({"from": cay, "amount": units, "promotional": false});
+    tour.refused("withdraw", 422, "insufficient_funds", &post("/v1/withdrawals", &plain(11)));
+    tour.good("withdraw", 201, post("/v1/withdrawals", &plain(10)));
+    let shown = tour.good("getWallets", 200, Request::new("GET", format!("/v1/wallets/{cay}")));
+    assert_eq!(shown["wallets"][0]["promotional"], "50", "{shown}");
+    let history = format!("/v1/wallets/{cay}/transactions");
+    tour.good("listTransactions", 200, Request::new("GET", history));
 }
 
 fn holds(tour: &mut Tour<'_>, ann: &str, bob: &str) {

@@ -322,9 +322,10 @@ impl Maker<'_> {
                 .pick(&[json!(0.5), json!("inf"), json!(i64::MAX), json!("1e3"), json!("-.5")])
                 .clone(),
             "ScoreIn" | "Int64In" => score(self.rng.between(-40, 40)),
+            // The document cannot say that the least is not above the most.
+            "amount_min" => json!(self.rng.between(1, 20).to_string()),
+            "amount_max" => json!(self.rng.between(20, 40).to_string()),
             "min" | "max" => json!(self.rng.between(-40, 40).to_string()),
-            // Not less than any `amount_min`.
-            "amount_max" => json!(self.rng.between(51, 99)),
             "BalanceMarks" => self.rng.pick(&[json!({}), json!({"KRW": 5, "USD": "7"})]).clone(),
             "period" if self.rng.percent(80) => json!("all_time"),
             "InstantIn" => {

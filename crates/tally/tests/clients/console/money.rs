@@ -111,6 +111,43 @@ fn money_is_found_moved_and_in_balance() {
 }
 
 #[test]
+fn credit_is_given_and_shown_with_its_end() {
+    let mut console = Console::empty();
+    let mut client = console.server.client();
+    let ann = client.post("/v1/members", &json!({"login_id": "ann", "name": "Ann"})).expect(201);
+    let wallet = format!("/v1/wallets/{}", ann["id"].as_str().expect("an id"));
+    client.post("/v1/deposits", &json!({"to": ann["id"], "amount": 1_000})).expect(201);
+    let page = format!("#{}", wallet.trim_start_matches("/v1"));
+    console.show(&page);
+    console.sees("Available");
+    let shown = "[...document.querySelectorAll('main dt')].some((one) => one.textContent === 'Promotional')";
+    assert_eq!(console.page.eval(shown), json!(false), "it has none");
+    console.fill("Amount", "2500");
+    console.fill("Promotional until", "2999-01-02T03:04");
+    console.click("Deposit");
+    console.sees("2 500 KRW deposited");
+    console.sees("2 500 KRW until 2 Jan 2999, 03:04");
+    console.sees_row(&["promotion", "+2 500", "3 500"]);
+    assert_eq!(console.page.eval(shown), json!(true));
+    let given = client.get(&wallet).expect(200)["wallets"][0].clone();
+    assert_eq!((&given["promotional"], &given["credits"][0]["amount"]), (&json!("2500"), &json!("2500")));
+    // The next deposit is other money again.
+    console.fill("Amount", "7");
+    console.click("Deposit");
+    console.sees_row(&["deposit", "+7", "3 507"]);
+    // From its top, and without the messages.
+    console.show("#/wallets");
+    console.show(&page);
+    console.sees("2 500 KRW until 2 Jan 2999, 03:04");
+    for (width, height, kind) in [(1280, 900, ""), (1000, 800, "-narrow"), (360, 780, "-phone")] {
+        console.page.resize(width, height, width < 400);
+        console.check("a wallet with credit");
+        console.picture(&format!("wallet-credit{kind}"));
+    }
+    console.end();
+}
+
+#[test]
 fn what_is_owed_is_shown_with_its_reason() {
     let mut console = Console::empty();
     let mut client = console.server.client();

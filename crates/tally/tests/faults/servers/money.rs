@@ -213,3 +213,74 @@ fn one_is_killed_while_money_moves_at_all_and_each_movement_is_done_once() {
     let shown: BTreeSet<String> = lines.iter().map(Value::to_string).collect();
     assert!(told.iter().all(|line| shown.contains(&line.to_string())), "what was acknowledged is there");
 }
+
+/// Credit expires while money moves at all servers and one is killed. Whichever server takes it out, it leaves each wallet once, holds
+/// keep their part until they end, and no other member gets any.
+#[test]
+fn one_is_killed_while_credit_expires_and_it_leaves_each_wallet_once() {
+    const LASTS: Duration = Duration::from_secs(4);
+    let mut servers = Servers::start(3);
+    let (all, mut clients) = (members(&mut servers.clients()[0], 9, 50), servers.clients());
+    let ends = Instant::now() + LASTS;
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("it is after 1970");
+    let at =
+        tally_rules::Micros(i64::try_from((now + LASTS).as_micros()).expect("it is before the year 200,000"));
+    let at = tally_wire::time::format(at);
+    let mut post = |nth: usize, path: &str, body: &Value| {
+        send(&mut clients[nth % 3], &Request::new("POST", path).json(body))
+    };
+    // A slow machine may be late: then less is given, and less of it is spent.
+    let (mut given, mut withdrawn, mut holds) = (vec![0; all.len()], 0, Vec::new());
+    for (nth, member) in all.iter().enumerate() {
+        let credit = json!({"to": member, "amount": 40, "expires_at": at});
+        given[nth] = if post(nth, "/v1/deposits", &credit).status == 201 { 40 } else { 0 };
+        post(nth + 1, "/v1/withdrawals", &json!({"from": member, "amount": 10})).expect(201);
+        withdrawn += 10;
+        if nth % 3 == 0 {
+            let hold = post(nth + 2, "/v1/holds", &json!({"member": member, "amount": 30})).expect(201);
+            holds.push(hold["id"].as_str().expect("an id").to_owned());
+        }
+    }
+    std::thread::scope(|scope| {
+        for nth in 0..6 {
+            let (mut client, all) = (servers.all[nth % 3].client(), &all);
+            scope.spawn(move || {
+                for number in nth.. {
+                    let body = json!({"from": all[number % 9], "to": all[(number * 5 + 1) % 9], "amount": 7});
+                    let sent = client.try_send(&Request::new("POST", "/v1/transfers").json(&body));
+                    // The killed one does not answer.
+                    let Ok(answer) = sent else { break };
+                    assert!([201, 409, 422, 503].contains(&answer.status), "{}", answer.text());
+                    if ends.elapsed() > Duration::from_millis(500) {
+                        break;
+                    }
+                }
+            });
+        }
+        std::thread::sleep(ends.saturating_duration_since(Instant::now()) + Duration::from_millis(300));
+        servers.all[2].kill9();
+    });
+    servers.all[2].restart();
+    let mut clients = servers.clients();
+    for (nth, hold) in holds.iter().enumerate() {
+        let void = Request::new("POST", format!("/v1/holds/{hold}/void")).json(&json!({}));
+        send(&mut clients[nth], &void).expect(200);
+    }
+    wait_until("all credit has left", || {
+        all.iter().all(|member| {
+            let shown = get(&mut clients[2], &format!("/v1/wallets/{member}")).expect(200);
+            shown["wallets"][0].get("promotional").is_none()
+        })
+    });
+    let mut sum = 9 * 50 - withdrawn;
+    for (member, given) in all.iter().zip(given) {
+        let target = format!("/v1/wallets/{member}/transactions?limit=1000");
+        let lines = tally_testkit::audit::read_pages(&mut clients[1], &target, "items").0;
+        let expired = lines.iter().filter(|line| line["type"] == "expiry");
+        let expired: i64 =
+            expired.map(|line| line["amount"].as_str().expect("text").parse::<i64>().expect("units")).sum();
+        assert!((0..=10).contains(&(given - expired)), "{expired} of {given} have expired");
+        sum += given - expired;
+    }
+    check_money(&servers, &all, sum);
+}

@@ -355,7 +355,7 @@ impl History {
         }
         assert_eq!(record.members as usize, paper.members.len());
         for (player, member) in self.members.iter().enumerate() {
-            let wallet = self.store.ledger().wallets_of(*member).unwrap()[0].1;
+            let wallet = self.store.ledger().wallets_of(*member).unwrap()[0].1.clone();
             let wanted = (self.model.money[player], self.model.held(player));
             assert_eq!((wallet.balance, wallet.held), wanted, "player {player} after {op:?}");
         }
