@@ -41,6 +41,8 @@ pub(crate) const PACKAGES: &[Package] = &[
         package: "chromium-headless-shell",
         why: "shows the console's pages to the tests, without a window",
     },
+    Package { binary: "prometheus", package: "prometheus", why: "scrapes servers and fires their alerts" },
+    Package { binary: "promtool", package: "prometheus", why: "checks the rules of the alerts" },
     Package { binary: "faketime", package: "faketime", why: "sets the clock of a server under test" },
     Package { binary: "npm", package: "npm", why: "fetches the clients of node" },
 ];

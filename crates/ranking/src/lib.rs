@@ -19,6 +19,6 @@ pub use archive::{ArchiveBlock, ArchiveSource, ArchivedRanking};
 pub use memory::{Loading, MemoryRanking, Movement, Published, ReadGuard, WriteGuard};
 pub use page::{Among, Edge, Page, PageQuery, Ranked, RankedEntry, Start};
 pub use reads::Reads;
-pub use redis::{ChangedPlayers, RankingError, RedisApplications, RedisBackend, Watched};
+pub use redis::{ChangedPlayers, Probe, RankingError, RedisApplications, RedisBackend, Watched};
 pub use remote::{LoadState, PUBLISHED_WITHIN, RemoteLoad, RemoteRanking, VersionedRow};
 pub use window::{LockedRanking, RankingBackend, WindowRanking};

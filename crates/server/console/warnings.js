@@ -5,7 +5,8 @@ import { bytes, count, percent, seconds } from "./format.js";
 const CACHE_LOOKUPS = 1000;
 const CACHE_POOR = 0.5;
 const UNSYNCED_SECONDS = 5;
-const UNFOLDED_BYTES = 256 * 1024 * 1024;
+// Writers wait from a half of the room on.
+const UNFOLDED_RATIO = 0.4;
 
 /** Warnings. `balanced` is the result of the trial balance, null when it is not known. */
 export function warnings({ status, now }, balanced) {
@@ -35,7 +36,7 @@ export function warnings({ status, now }, balanced) {
   if (store.unsynced_seconds > UNSYNCED_SECONDS) {
     say("warn", "The disk is behind", `What was acknowledged as relaxed waits ${seconds(store.unsynced_seconds)} to be synced.`);
   }
-  if (store.unfolded_bytes > UNFOLDED_BYTES) {
+  if (store.unfolded_ratio > UNFOLDED_RATIO) {
     say("warn", "The journal grows faster than it is folded", `${bytes(store.unfolded_bytes)} wait in memory. Writers are slowed down before it is full.`);
   }
   if (store.connections_max > 0 && store.connections_used >= store.connections_max) {

@@ -5,13 +5,14 @@
 //! than a request must release it in between.
 
 use crate::limits::Limits;
+use crate::machine::Machine;
 use crate::metrics::Metrics;
 use crate::responses::Responses;
 use crate::security::{Event, Security};
 use crate::streams::Streams;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Instant;
 use tally_service::progress::Snapshot;
 use tally_service::{Keys, LostCommits, Progress, Tally};
@@ -45,6 +46,8 @@ pub struct Readiness {
     settings: RwLock<Value>,
     /// When the process started.
     pub started: Instant,
+    /// What a scrape reads of the machine. A command that starts a server of its own sets none.
+    pub machine: OnceLock<Machine>,
     /// The last findings about what the service depends on.
     findings: RwLock<Vec<Finding>>,
     serving: RwLock<Arc<Serving>>,
@@ -64,13 +67,43 @@ pub(crate) struct Serving {
     pub(crate) tally: Option<Arc<Tally>>,
 }
 
+/// Which parts of the service answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Parts {
+    /// Scores, members and money, and everything else that needs only the store.
+    pub(crate) store: bool,
+    /// Ranks.
+    pub(crate) ranking: bool,
+    /// Applications for contests without an entry fee.
+    pub(crate) applications: bool,
+}
+
+impl Parts {
+    /// Those of the service, or none of a service that cannot answer.
+    pub(crate) fn of(tally: Option<&Tally>) -> Self {
+        Self {
+            store: tally.is_some(),
+            ranking: tally.is_some_and(|tally| tally.redis.ranking().failure.is_none()),
+            applications: tally.is_some_and(|tally| tally.redis.applications().failure.is_none()),
+        }
+    }
+}
+
 /// A problem of something that the service depends on, such as a setting of its database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// Whether it loses data or stops the service; otherwise it is a warning.
     pub wrong: bool,
+    /// Its kind, for metrics.
+    pub code: &'static str,
     /// What is wrong, why it matters and what to do.
     pub text: String,
+}
+
+impl Finding {
+    pub(crate) fn level(&self) -> &'static str {
+        if self.wrong { "wrong" } else { "warning" }
+    }
 }
 
 /// Why the service cannot answer now.
@@ -108,6 +141,7 @@ impl Readiness {
             local_token,
             settings: RwLock::new(settings),
             started: Instant::now(),
+            machine: OnceLock::new(),
             findings: RwLock::default(),
             serving: RwLock::default(),
             reloads: AtomicU64::new(0),

@@ -3,6 +3,8 @@
 //! A listener serves a `Stream`, encrypted or not. The handshake happens in the task of the connection and within a time
 //! limit, so a silent client does not delay others. Not here: client certificates.
 
+mod certificate_end;
+
 use crate::progress::{Linger, Socket};
 use crate::transport::Transport;
 use std::io;
@@ -23,15 +25,22 @@ use tokio_rustls::server::TlsStream;
 #[derive(Clone)]
 pub struct Tls {
     files: Arc<(PathBuf, PathBuf)>,
-    /// From the files as they were last read; shared by all clones.
-    acceptor: Arc<RwLock<TlsAcceptor>>,
+    /// What the files had when they were last read; shared by all clones.
+    read: Arc<RwLock<FromFiles>>,
+}
+
+#[derive(Clone)]
+struct FromFiles {
+    acceptor: TlsAcceptor,
+    /// When the certificate ends, in seconds since 1970, if it says so as it must.
+    end: Option<i64>,
 }
 
 impl Tls {
     /// Reads a certificate with its chain and its private key, both in PEM files.
     pub fn load(certificate: &Path, key: &Path) -> Result<Self, String> {
-        let acceptor = Arc::new(RwLock::new(read(certificate, key)?));
-        Ok(Self { files: Arc::new((certificate.to_owned(), key.to_owned())), acceptor })
+        let read = Arc::new(RwLock::new(read(certificate, key)?));
+        Ok(Self { files: Arc::new((certificate.to_owned(), key.to_owned())), read })
     }
 
     /// Reads the same files again, for new connections.
@@ -40,17 +49,22 @@ impl Tls {
     ///
     /// If they cannot be read; the previous certificate stays.
     pub fn reload(&self) -> Result<(), String> {
-        let acceptor = read(&self.files.0, &self.files.1)?;
-        *self.acceptor.write().unwrap_or_else(PoisonError::into_inner) = acceptor;
+        let read = read(&self.files.0, &self.files.1)?;
+        *self.read.write().unwrap_or_else(PoisonError::into_inner) = read;
         Ok(())
     }
 
     pub(crate) fn acceptor(&self) -> TlsAcceptor {
-        self.acceptor.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.read.read().unwrap_or_else(PoisonError::into_inner).acceptor.clone()
+    }
+
+    /// When the certificate that is served ends, in seconds since 1970.
+    pub(crate) fn end(&self) -> Option<i64> {
+        self.read.read().unwrap_or_else(PoisonError::into_inner).end
     }
 }
 
-fn read(certificate: &Path, key: &Path) -> Result<TlsAcceptor, String> {
+fn read(certificate: &Path, key: &Path) -> Result<FromFiles, String> {
     let of = |path: &Path, why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
     let chain = CertificateDer::pem_file_iter(certificate)
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
@@ -58,12 +72,13 @@ fn read(certificate: &Path, key: &Path) -> Result<TlsAcceptor, String> {
     if chain.is_empty() {
         return Err(of(certificate, &"no certificate is in it"));
     }
+    let end = certificate_end::of(&chain[0]);
     let private = PrivateKeyDer::from_pem_file(key).map_err(|why| of(key, &why))?;
     let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .and_then(|versions| versions.with_no_client_auth().with_single_cert(chain, private))
         .map_err(|why| of(certificate, &why))?;
-    Ok(TlsAcceptor::from(Arc::new(config)))
+    Ok(FromFiles { acceptor: TlsAcceptor::from(Arc::new(config)), end })
 }
 
 /// The time limits of a client.

@@ -10,6 +10,7 @@ use crate::ledger::expiry;
 use crate::maintenance::{self, Pace};
 use crate::members::erase;
 use crate::periods::{prizes, scheduler as periods};
+use crate::redis_health;
 use crate::servers::in_doubt;
 use crate::tally::Tally;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -99,6 +100,7 @@ pub(crate) struct Tasks {
     pub(crate) maintenance: BackgroundTask,
     pub(crate) erasures: BackgroundTask,
     pub(crate) redis: BackgroundTask,
+    pub(crate) redis_claim: BackgroundTask,
 }
 
 pub(crate) struct Job {
@@ -143,6 +145,7 @@ pub(crate) fn start(tally: &Arc<Tally>) -> Result<(), Failure> {
     maintenance::start(tally)?;
     erase::start(tally)?;
     periods::start(tally)?;
+    redis_health::start(tally)?;
     tally.events.start(tally)
 }
 

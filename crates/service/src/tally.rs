@@ -4,7 +4,7 @@
 //! may respond; before that, the listeners respond that the server is loading.
 
 use crate::Fault;
-use crate::background::{self, Tasks};
+use crate::background::{self, BackgroundTask, Tasks};
 use crate::boards::{Board, Boards, run_once};
 use crate::clock::{Clock, ClockReading};
 use crate::clock_memory::{ClockMemory, lead};
@@ -23,6 +23,7 @@ use crate::outcomes;
 use crate::periods::prizes;
 use crate::progress::Progress;
 use crate::rebuild;
+use crate::redis_health::RedisHealth;
 use crate::reply::ReplyDispatcher;
 use crate::requests::{InProgress, KeyGuard};
 use crate::scores::lane::ScoreLanes;
@@ -77,6 +78,8 @@ pub struct Tally {
     pub webhooks: Webhooks,
     /// How often the Redis of applications was unavailable.
     pub applications_faults: AtomicU64,
+    /// What the Redis servers reported last.
+    pub redis: RedisHealth,
     pub(crate) lane: ScoreLanes,
     pub(crate) ledger: LedgerLane,
     /// Follows other servers, if there may be any.
@@ -158,6 +161,7 @@ impl Tally {
             events,
             webhooks: Webhooks::new(secret),
             applications_faults: AtomicU64::new(0),
+            redis: RedisHealth::default(),
             lane,
             ledger,
             follower: is_shared.then(Follower::new),
@@ -165,9 +169,7 @@ impl Tally {
         if let (Some(follower), Some(followed)) = (&tally.follower, followed) {
             follower.start(&tally, followed)?;
         }
-        if let Some(claim) = rebuilt.claim {
-            redis_claim::start(&tally, claim)?;
-        }
+        redis_claim::start(&tally, rebuilt.claim)?;
         let threads = matches!(tally.settings.background, Background::Threads);
         if threads {
             background::start(&tally)?;
@@ -338,10 +340,8 @@ impl Tally {
 
     /// Ends it: it takes no new work, makes everything accepted durable and sends the replies. Blocks until then.
     pub fn drain(&self) {
-        self.tasks.contests.stop();
-        self.tasks.periods.stop();
-        self.tasks.holds.stop();
-        self.tasks.erasures.stop();
+        let Tasks { contests, periods, holds, erasures, maintenance, redis, redis_claim } = &self.tasks;
+        [contests, periods, holds, erasures].into_iter().for_each(BackgroundTask::stop);
         self.events.stop();
         self.webhooks.stop();
         self.lane.drain();
@@ -349,8 +349,7 @@ impl Tally {
         if let Some(follower) = &self.follower {
             follower.stop();
         }
-        self.tasks.redis.stop();
-        self.tasks.maintenance.stop();
+        [redis, maintenance, redis_claim].into_iter().for_each(BackgroundTask::stop);
     }
 
     /// The counts of contests.

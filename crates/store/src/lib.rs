@@ -42,7 +42,7 @@ pub use damage::{CorruptRow, Listing};
 pub use error::StoreError;
 pub use events::{EventKey, EventReads, Topic};
 pub use ledger::{Ledger, LedgerLoaded, LedgerReadSet, LedgerWriteSet};
-pub use maintenance::Maintenance;
+pub use maintenance::{COUNTERS, Maintenance};
 pub use payments::PaymentReads;
 pub use plan::{
     BanKey, BatchId, Block, BlockKey, BoardChange, BoardNo, BoardRow, Committed, Durability, Garbage,

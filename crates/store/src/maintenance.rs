@@ -4,6 +4,24 @@ use crate::plan::{ScoreKey, WindowKey};
 use crate::{CorruptRow, Slow, StoreError};
 use tally_rules::Micros;
 
+/// The gauges of [`Maintenance::gauges`] that only grow while a store is open: counters, in the terms of Prometheus.
+pub const COUNTERS: &[&str] = &[
+    "checkpoints",
+    "checkpoints_hindered",
+    "commits_lost",
+    "commits_unresolved",
+    "connection_wait_seconds",
+    "connection_waits",
+    "connects",
+    "fold_failures",
+    "fold_rows",
+    "folds",
+    "round_trips",
+    "slow_transactions",
+    "slowed_seconds",
+    "transactions_again",
+];
+
 /// Background work and figures. Every method that returns a `Result` blocks.
 ///
 /// Expiry and purges are bounded steps: each deletes at most `limit` rows, and the caller repeats them. Stopping between two steps

@@ -19,7 +19,8 @@ use tally_store::sqlite::{self, Copied};
 /// Runs `tally backup`.
 pub(crate) fn backup(cli: &Cli, args: &BackupArgs) -> Result<ExitCode> {
     let config = Config::load(cli)?;
-    let store = DataDir::of(&config).place(&config)?.file("backup")?;
+    let data = DataDir::of(&config);
+    let store = data.place(&config)?.file("backup")?;
     let bar = std::io::stderr().is_terminal().then(bar);
     let mut progress = |done, total| {
         if let Some(bar) = &bar {
@@ -31,6 +32,10 @@ pub(crate) fn backup(cli: &Cli, args: &BackupArgs) -> Result<ExitCode> {
     bar.inspect(ProgressBar::finish_and_clear);
     let copied = copied.map_err(plain).with_context(|| format!("back up {}", store.display()))?;
     println!("{} holds {}, checked", args.file.display(), holds(&copied));
+    // The copy is good all the same. The account of a backup may be one that only reads.
+    if let Err(error) = data.note_backup() {
+        eprintln!("The server does not know of it, so its metric of the last backup stays: {error:#}");
+    }
     eprintln!("Keep the secret as well, apart from it: a store cannot be served without its own secret.");
     Ok(ExitCode::SUCCESS)
 }

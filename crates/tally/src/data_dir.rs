@@ -49,6 +49,17 @@ impl DataDir {
         self.path.join("secret")
     }
 
+    /// The file whose time is that of the last complete backup.
+    pub(crate) fn backup_path(&self) -> PathBuf {
+        self.path.join("last-backup")
+    }
+
+    /// Notes that a backup is complete.
+    pub(crate) fn note_backup(&self) -> Result<()> {
+        let now = tally_wire::time::format(tally_service::clock::system().now());
+        write_private(&self.backup_path(), format!("{now}\n").as_bytes())
+    }
+
     /// The source of a given or stored secret.
     pub(crate) fn secret_given(&self, config: &Config) -> Option<String> {
         if std::env::var_os("TALLY_SECRET").is_some() {

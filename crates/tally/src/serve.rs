@@ -11,7 +11,7 @@ use crate::cli::{Cli, ServeArgs};
 use crate::config::{Config, Usage};
 use crate::data_dir::{DataDir, new_token};
 use crate::doctor::{RepeatedChecks, files};
-use crate::store::{self, Opened, Opening, StoreLoss};
+use crate::store::{self, Opened, Opening, Place, StoreLoss};
 use crate::{demo, descriptors, limit_settings, log};
 use anyhow::{Context, Error, Result, bail};
 pub(crate) use listen::{Listen, UNIX};
@@ -24,7 +24,9 @@ use std::time::{Duration, Instant};
 use tally_ranking::RedisApplications;
 use tally_server::limits::OPERATOR_CONNECTIONS;
 use tally_server::resp::{self, RespServer};
-use tally_server::{HttpServer, KeysRequired, OperatorServer, Readiness, Security, WebhookClient};
+use tally_server::{
+    HttpServer, KeysRequired, Machine, OperatorServer, Readiness, Security, Tls, WebhookClient,
+};
 use tally_service::{Keys, Progress, RankingBackend, Settings, Tally, clock};
 use tally_store::Store;
 use tally_traces::Traces;
@@ -137,6 +139,15 @@ enum End {
     StoreLost(StoreLoss),
 }
 
+/// What a scrape reads of the machine.
+fn machine(data: &DataDir, place: &Place, tls: Option<Tls>) -> Machine {
+    let (folder, backup) = match place {
+        Place::Sqlite(store) => (store.parent().unwrap_or(data.path()), Some(data.backup_path())),
+        _ => (data.path(), None),
+    };
+    Machine { data: folder.to_owned(), backup, tls }
+}
+
 impl Server {
     /// Opens the listeners and the store; only health checks are answered yet. With `signals` it handles signals before its
     /// address is announced, so that none is missed.
@@ -169,6 +180,10 @@ impl Server {
         let audit = Some(config.text("log.audit_file")).filter(|path| signals && !path.is_empty());
         let security = Security::start(audit.map(Into::into)).context("open `log.audit_file`")?;
         let gate = Readiness::new(progress, limits, traces, security, token.clone(), config.to_json());
+        if signals {
+            // It is set once.
+            drop(gate.machine.set(machine(&data, &place, listen.tls.clone())));
+        }
         // The store may have to be waited for; health checks and renewals of files work meanwhile.
         if signals {
             hangup::listen(&runtime, config.clone(), listen.tls.clone(), Arc::clone(&gate))?;
@@ -311,8 +326,8 @@ impl Server {
     /// The components for the repeated checks.
     fn repeated_checks(&self, config: &Config) -> RepeatedChecks {
         let (databases, applications) = (self.store.databases.clone(), self.applications.clone());
-        let warning = self.warning.clone();
-        RepeatedChecks { config: config.clone(), databases, applications, warning }
+        let (ranking, warning) = (self.ranking.clone(), self.warning.clone());
+        RepeatedChecks { config: config.clone(), databases, ranking, applications, warning }
     }
 
     /// Waits until everything is loaded.

@@ -2,7 +2,7 @@
 //!
 //! They are files beside the sources of this crate, valid for a hundred years and only for tests. `ca.pem` has signed
 //! `server.pem` (for `localhost` and 127.0.0.1) and `elsewhere.pem` (for `elsewhere.example`); `other-ca.pem` has signed
-//! nothing. The keys of both authorities are deleted. Not here: a TLS client; the tests use the product's own.
+//! nothing. `ended.pem` ended on 2026-11-27. The keys of both authorities are deleted. Not here: a TLS client; the tests use the product's own.
 
 /// The path of a file.
 pub fn file(name: &str) -> String {

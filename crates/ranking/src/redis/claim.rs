@@ -81,12 +81,17 @@ impl RedisBackend {
     /// Claims the Redis for the owner for this time, or prolongs its claim. A claim that this process had for an earlier generation
     /// is replaced. With `uses`, the Redis is used from now on.
     pub fn claim(&self, time: Duration, uses: bool) -> Result<Claim, RankingError> {
-        self.redis().block_on(self.redis().shared.claim(time, uses))
+        self.redis().handle.block_on(self.redis().shared.claim(time, uses))
     }
 
     /// Fails every request with this reason, until there is none.
     pub fn refuse(&self, why: Option<&'static str>) {
         *self.redis().shared.ownership().refused.write().unwrap_or_else(PoisonError::into_inner) = why;
+    }
+
+    /// Why requests are refused, if they are.
+    pub fn refusal(&self) -> Option<&'static str> {
+        *self.redis().shared.ownership().refused.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Opens the connections anew: the name of the address may lead elsewhere by now.
@@ -97,7 +102,7 @@ impl RedisBackend {
 
 impl Redis {
     fn reconnect(&self) {
-        self.block_on(async {
+        self.handle.block_on(async {
             for node in self.shared.map().nodes() {
                 if let Some(live) = node.present() {
                     node.fail(&live, "it is connected to anew").await;
@@ -108,9 +113,13 @@ impl Redis {
 }
 
 impl Shared {
+    pub(super) fn ownership(&self) -> &Ownership {
+        &self.reach.ownership
+    }
+
     async fn claim(&self, time: Duration, uses: bool) -> Result<Claim, RankingError> {
         let (claim, before) = self.ownership().claim.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let (slot, keys) = keys::of_claim(&self.address().prefix);
+        let (slot, keys) = keys::of_claim(&self.reach.address.prefix);
         let uses = u8::from(uses).to_string();
         let time = time.as_millis().max(1).to_string();
         let args = vec![claim.clone().into(), before.into(), time.into(), uses.into()];
@@ -128,8 +137,10 @@ impl Shared {
     async fn run_once(&self, request: &Request) -> Result<(redis::Value, String), RankingError> {
         let mut last = RankingError::Unavailable("no node has the slot".into());
         for _ in 0..TRIES {
-            self.know_slot(request.slot).await?;
-            let Some(node) = self.map().node(request.slot) else { continue };
+            let Some(node) = self.map().node(request.slot) else {
+                self.ask_slots().await?;
+                continue;
+            };
             let live = node.live().await?;
             match live.run(request).await {
                 Ok(answer) => return Ok((answer, live.process().to_owned())),

@@ -45,7 +45,7 @@ pub(super) struct Request {
 /// The state that all requests share.
 #[derive(Debug)]
 pub(super) struct Shared {
-    reach: Arc<Reach>,
+    pub(super) reach: Arc<Reach>,
     map: RwLock<Arc<Map>>,
     asked: Mutex<Option<Instant>>,
 }
@@ -62,7 +62,7 @@ pub(super) struct Map {
 #[derive(Debug)]
 pub(super) struct Redis {
     pub(super) shared: Arc<Shared>,
-    handle: Handle,
+    pub(super) handle: Handle,
     runtime: Option<Runtime>,
 }
 
@@ -138,10 +138,6 @@ impl Redis {
         self.handle.block_on(self.shared.each_node(command))
     }
 
-    pub(super) fn block_on<T>(&self, work: impl Future<Output = T>) -> T {
-        self.handle.block_on(work)
-    }
-
     /// Runs a task on the client's own threads.
     pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.handle.spawn(task);
@@ -176,19 +172,6 @@ impl Drop for Redis {
 }
 
 impl Shared {
-    pub(super) fn ownership(&self) -> &Ownership {
-        &self.reach.ownership
-    }
-
-    pub(super) fn address(&self) -> &Address {
-        &self.reach.address
-    }
-
-    /// Queries the slots unless a node is known for this one.
-    pub(super) async fn know_slot(&self, slot: u16) -> Result<(), RankingError> {
-        if self.map().node(slot).is_some() { Ok(()) } else { self.ask_slots().await }
-    }
-
     async fn reach_any_node(&self) -> Result<(), RankingError> {
         if self.reach.address.cluster {
             return self.ask_slots().await;
@@ -203,11 +186,26 @@ impl Shared {
         let mut answers = Vec::new();
         for node in map.nodes.iter().filter(|node| map.ranges.iter().any(|range| Arc::ptr_eq(&range.2, node)))
         {
-            let live = node.live().await?;
-            let answer = live.ask(command).await.map_err(|failure| node.unavailable(&failure.to_string()))?;
-            answers.push((node.name(), answer));
+            answers.push((node.name(), self.ask_node(node, command).await?));
         }
         Ok(answers)
+    }
+
+    /// Sends a command to a node. A connection that broke since it was used last is opened again: a repeated check must see
+    /// a node that is back.
+    async fn ask_node(&self, node: &Arc<Node>, command: &redis::Cmd) -> Result<Value, RankingError> {
+        let mut last = RankingError::Unavailable(String::new());
+        for _ in 0..TRIES {
+            let live = node.live().await?;
+            let failure = match live.ask(command).await {
+                Ok(answer) => return Ok(answer),
+                Err(failure) => failure,
+            };
+            last = node.unavailable(&failure.to_string());
+            // A command without a key is never answered with the owner of a slot.
+            self.repair(node, &live, failure, 0).await?;
+        }
+        Err(last)
     }
 
     /// Sends a request. It takes at most the sum of both timeouts.
@@ -324,7 +322,7 @@ impl Shared {
     }
 
     /// Queries one node after another for the slots.
-    async fn ask_slots(&self) -> Result<(), RankingError> {
+    pub(super) async fn ask_slots(&self) -> Result<(), RankingError> {
         if !self.reach.address.cluster {
             return Err(RankingError::Refused("it belongs to a cluster: use `redis-cluster://`".into()));
         }

@@ -3,7 +3,8 @@
 //! All of it is in `INFO`, which managed services answer too, where `CONFIG` is often refused. Not here: which values
 //! are good.
 
-use super::{RankingError, RedisApplications, reply};
+use super::client::Redis;
+use super::{RankingError, RedisApplications, RedisBackend, reply};
 use redis::{Value, cmd};
 use std::collections::BTreeMap;
 
@@ -19,9 +20,27 @@ pub struct Probe {
 impl RedisApplications {
     /// Queries every node that has some of the applications.
     pub fn probe(&self) -> Result<Vec<Probe>, RankingError> {
-        let answers = self.redis().each_node(&cmd("INFO"))?;
-        answers.into_iter().map(|(node, answer)| Ok(Probe { node, says: read(answer)? })).collect()
+        probe(self.redis())
     }
+}
+
+impl RedisBackend {
+    /// Queries every node that has some of the rankings.
+    pub fn probe(&self) -> Result<Vec<Probe>, RankingError> {
+        probe(self.redis())
+    }
+}
+
+impl Probe {
+    /// A value, if it is a number.
+    pub fn number(&self, name: &str) -> Option<u64> {
+        self.says.get(name)?.parse().ok()
+    }
+}
+
+fn probe(redis: &Redis) -> Result<Vec<Probe>, RankingError> {
+    let answers = redis.each_node(&cmd("INFO"))?;
+    answers.into_iter().map(|(node, answer)| Ok(Probe { node, says: read(answer)? })).collect()
 }
 
 fn read(answer: Value) -> Result<BTreeMap<String, String>, RankingError> {

@@ -3,7 +3,7 @@
 use super::body::Unread;
 use super::call::{Call, Peer};
 use super::response::{self, Response};
-use super::routes::{OPEN_PATHS, ROUTES, Route, Serves};
+use super::routes::{HEALTH_PATHS, OPEN_PATHS, ROUTES, Route, Serves};
 use super::{audit, console, guard, problem, service};
 use crate::metrics::RouteMetrics;
 use crate::readiness::Readiness;
@@ -19,9 +19,6 @@ use tally_wire::Problem;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const REQUEST_ID_BYTES_MAX: usize = 64;
-
-/// The paths that the health-check slots serve when all other slots are taken.
-const HEALTH_PATHS: [&str; 2] = ["/healthz", "/readyz"];
 
 /// All routes, compiled for matching.
 pub(super) struct Dispatch {
@@ -94,6 +91,7 @@ impl Dispatch {
         (path, id): (&str, &str),
         sampled: Option<&HttpSample>,
     ) -> (Response, &RouteMetrics) {
+        // Health checks have slots of their own when all others are taken.
         if peer.reserved
             && !HEALTH_PATHS.contains(&path)
             && !guard::is_this_machine(&self.readiness, peer.trust, request.headers())

@@ -76,8 +76,20 @@ macro_rules! route {
 }
 
 /// Paths that need no authentication; `service` handles them.
-pub(super) const OPEN_PATHS: [&str; 6] =
-    ["/healthz", "/readyz", "/openapi.json", "/docs", "/docs/docs.css", "/docs/docs.js"];
+pub(super) const OPEN_PATHS: [&str; 9] = [
+    "/healthz",
+    "/readyz",
+    "/readyz/store",
+    "/readyz/ranking",
+    "/readyz/applications",
+    "/openapi.json",
+    "/docs",
+    "/docs/docs.css",
+    "/docs/docs.js",
+];
+
+/// Those for health checks, which every listener has.
+pub(super) const HEALTH_PATHS: &[&str] = OPEN_PATHS.split_at(5).0;
 
 /// The path that Prometheus scrapes.
 pub(super) const METRICS_PATH: &str = "/metrics";

@@ -3,7 +3,7 @@
 use super::call::Call;
 use super::response::{self, Response};
 use super::{console, openapi, problem};
-use crate::readiness::{Finding, Readiness};
+use crate::readiness::{Finding, Parts, Readiness};
 use hyper::{HeaderMap, Method, StatusCode};
 use serde_json::{Map, Value, json};
 use std::time::{Duration, SystemTime};
@@ -11,7 +11,7 @@ use tally_rules::Micros;
 use tally_rules::role::Permission;
 use tally_service::Slow;
 use tally_service::contests::counts::{Counts, Payments};
-use tally_service::{Stats, Tally};
+use tally_service::{RedisState, Stats, Tally};
 use tally_wire::Problem;
 
 /// The content type that Prometheus expects.
@@ -34,10 +34,22 @@ pub(super) fn open(
     if path == "/healthz" {
         return response::ok(&json!({"status": "ok"}));
     }
-    match readiness.ready_for_more() {
-        Ok(_) => response::ok(&json!({"phase": "ready", "done": 0, "total": 0, "eta_s": 0})),
-        Err(not_ready) => response::json(StatusCode::SERVICE_UNAVAILABLE, &not_ready.members()),
-    }
+    let ready = readiness.ready_for_more();
+    let parts = Parts::of(ready.as_deref().ok());
+    let mut body = match &ready {
+        Ok(_) => json!({"phase": "ready", "done": 0, "total": 0, "eta_s": 0}),
+        Err(not_ready) => not_ready.members(),
+    };
+    body["parts"] =
+        json!({"store": parts.store, "ranking": parts.ranking, "applications": parts.applications});
+    let is_ready = match path {
+        "/readyz/ranking" => parts.ranking,
+        "/readyz/applications" => parts.applications,
+        // A server without ranks still takes scores and moves money, so a balancer must not remove it.
+        _ => parts.store,
+    };
+    let status = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    response::json(status, &body)
 }
 
 /// `GET /metrics`
@@ -67,12 +79,14 @@ pub(super) async fn status(mut call: Call) -> Result<Response, Problem> {
             "kind": tally.store.name(), "gauges": store,
             "slow": tally.store.slow().iter().map(slow).collect::<Vec<_>>(),
         },
-        "ranking": {"kind": tally.settings.ranking.kind()},
-        "applications": {"kind": tally.settings.applications.as_ref().map_or("store", |_| "redis")},
         "boards_total": tally.boards.len(),
         "boards": boards.iter().map(board).collect::<Vec<_>>(),
         "lanes": [lane("scores", tally.lanes(), &tally.lane_stats()), lane("ledger", 1, &tally.ledger_stats())],
     });
+    let admin = call.caller.may(Permission::Administer);
+    let in_redis = tally.settings.applications.as_ref().map_or("store", |_| "redis");
+    status["ranking"] = part(tally.settings.ranking.kind(), &tally.redis.ranking(), admin);
+    status["applications"] = part(in_redis, &tally.redis.applications(), admin);
     status["clock"] = clock(&tally);
     status["lost_commits"] = lost_commits(&call.readiness);
     let rate = |(name, rate): (&str, tally_service::members::cache::Rate)| {
@@ -82,11 +96,20 @@ pub(super) async fn status(mut call: Call) -> Result<Response, Problem> {
     let caches: serde_json::Map<_, _> = tally.members.cache.rates().into_iter().map(rate).collect();
     status["caches"] = caches.into();
     status["contests"] = contests(tally.contest_counts());
-    if call.caller.may(Permission::Administer) {
+    if admin {
         status["settings"] = call.readiness.settings();
         status["findings"] = call.readiness.findings().iter().map(finding).collect();
     }
     Ok(response::ok(&status))
+}
+
+/// Where a part of the service keeps its data, and whether it answers. Admins see why it does not, with the address.
+fn part(kind: &str, state: &RedisState, admin: bool) -> Value {
+    let mut part = json!({"kind": kind, "ready": state.failure.is_none()});
+    if let Some(failure) = state.failure.as_ref().filter(|_| admin) {
+        part["failure"] = failure.as_str().into();
+    }
+    part
 }
 
 /// The number of losses of commits while this server ran, and the last one.
@@ -110,7 +133,7 @@ fn clock(tally: &Tally) -> Value {
 }
 
 fn finding(finding: &Finding) -> Value {
-    json!({"level": if finding.wrong { "wrong" } else { "warning" }, "text": finding.text})
+    json!({"level": finding.level(), "code": finding.code, "text": finding.text})
 }
 
 fn slow(slow: &Slow) -> Value {

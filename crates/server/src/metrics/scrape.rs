@@ -3,17 +3,19 @@
 //! Each figure becomes a family of a registry that lives as long as the scrape, so one library writes all of the text. Not
 //! here: what is counted as it happens.
 
-use crate::readiness::Readiness;
+use crate::machine::Machine;
+use crate::readiness::{Parts, Readiness};
 use prometheus_client::encoding::{EncodeCounterValue, EncodeGaugeValue, EncodeMetric, MetricEncoder};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::{ConstCounter, Counter};
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::registry::Registry;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tally_service::contests::counts::{COUNTED_MAX, Counts, DUE_MAX};
-use tally_service::{Cut, Stats, Tally, Times, webhooks};
+use tally_service::{COUNTERS, Cut, Probe, Stats, Tally, Times, webhooks};
 use tally_traces::Counts as Spans;
 
 /// The labels of one sample.
@@ -93,6 +95,8 @@ pub(super) fn registry(readiness: &Readiness) -> Registry {
     let mut scrape = Scrape(Registry::with_prefix("tally"));
     listeners(&mut scrape, readiness);
     start(&mut scrape, readiness);
+    readiness.machine.get().inspect(|machine| self::machine(&mut scrape, machine));
+    findings(&mut scrape, readiness);
     if let Some(tally) = readiness.loaded() {
         lanes(&mut scrape, &tally);
         boards(&mut scrape, &tally);
@@ -100,6 +104,7 @@ pub(super) fn registry(readiness: &Readiness) -> Registry {
         members(&mut scrape, &tally);
         contests(&mut scrape, tally.contest_counts());
         ledger_and_store(&mut scrape, &tally);
+        redis(&mut scrape, &tally);
         webhooks(&mut scrape, &tally.webhooks.counts);
     }
     scrape.0
@@ -136,7 +141,12 @@ fn webhooks(scrape: &mut Scrape, counts: &webhooks::Counts) {
 }
 
 fn start(scrape: &mut Scrape, readiness: &Readiness) {
-    scrape.gauge("ready", "1 while ranks are exact", u64::from(readiness.ready().is_ok()));
+    let parts = Parts::of(readiness.ready().as_deref().ok());
+    let help = "1 while the server answers: it has loaded, and is sure of its store";
+    scrape.gauge("ready", help, u64::from(parts.store));
+    scrape.gauge("ranking_ready", "1 while ranks are answered", u64::from(parts.ranking));
+    let help = "1 while applications of contests are answered";
+    scrape.gauge("applications_ready", help, u64::from(parts.applications));
     let progress = readiness.progress.snapshot();
     scrape.gauge("loading_rows_done", "Rows loaded in the present phase", progress.done);
     scrape.gauge("loading_rows_total", "Rows to load in the present phase", progress.total);
@@ -147,10 +157,40 @@ fn start(scrape: &mut Scrape, readiness: &Readiness) {
     scrape.gauge("lost_commits_seconds", help, seconds);
 }
 
+/// The disk, the last backup and the certificate.
+fn machine(scrape: &mut Scrape, machine: &Machine) {
+    if let Some((free, size)) = machine.disk() {
+        scrape.gauge("data_disk_free_bytes", "Free space where the data directory is", free);
+        scrape.gauge("data_disk_size_bytes", "All space where the data directory is", size);
+    }
+    if let Some(at) = machine.last_backup() {
+        let help = "When `tally backup` last made a checked copy, in seconds since 1970; 0 is never";
+        scrape.gauge("backup_last_success_timestamp_seconds", help, at);
+    }
+    if let Some(at) = machine.certificate_end() {
+        let help = "When the certificate of the listeners ends, in seconds since 1970";
+        scrape.gauge("tls_certificate_not_after_timestamp_seconds", help, at);
+    }
+}
+
+/// The last findings about what the service depends on.
+fn findings(scrape: &mut Scrape, readiness: &Readiness) {
+    let mut counts: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    let findings = readiness.findings();
+    for finding in &findings {
+        *counts.entry((finding.level(), finding.code)).or_default() += 1;
+    }
+    let samples = counts
+        .into_iter()
+        .map(|((level, code), count)| (labels([("level", &level), ("code", &code)]), count));
+    scrape.gauges("findings", "Findings of the repeated checks of `tally doctor`", samples);
+}
+
 fn lanes(scrape: &mut Scrape, tally: &Tally) {
     let (scores, ledger) = (tally.lane_stats(), tally.ledger_stats());
-    lane(scrape, "lane", &scores);
-    lane(scrape, "ledger_lane", &ledger);
+    let queued_max = tally.settings.lane.queue_requests_max as u64;
+    lane(scrape, "lane", &scores, queued_max * tally.lanes() as u64);
+    lane(scrape, "ledger_lane", &ledger, queued_max);
     let cuts = [("scores", &scores), ("ledger", &ledger)].into_iter().flat_map(|(lane, stats)| {
         Cut::ALL.map(|cut| (labels([("lane", &lane), ("cut", &cut.name())]), stats.cut(cut)))
     });
@@ -166,9 +206,10 @@ fn lanes(scrape: &mut Scrape, tally: &Tally) {
 }
 
 /// The queue and the counters of a lane; `name` is the prefix of its families.
-fn lane(scrape: &mut Scrape, name: &str, lane: &Stats) {
+fn lane(scrape: &mut Scrape, name: &str, lane: &Stats, queued_max: u64) {
     let mut gauge = |what: &str, help: &str, value: u64| scrape.gauge(&format!("{name}_{what}"), help, value);
     gauge("queued_requests", "Requests that wait for a batch", lane.queued_requests);
+    gauge("queued_requests_max", "Requests that may wait; more are refused", queued_max);
     gauge("queued_bytes", "Bytes that wait for a batch", lane.queued_bytes);
     gauge("in_flight", "Requests of the batch in flight", lane.in_flight);
     let mut counter =
@@ -195,6 +236,8 @@ fn boards(scrape: &mut Scrape, tally: &Tally) {
 fn clock(scrape: &mut Scrape, tally: &Tally) {
     let jump = tally.clock_jump();
     scrape.gauge("clock_believed", "1 while the clock is trusted", u64::from(jump.is_none()));
+    let now = tally.now().0 as f64 / 1e6;
+    scrape.gauge("clock_timestamp_seconds", "The clock, in seconds since 1970", now);
     let help = "By how much the clock has jumped, while that keeps it in doubt";
     scrape.gauge("clock_jump_seconds", help, jump.unwrap_or(0) as f64 / 1e6);
     let help = "By how much the newest instant that was stored at the start lay ahead of the clock";
@@ -245,6 +288,24 @@ fn ledger_and_store(scrape: &mut Scrape, tally: &Tally) {
     let faults = tally.applications_faults.load(Ordering::Relaxed);
     scrape.counter("applications_faults", "Requests to the Redis of applications that failed", faults);
     for (name, value) in tally.store.gauges() {
-        scrape.gauge(&format!("store_{name}"), "A figure of the store", value);
+        let family = format!("store_{name}");
+        if COUNTERS.contains(&name) {
+            scrape.counter(&family, "A count of the store", value);
+        } else {
+            scrape.gauge(&family, "A figure of the store", value);
+        }
     }
+}
+
+/// What each Redis reports of its memory.
+fn redis(scrape: &mut Scrape, tally: &Tally) {
+    let both = [("ranking", tally.redis.ranking()), ("applications", tally.redis.applications())];
+    let of = |name: &str| -> Vec<(Labels, u64)> {
+        let of = |part: &str, node: &Probe| {
+            Some((labels([("part", &part), ("node", &node.node)]), node.number(name)?))
+        };
+        both.iter().flat_map(|(part, state)| state.nodes.iter().filter_map(|node| of(part, node))).collect()
+    };
+    scrape.gauges("redis_memory_used_bytes", "Memory that a Redis uses", of("used_memory"));
+    scrape.gauges("redis_memory_max_bytes", "Bound of the memory of a Redis; 0 is none", of("maxmemory"));
 }

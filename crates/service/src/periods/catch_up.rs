@@ -34,7 +34,7 @@ const VERSIONS_ROWS: usize = 10_000;
 const RENEW_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Whether rankings are kept in Redis.
-pub(super) fn are_elsewhere(tally: &Tally) -> bool {
+pub(crate) fn are_elsewhere(tally: &Tally) -> bool {
     matches!(tally.settings.ranking, RankingBackend::Redis(_))
 }
 
@@ -145,6 +145,17 @@ pub(crate) fn retry_while_unavailable<T>(
         }
         return done;
     }
+}
+
+/// The number of rankings in Redis that lag behind the store: they are not read.
+pub(crate) fn lagging(tally: &Tally) -> usize {
+    let mut lagging = 0;
+    for board in tally.boards.from_no(BoardNo(0), usize::MAX) {
+        board.each_ranking(|_, ranking| {
+            lagging += usize::from(ranking.remote().is_some_and(RemoteRanking::is_lagging));
+        });
+    }
+    lagging
 }
 
 /// Removes tombstones from rankings in Redis, when no older version can still arrive there.

@@ -35,8 +35,8 @@ const PAUSE_MAX: Duration = Duration::from_secs(2);
 /// Attempts to replace the row within one look: other servers replace it, too.
 const ATTEMPTS: usize = 4;
 
-const OTHER_REDIS: &str =
-    "other servers of this store keep its ranks in another Redis; give all of them the same `ranking.url`";
+const OTHER_REDIS: &str = "other servers of this store keep its ranks in another Redis, or in this one before it restarted; \
+     give all of them the same `ranking.url`";
 const OTHER_OWNER: &str = "other servers use this Redis under this prefix: those of another store, or of the store of which this one \
      is a copy; stop them, or set another `?prefix=` in `ranking.url`";
 
@@ -72,6 +72,8 @@ pub(crate) struct Known {
     agreed: String,
     /// The row at the last look, and since when it is so.
     row: Option<(Vec<u8>, Instant)>,
+    /// Whether another server has changed it: one is there.
+    has_others: bool,
 }
 
 /// The row that follows, or why there is none. A pure rule: `is_silent` says that the row is as it was for some time.
@@ -115,6 +117,7 @@ fn look(store: &dyn Store, redis: &RedisBackend, known: &mut Known) -> Result<Op
         let since =
             before.as_ref().filter(|(before, _)| Some(before) == stored.as_ref()).map(|(_, since)| *since);
         let is_signed = before.is_some() && since.is_none();
+        known.has_others |= is_signed;
         let since = since.unwrap_or_else(Instant::now);
         known.row = stored.clone().map(|stored| (stored, since));
         if is_signed && of_generation.is_some_and(|row| row.process == process) {
@@ -166,7 +169,8 @@ pub(crate) fn take(
             Err(failure) => return Err(failure),
         };
         progress.wait(Some(why));
-        if told != Some(why) {
+        // Without others it is this Redis, which has restarted, and the wait is short.
+        if told != Some(why) && (why != OTHER_REDIS || known.has_others) {
             tracing::warn!("load ranks: {why}; the start waits");
             told = Some(why);
         }
@@ -178,11 +182,13 @@ pub(crate) fn take(
 }
 
 /// Starts the background task.
-pub(crate) fn start(tally: &Arc<Tally>, mut known: Known) -> Result<(), Failure> {
-    let RankingBackend::Redis(redis) = &tally.settings.ranking else { return Ok(()) };
+pub(crate) fn start(tally: &Arc<Tally>, known: Option<Known>) -> Result<(), Failure> {
+    let (RankingBackend::Redis(redis), Some(mut known)) = (&tally.settings.ranking, known) else {
+        return Ok(());
+    };
     let (redis, mut refused) = (redis.clone(), None);
     let pause = pause(&*tally.store);
-    tally.tasks.redis.start("redis", tally, Next::After(pause), move |tally| {
+    tally.tasks.redis_claim.start("redis claim", tally, Next::After(pause), move |tally| {
         // A store or a Redis that does not answer says nothing about others.
         if let Ok(now) = look(&*tally.store, &redis, &mut known) {
             redis.refuse(now);

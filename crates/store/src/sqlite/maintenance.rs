@@ -64,6 +64,7 @@ impl Maintenance for SqliteStore {
         vec![
             ("file_bytes", file_bytes as f64),
             ("wal_bytes", number(&shared.counters.log_bytes)),
+            ("wal_bytes_max", shared.options.wal_bytes_max as f64),
             ("checkpoints", number(&shared.counters.checkpoints)),
             ("checkpoints_hindered", number(&shared.counters.hindered)),
             ("checkpoint_seconds_last", number(&shared.counters.last_micros) / 1e6),
@@ -71,6 +72,7 @@ impl Maintenance for SqliteStore {
             ("journal_bytes", journal_bytes as f64),
             ("unfolded_rows", rows as f64),
             ("unfolded_bytes", bytes as f64),
+            ("unfolded_ratio", shared.flushing.stall.ratio()),
             ("folds", number(&shared.flushing.flushes)),
             ("fold_rows", number(&shared.flushing.rows)),
             ("fold_failures", number(&shared.flushing.failures)),

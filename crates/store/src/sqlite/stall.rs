@@ -43,6 +43,12 @@ impl Stall {
         used > 0 && used >= self.room.load(Ordering::Relaxed)
     }
 
+    /// The used part of the room: a flush begins at 0.25, and writers wait from 0.5 on.
+    pub(super) fn ratio(&self) -> f64 {
+        let room = self.room.load(Ordering::Relaxed);
+        if room == 0 { 0.0 } else { self.used.load(Ordering::Relaxed) as f64 / room as f64 }
+    }
+
     /// Whether less is used than starts a flush.
     pub(super) fn is_calm(&self) -> bool {
         self.used.load(Ordering::Relaxed) < self.flush_at()
@@ -102,6 +108,9 @@ mod tests {
     fn without_room_it_is_full_and_empty_it_never_is() {
         let stall = Stall::default();
         assert!(!stall.is_full());
+        assert_eq!(stall.ratio(), 0.0);
+        stall.set(5, 10);
+        assert_eq!(stall.ratio(), 0.5);
         stall.set(10, 10);
         assert!(stall.is_full());
         stall.set(0, 0);

@@ -24,17 +24,19 @@ fn check(report: &mut Report, clock: &Value) {
     let mut good = true;
     if clock["believed"] == false {
         good = false;
-        report.warn(&format!(
+        let text = format!(
             "clock: in doubt after a jump of {jump:.0} s: nothing is closed, paid or expired until it is set right, or has \
              been steady for `clock.steady`"
-        ));
+        );
+        report.warn("clock_in_doubt", &text);
     }
     if ahead > AHEAD_MAX_S {
         good = false;
-        report.warn(&format!(
+        let text = format!(
             "clock: at the start the newest stored instant lay {ahead:.0} s ahead: the clock is behind, or was ahead. Compare \
              it with another one; scores count by it, and only ties are decided by instants"
-        ));
+        );
+        report.warn("instants_ahead", &text);
     }
     if good {
         report.ok("clock: trusted");

@@ -16,7 +16,7 @@ pub(crate) fn log(data: &DataDir, place: &Place) {
 
 /// Reports the warnings.
 pub(super) fn examine(report: &mut Report, data: &DataDir, place: &Place) {
-    loose(data, place).iter().for_each(|text| report.warn(text));
+    loose(data, place).iter().for_each(|text| report.warn("file_modes", text));
 }
 
 fn loose(data: &DataDir, place: &Place) -> Vec<String> {

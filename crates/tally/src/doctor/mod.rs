@@ -3,17 +3,17 @@
 //! It reads the server and the store separately, so it checks what is in the server's memory. Without a running server it starts
 //! one that loads the store, which checks the next start as well.
 //!
-//! - `clock`: the server's; `settings`: of the database; `pool`: its connections; `applications`: the Redis of applications;
-//!   `traces`: their collector; `ranks`: the rankings; `files`: which other accounts may read
+//! - `clock`: the server's; `settings`: of the database; `pool`: its connections; `redis`: those of rankings and of
+//!   applications; `traces`: their collector; `ranks`: the rankings; `files`: which other accounts may read
 //! - `repeated`: the checks that a running server repeats
 //!
 //! Not here: repairs.
 
-mod applications;
 mod clock;
 pub(crate) mod files;
 mod pool;
 mod ranks;
+mod redis;
 mod repeated;
 mod settings;
 mod traces;
@@ -30,7 +30,9 @@ use anyhow::{Context, Result};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
+use tally_ranking::RedisApplications;
 use tally_server::Finding;
+use tally_service::RankingBackend;
 use tally_store::Maintenance;
 use tally_store::mysql::MySqlStore;
 use tally_store::shards::Shards;
@@ -52,16 +54,16 @@ impl Report {
         self.print("ok   ", text);
     }
 
-    /// A possible problem.
-    fn warn(&mut self, text: &str) {
+    /// A possible problem; `code` is its kind in metrics.
+    fn warn(&mut self, code: &'static str, text: &str) {
         self.print("warn ", text);
-        self.findings.push(Finding { wrong: false, text: text.to_owned() });
+        self.findings.push(Finding { wrong: false, code, text: text.to_owned() });
     }
 
     /// Loss of data, or a wrong result.
-    fn wrong(&mut self, text: &str) {
+    fn wrong(&mut self, code: &'static str, text: &str) {
         self.print("WRONG", text);
-        self.findings.push(Finding { wrong: true, text: text.to_owned() });
+        self.findings.push(Finding { wrong: true, code, text: text.to_owned() });
     }
 
     fn print(&self, kind: &str, text: &str) {
@@ -83,7 +85,7 @@ pub(crate) fn run(cli: &Cli, args: &DoctorArgs) -> Result<ExitCode> {
     let mut report = Report::printed();
     report.ok(&format!("tally {}", env!("CARGO_PKG_VERSION")));
     files::examine(&mut report, &data, &place);
-    applications::examine(&mut report, store::applications(&config)?.as_ref());
+    redis_of(&mut report, &place.ranking(&config)?, store::applications(&config)?.as_ref());
     traces::examine(&mut report, &config)?;
     let target = Target::find(cli, &TargetArgs::default())?;
     let examined = examine(&mut report, (&config, &place, data.path()), &target, args);
@@ -102,6 +104,20 @@ pub(crate) fn ranks_agree(cli: &Cli) -> Result<bool> {
     target.finish();
     compared?;
     Ok(!report.is_wrong())
+}
+
+/// Checks the Redis of rankings and that of applications.
+fn redis_of(report: &mut Report, ranking: &RankingBackend, applications: Option<&RedisApplications>) {
+    match ranking {
+        RankingBackend::Memory => report.ok("ranking: in memory"),
+        RankingBackend::Redis(redis) => {
+            redis::examine(report, redis::Of::Ranking, &redis.address(), redis.probe());
+        }
+    }
+    match applications {
+        None => report.ok("applications: in the store"),
+        Some(redis) => redis::examine(report, redis::Of::Applications, &redis.address(), redis.probe()),
+    }
 }
 
 fn compare(

@@ -24,7 +24,10 @@ pub(super) fn check(report: &mut Report, config: &Config) -> Result<usize, Usage
          database does not tell)"
     );
     if set > wanted * 4 {
-        report.warn(&format!("{line}: more connections than it can work for are in each other's way"));
+        report.warn(
+            "pool_large",
+            &format!("{line}: more connections than it can work for are in each other's way"),
+        );
     } else {
         report.ok(&line);
     }
@@ -45,7 +48,10 @@ pub(super) fn measured(
     let metrics = if target.is_own() { String::new() } else { target.client.text("/metrics")? };
     let lanes = [("scores", "rows", scores(&metrics)), ("ledger", "movements", ledger(&metrics))];
     if lanes.iter().all(|(_, _, measured)| measured.is_none()) {
-        report.warn("connections by Little's law: no server runs here that has measured a batch");
+        report.warn(
+            "pool_unmeasured",
+            "connections by Little's law: no server runs here that has measured a batch",
+        );
     }
     for (lane, rows, measured) in lanes {
         let Some(measured) = measured else { continue };
@@ -61,9 +67,12 @@ pub(super) fn measured(
             Some(pool) if connections <= pool as f64 => {
                 report.ok(&format!("{line}: store.pool_max = {pool} is enough"));
             }
-            Some(pool) => report.warn(&format!(
-                "{line}: more than store.pool_max = {pool}; unless batches grow with the rate, it is not reached"
-            )),
+            Some(pool) => report.warn(
+                "pool_small",
+                &format!(
+                    "{line}: more than store.pool_max = {pool}; unless batches grow with the rate, it is not reached"
+                ),
+            ),
         }
     }
     Ok(())

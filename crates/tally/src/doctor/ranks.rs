@@ -1,19 +1,22 @@
 //! Served ranks against a sort of the stored rows: of all time, and of every stored period.
 //!
-//! A board that changes meanwhile is compared again, by the server's counter of rows. Windows with more than a million
-//! rows are compared in their first million ranks, because the sort is in memory. It skips a closed period whose archive
-//! must be written again.
+//! Players write meanwhile. So a window whose pages differ is read from the store once more. A row that is the same in both reads was
+//! the same in between, so the server must have shown it. Its rank must be that among such rows, or later by as many as have changed.
+//! A difference counts if it is there in every try: a server may publish a moment after it commits. Rows that changed are unknown.
+//!
+//! Windows with more than a million rows are compared in their first million ranks, because the sort is in memory. It skips a closed
+//! period whose archive must be written again.
 
 use super::Report;
 use crate::client::{Client, segment};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use tally_rules::rank::{Counts, rank};
 use tally_rules::{PlayerId, Record, order_key};
 use tally_store::plan::ALL_TIME;
-use tally_store::{BoardRow, Store, Window};
+use tally_store::{BoardNo, BoardRow, Store, Window};
 use tally_wire::api::scores::Style;
 use tally_wire::time;
 use ureq::http::Method;
@@ -23,36 +26,187 @@ const ROWS_MAX: usize = 1_000_000;
 const WALK_ROWS: usize = 10_000;
 const TRIES: usize = 3;
 
+/// The players that differed in every try so far, by window.
+type Doubts = BTreeMap<(BoardNo, Window), BTreeSet<String>>;
+
 /// Compares every window of every board; `open` returns the store as it is now.
 pub(super) fn compare<S: Store>(
     report: &mut Report,
     client: &Client,
     open: &mut dyn FnMut() -> Result<Arc<S>>,
 ) -> Result<()> {
-    let boards = open()?.boards()?;
-    for (tried, last) in (1..=TRIES).map(|tried| (tried, tried == TRIES)) {
-        let before = changes(client)?;
-        let store = open()?;
-        let mut found = Vec::new();
+    let mut store = open()?;
+    let boards = store.boards()?;
+    let mut doubts: Option<Doubts> = None;
+    let mut periods = Periods::default();
+    for tried in 1..=TRIES {
+        let mut differing = Vec::new();
         for board in &boards {
             for (window, period) in windows(&*store, board)? {
-                let outcome = compare_one(client, &*store, board, (window, period.as_deref()));
-                found.push(Found { board: board.id.as_str(), period, outcome });
+                let key = (board.no, window);
+                if doubts.as_ref().is_some_and(|doubts| !doubts.contains_key(&key)) {
+                    continue;
+                }
+                let before = sorted(&*store, board, window)?;
+                // A board that its first score made exists only while it has a record.
+                if before.rows.is_empty() && board.definition.implicit {
+                    continue;
+                }
+                let entries = pages(client, board, period.as_deref(), &before)?;
+                let compared = Compared { board, window, period, before, entries };
+                if compared.is_equal() {
+                    periods.tell_equal(report, &compared);
+                } else {
+                    differing.push(compared);
+                }
             }
         }
-        let quiet = changes(client)? == before;
-        if quiet || last {
-            return told(report, found, quiet, tried);
+        if differing.is_empty() {
+            break;
         }
+        store = open()?;
+        let mut again = Doubts::new();
+        for one in differing {
+            if !windows(&*store, one.board)?.iter().any(|(window, _)| *window == one.window) {
+                continue;
+            }
+            let mut judged = one.judge(&sorted(&*store, one.board, one.window)?);
+            let key = (one.board.no, one.window);
+            if let Some(before) = doubts.as_ref().and_then(|doubts| doubts.get(&key)) {
+                judged.wrong.retain(|(player, _)| before.contains(player));
+            }
+            if judged.wrong.is_empty() || tried == TRIES {
+                tell(report, &one.name(), &judged);
+            } else {
+                again.insert(key, judged.wrong.into_iter().map(|(player, _)| player).collect());
+            }
+        }
+        if again.is_empty() {
+            break;
+        }
+        doubts = Some(again);
     }
+    periods.tell(report);
     Ok(())
 }
 
-/// The result of one window.
-struct Found<'b> {
-    board: &'b str,
+/// The correct periods of each board, and their ranks: they get one line together.
+#[derive(Default)]
+struct Periods<'b>(BTreeMap<&'b str, (usize, usize)>);
+
+impl<'b> Periods<'b> {
+    fn tell_equal(&mut self, report: &Report, equal: &Compared<'b>) {
+        let ranks = equal.before.rows.len();
+        if equal.period.is_some() {
+            let (count, sum) = self.0.entry(equal.board.id.as_str()).or_default();
+            (*count, *sum) = (*count + 1, *sum + ranks);
+            return;
+        }
+        let of = if equal.before.all { "all" } else { "the first" };
+        let name = equal.name();
+        report.ok(&format!("board {name}: {of} {ranks} ranks are those of a sort of the stored rows"));
+    }
+
+    fn tell(self, report: &Report) {
+        for (board, (count, ranks)) in self.0 {
+            report.ok(&format!("board {board}: so are {ranks} ranks of its periods, {count} in all"));
+        }
+    }
+}
+
+/// Tells of a window that was written to, or differs.
+fn tell(report: &mut Report, name: &str, judged: &Judged) {
+    let Judged { wrong, same, changed } = judged;
+    if let Some((_, what)) = wrong.first() {
+        report.wrong("ranks_differ", &format!("board {name}: {what}"));
+    } else if *same == 0 {
+        let text = format!("board {name}: unknown: each of its {changed} rows changed meanwhile");
+        report.warn("ranks_unknown", &text);
+    } else {
+        report.ok(&format!(
+            "board {name}: {same} ranks are those of a sort of the stored rows; {changed} rows changed meanwhile and are unknown"
+        ));
+    }
+}
+
+/// The rows of a window that have a rank, best first.
+struct Rows {
+    rows: Vec<(PlayerId, Record)>,
+    /// Whether these are all of them.
+    all: bool,
+}
+
+/// A window in the store, and then as the server shows it.
+struct Compared<'b> {
+    board: &'b BoardRow,
+    window: Window,
     period: Option<String>,
-    outcome: Result<Option<Outcome>>,
+    before: Rows,
+    entries: Vec<Value>,
+}
+
+/// What two reads of the store say about the pages between them.
+struct Judged {
+    /// The players that are shown wrong, best first, and how.
+    wrong: Vec<(String, String)>,
+    /// Rows that were the same in both reads.
+    same: usize,
+    /// The other rows.
+    changed: usize,
+}
+
+impl Compared<'_> {
+    fn name(&self) -> String {
+        let board = self.board.id.as_str();
+        self.period.as_ref().map_or_else(|| board.to_owned(), |period| format!("{board}, {period}"))
+    }
+
+    /// Whether the pages are those of the rows as they were read before.
+    fn is_equal(&self) -> bool {
+        expected(self.board, &self.before.rows) == self.entries
+    }
+
+    fn judge(&self, after: &Rows) -> Judged {
+        let then: HashMap<&PlayerId, &Record> =
+            self.before.rows.iter().map(|(player, record)| (player, record)).collect();
+        let is_same = |(player, record): &&(PlayerId, Record)| then.get(player) == Some(&record);
+        let same: Vec<(PlayerId, Record)> = after.rows.iter().filter(is_same).cloned().collect();
+        let mut changed: BTreeSet<&str> =
+            self.before.rows.iter().chain(&after.rows).map(|(player, _)| player.as_str()).collect();
+        for (player, _) in &same {
+            changed.remove(player.as_str());
+        }
+        let mut shown: HashMap<&str, &Value> =
+            self.entries.iter().filter_map(|entry| Some((entry["player"].as_str()?, entry))).collect();
+        let mut wrong = Vec::new();
+        let all = self.before.all && after.all;
+        for stored in expected(self.board, &same) {
+            let player = stored["player"].as_str().unwrap_or_default().to_owned();
+            match shown.remove(player.as_str()) {
+                Some(entry) if fits(entry, &stored, changed.len()) => {}
+                Some(entry) => {
+                    let text = format!("at {}: {entry}, and stored is {stored}", stored["rank"]);
+                    wrong.push((player, text));
+                }
+                None if all => wrong.push((player, format!("{stored} is stored and has no rank"))),
+                None => {}
+            }
+        }
+        if all {
+            let strange = shown.into_iter().filter(|(player, _)| !changed.contains(player));
+            wrong
+                .extend(strange.map(|(player, entry)| (player.to_owned(), format!("{entry} is not stored"))));
+        }
+        Judged { wrong, same: same.len(), changed: changed.len() }
+    }
+}
+
+/// Whether an entry is that of a row whose rank among the others is known, but for so many that may be before it.
+fn fits(entry: &Value, stored: &Value, changed: usize) -> bool {
+    let rank = |value: &Value| value["rank"].as_u64().unwrap_or(0);
+    let mut as_stored = entry.clone();
+    as_stored["rank"] = stored["rank"].clone();
+    as_stored == *stored && (rank(stored)..=rank(stored) + changed as u64).contains(&rank(entry))
 }
 
 /// The readable windows of a board, with the names of periods.
@@ -70,96 +224,39 @@ fn windows(store: &dyn Store, board: &BoardRow) -> Result<Vec<(Window, Option<St
     Ok(windows)
 }
 
-fn told(report: &mut Report, found: Vec<Found<'_>>, quiet: bool, tried: usize) -> Result<()> {
-    // For each board the number of correct periods, and of their ranks.
-    let mut periods: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
-    for Found { board, period, outcome } in found {
-        let name = period.as_ref().map_or_else(|| board.to_owned(), |period| format!("{board}, {period}"));
-        match outcome? {
-            None => {}
-            Some(Outcome::Equal { rows, .. }) if period.is_some() => {
-                let (count, ranks) = periods.entry(board).or_default();
-                (*count, *ranks) = (*count + 1, *ranks + rows);
-            }
-            Some(Outcome::Equal { rows, all }) => {
-                let of = if all { "all" } else { "the first" };
-                report.ok(&format!("board {name}: {of} {rows} ranks are those of a sort of the stored rows"));
-            }
-            Some(Outcome::Differs(what)) if quiet => report.wrong(&format!("board {name}: {what}")),
-            Some(Outcome::Differs(_)) => {
-                report.warn(&format!(
-                    "board {name}: written to during each of {tried} comparisons; ask at a quieter time"
-                ));
-            }
-        }
-    }
-    for (board, (count, ranks)) in periods {
-        report.ok(&format!("board {board}: so are {ranks} ranks of its periods, {count} in all"));
-    }
-    Ok(())
-}
-
-enum Outcome {
-    Equal { rows: usize, all: bool },
-    Differs(String),
-}
-
-/// The number of rows that the server has changed.
-fn changes(client: &Client) -> Result<String> {
-    let text = client.text("/metrics")?;
-    let line = text.lines().find(|line| line.starts_with("tally_lane_rows_total "));
-    Ok(line.context("the server counts no rows")?.to_owned())
-}
-
-fn compare_one(
-    client: &Client,
-    store: &dyn Store,
-    board: &BoardRow,
-    (window, period): (Window, Option<&str>),
-) -> Result<Option<Outcome>> {
+/// The rows of a window with a rank, sorted.
+fn sorted(store: &dyn Store, board: &BoardRow, window: Window) -> Result<Rows> {
     let mut rows = stored(store, board, window)?;
-    // A board that its first score made exists only while it has a record.
-    if rows.is_empty() && board.definition.implicit {
-        return Ok(None);
-    }
     let definition = &board.definition;
     rows.sort_unstable_by(|a, b| {
         order_key::compare(definition, (&a.1, a.0.as_bytes()), (&b.1, b.0.as_bytes()))
     });
     let all = rows.len() <= ROWS_MAX;
     rows.truncate(ROWS_MAX);
-    let mut wanted = expected(board, &rows).into_iter().enumerate();
-    let period = period.unwrap_or("all_time");
+    Ok(Rows { rows, all })
+}
+
+/// The entries that the server shows: all, or as many as there are rows if these are not all.
+fn pages(client: &Client, board: &BoardRow, period: Option<&str>, rows: &Rows) -> Result<Vec<Value>> {
     let base = format!(
         "/v1/leaderboards/{}/scores?limit=1000&period={}",
         segment(board.id.as_str()),
-        segment(period)
+        segment(period.unwrap_or("all_time"))
     );
-    let mut path = base.clone();
+    let (mut path, mut entries) = (base.clone(), Vec::with_capacity(rows.rows.len()));
     loop {
         let page = client.ask(&Method::GET, &path, None)?;
-        for entry in page.get("entries").and_then(Value::as_array).context("the answer has no entries")? {
-            match wanted.next() {
-                Some((_, wanted)) if wanted == *entry => {}
-                Some((at, wanted)) => {
-                    return Ok(Some(Outcome::Differs(format!(
-                        "at {}: {entry}, and stored is {wanted}",
-                        at + 1
-                    ))));
-                }
-                None if all => return Ok(Some(Outcome::Differs(format!("{entry} is not stored")))),
-                None => return Ok(Some(Outcome::Equal { rows: rows.len(), all })),
-            }
+        let found = page.get("entries").and_then(Value::as_array).context("the answer has no entries")?;
+        entries.extend(found.iter().cloned());
+        if !rows.all && entries.len() >= rows.rows.len() {
+            entries.truncate(rows.rows.len());
+            return Ok(entries);
         }
         match page.get("next_cursor").and_then(Value::as_str) {
             Some(cursor) => path = format!("{base}&cursor={}", segment(cursor)),
-            None => break,
+            None => return Ok(entries),
         }
     }
-    Ok(Some(match wanted.next() {
-        Some((_, wanted)) => Outcome::Differs(format!("{wanted} is stored and has no rank")),
-        None => Outcome::Equal { rows: rows.len(), all },
-    }))
 }
 
 /// Every player with a rank. Of many players, the scan keeps the best.
@@ -212,4 +309,60 @@ fn expected(board: &BoardRow, rows: &[(PlayerId, Record)]) -> Vec<Value> {
         entries.push(entry);
     }
     entries
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tally_rules::definition::Definition;
+    use tally_rules::{BoardId, Micros};
+
+    fn rows(scores: &[(&str, i64)]) -> Rows {
+        let row = |(player, score): &(&str, i64)| {
+            (PlayerId::new(player).unwrap(), Record { score: *score, subscore: 0, at: Micros(*score) })
+        };
+        Rows { rows: scores.iter().map(row).collect(), all: true }
+    }
+
+    /// The players that are shown wrong, with the numbers of rows that are the same and that have changed.
+    fn judged(shown: &[(&str, i64, u64)], after: &[(&str, i64)]) -> (Vec<String>, usize, usize) {
+        let board = BoardRow {
+            no: BoardNo(1),
+            id: BoardId::new("b").unwrap(),
+            definition: Definition::default(),
+            created_at: Micros(0),
+        };
+        let entry = |(player, score, rank): &(&str, i64, u64)| {
+            let mut entry = expected(&board, &rows(&[(*player, *score)]).rows).remove(0);
+            entry["rank"] = (*rank).into();
+            entry
+        };
+        let entries = shown.iter().map(entry).collect();
+        let before = rows(&[("ann", 10), ("bob", 8), ("cat", 5)]);
+        let compared = Compared { board: &board, window: ALL_TIME, period: None, before, entries };
+        let judged = compared.judge(&rows(after));
+        (judged.wrong.into_iter().map(|(player, _)| player).collect(), judged.same, judged.changed)
+    }
+
+    #[test]
+    fn a_row_that_changed_excuses_itself_and_one_place_of_the_others() {
+        let same = [("ann", 10), ("bob", 8), ("cat", 5)];
+        let bob = [("bob", 12), ("ann", 10), ("cat", 5)];
+        let (then, now) =
+            ([("ann", 10, 1), ("bob", 8, 2), ("cat", 5, 3)], [("bob", 12, 1), ("ann", 10, 2), ("cat", 5, 3)]);
+        let none = Vec::<String>::new();
+        assert_eq!(judged(&then, &same), (none.clone(), 3, 0));
+        for shown in [then, now] {
+            assert_eq!(judged(&shown, &bob), (none.clone(), 2, 1), "{shown:?}");
+        }
+        // Nothing explains these.
+        assert_eq!(judged(&now, &same).0, ["ann", "bob"]);
+        assert_eq!(judged(&[("cat", 5, 1), ("ann", 10, 2), ("bob", 8, 3)], &bob).0, ["cat"]);
+        assert_eq!(judged(&[("ann", 10, 3), ("bob", 8, 2), ("cat", 5, 3)], &bob).0, ["ann"]);
+        assert_eq!(judged(&[("ann", 11, 1), ("bob", 8, 2), ("cat", 5, 3)], &bob).0, ["ann"]);
+        assert_eq!(judged(&[("ann", 10, 1), ("bob", 8, 2)], &bob).0, ["cat"]);
+        assert_eq!(judged(&[then[0], then[1], then[2], ("dan", 1, 4)], &bob).0, ["dan"]);
+        // A player that came or went has changed.
+        assert_eq!(judged(&then[..2], &same[..2]), (none, 2, 1));
+    }
 }

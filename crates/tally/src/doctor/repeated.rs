@@ -1,15 +1,16 @@
-//! Checks that a running server repeats: the database's settings, its pool, the Redis of applications. And the warning of its start.
+//! Checks that a running server repeats: the database's settings, its pool, the Redis of rankings and of applications. And the warning of its start.
 //!
 //! Each round is a few cheap queries, off the threads that serve requests. A finding stays until a later round no longer
 //! has it. Not here: checks that read everything (ranks against rows, the ledger) or need a target rate.
 
-use super::{Report, applications, pool, settings};
+use super::{Report, pool, redis_of, settings};
 use crate::config::Config;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 use tally_ranking::RedisApplications;
 use tally_server::{Finding, Readiness};
+use tally_service::RankingBackend;
 use tally_store::mysql::MySqlStore;
 
 /// The interval of rounds.
@@ -20,6 +21,7 @@ const PAUSE: Duration = Duration::from_secs(60);
 pub(crate) struct RepeatedChecks {
     pub(crate) config: Config,
     pub(crate) databases: Vec<Arc<MySqlStore>>,
+    pub(crate) ranking: RankingBackend,
     pub(crate) applications: Option<RedisApplications>,
     /// Of the start: why limits of connections were lowered.
     pub(crate) warning: Option<String>,
@@ -53,8 +55,12 @@ impl RepeatedChecks {
         if !self.databases.is_empty() {
             pool::check(&mut report, &self.config).ok()?;
         }
-        applications::examine(&mut report, self.applications.as_ref());
-        report.findings.extend(self.warning.clone().map(|text| Finding { wrong: false, text }));
+        redis_of(&mut report, &self.ranking, self.applications.as_ref());
+        report.findings.extend(self.warning.clone().map(|text| Finding {
+            wrong: false,
+            code: "file_descriptors",
+            text,
+        }));
         Some(report.findings)
     }
 }

@@ -12,9 +12,9 @@ pub(super) fn check(report: &mut Report, probe: &Probe) {
     let is_on = |name: &str| text(name).is_some_and(|value| matches!(value, "ON" | "1"));
     let number = |name: &str| text(name).and_then(|value| value.parse::<u64>().ok());
     let shown = |name: &str| format!("{name} = {}", text(name).unwrap_or("(not told)"));
-    let say = |report: &mut Report, name: &str, good: bool, why: &str| {
+    let say = |report: &mut Report, name: &'static str, good: bool, why: &str| {
         let line = shown(name);
-        if good { report.ok(&line) } else { report.wrong(&format!("{line}: {why}")) }
+        if good { report.ok(&line) } else { report.wrong(name, &format!("{line}: {why}")) }
     };
     let flush = "innodb_flush_log_at_trx_commit";
     say(report, flush, number(flush) == Some(1), "a crash loses acknowledged scores; set 1");
@@ -34,14 +34,17 @@ pub(super) fn check(report: &mut Report, probe: &Probe) {
     say(report, "read_only", !read_only, "nothing can be stored");
     if number("max_allowed_packet").is_some_and(|bytes| bytes < PACKET) {
         let line = shown("max_allowed_packet");
-        report.warn(&format!("{line}: a large batch takes several messages; set {PACKET}"));
+        report.warn(
+            "max_allowed_packet",
+            &format!("{line}: a large batch takes several messages; set {PACKET}"),
+        );
     } else {
         report.ok(&shown("max_allowed_packet"));
     }
     let (pool, tables) = (number("innodb_buffer_pool_size").unwrap_or(0), probe.tables_bytes);
     let line = format!("innodb_buffer_pool_size = {pool}, the tables take {tables} bytes");
     if pool < tables {
-        report.warn(&format!("{line}: what does not fit is read from the disk"));
+        report.warn("innodb_buffer_pool_size", &format!("{line}: what does not fit is read from the disk"));
     } else {
         report.ok(&line);
     }

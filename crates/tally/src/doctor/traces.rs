@@ -18,7 +18,9 @@ pub(super) fn examine(report: &mut Report, config: &Config) -> Result<()> {
     let address = &settings.address;
     match runtime.block_on(tally_traces::probe(&settings)) {
         Ok(()) => report.ok(&format!("traces {address}: the collector takes them")),
-        Err(why) => report.warn(&format!("traces {address}: {why}: they are counted and gone")),
+        Err(why) => {
+            report.warn("traces_away", &format!("traces {address}: {why}: they are counted and gone"));
+        }
     }
     Ok(())
 }

@@ -190,7 +190,7 @@ fn of_many_that_create_a_board_at_once_one_does() {
 fn health_and_readiness_need_nothing() {
     let server = TestTally::start(TALLY);
     let mut client = server.client();
-    for target in ["/healthz", "/readyz"] {
+    for target in ["/healthz", "/readyz", "/readyz/store", "/readyz/ranking", "/readyz/applications"] {
         let strange = Request::new("GET", target)
             .header("Host", "evil.example")
             .header("Origin", "http://evil.example");
@@ -199,7 +199,7 @@ fn health_and_readiness_need_nothing() {
         client.post(target, &json!({})).refused(405, "method_not_allowed");
     }
     let ready = client.get("/readyz").expect(200);
-    for member in ["phase", "done", "total", "eta_s"] {
+    for member in ["phase", "done", "total", "eta_s", "parts"] {
         assert!(ready.get(member).is_some(), "{member} in {ready}");
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Not here: one server that is killed on every store (`api/kill.rs`, `api/resp_kill.rs`).
 
+mod alerts;
 mod clock;
 mod damaged;
 mod full;

@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 use tally_testkit::database::{DatabaseKind, ScratchDatabase};
 use tally_testkit::redis::{RedisKind, ScratchRedis};
-use tally_testkit::{Client, Proxy, RespClient, TestTally};
+use tally_testkit::{Client, Proxy, RespClient, TestTally, wait_until};
 use tally_wire::resp::Reply;
 
 /// No answer in this time is a fault of the server; no measurement.
@@ -117,6 +117,65 @@ fn what_redis_loses_is_loaded_again_and_never_wrong_meanwhile() {
         std::thread::sleep(LOOK_AGAIN);
     }
     check(&mut client, &[(0, 1_000), (1, 2_000), (2, 3_000)]);
+}
+
+/// What `/readyz` and its parts answer: the status of each, and the parts in the body.
+fn readiness(client: &mut Client) -> (Vec<u16>, Value) {
+    let paths = ["/readyz", "/readyz/store", "/readyz/ranking", "/readyz/applications"];
+    let answers = paths.map(|path| client.get(path));
+    (answers.iter().map(|answer| answer.status).collect(), answers[0].json()["parts"].clone())
+}
+
+/// The value of a family with one sample.
+fn metric(client: &mut Client, name: &str) -> Option<String> {
+    let text = client.get("/metrics").text();
+    text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')).map(str::to_owned)
+}
+
+#[test]
+fn ranks_and_applications_that_are_away_are_seen_and_take_no_server_out() {
+    let (mut ranks, mut applications) =
+        (ScratchRedis::start(RedisKind::Redis7, &[]), ScratchRedis::start(RedisKind::Redis7, &[]));
+    let url = format!("redis://{}", applications.address());
+    let server = start_at(ranks.address(), "300ms", &[("TALLY_APPLICATIONS_URL", &url)]);
+    let mut client = server.client();
+    let all = json!({"store": true, "ranking": true, "applications": true});
+    assert_eq!(readiness(&mut client), (vec![200, 200, 200, 200], all.clone()));
+    fill(&mut client);
+
+    ranks.kill();
+    // No request needs ranks meanwhile: the server finds out by itself.
+    let away = json!({"store": true, "ranking": false, "applications": true});
+    wait_until("ranks are away", || readiness(&mut client) == (vec![200, 200, 503, 200], away.clone()));
+    let families = ["tally_ready", "tally_ranking_ready", "tally_applications_ready"];
+    let seen = |client: &mut Client| families.map(|name| metric(client, name).expect("a sample"));
+    assert_eq!(seen(&mut client), ["1", "0", "1"]);
+    assert_eq!(submit(&mut client, 2, 3_000)["rank"], Value::Null, "it is stored");
+    let status = client.get("/v1/status").expect(200);
+    assert_eq!(
+        (&status["ranking"]["ready"], &status["applications"]["ready"]),
+        (&json!(false), &json!(true))
+    );
+    let why = status["ranking"]["failure"].as_str().expect("this machine is an admin").to_owned();
+    assert!(why.contains(&ranks.address().to_string()), "{why}");
+    // To a reader it does not name what is below the server.
+    let made = server.local().post("/v1/keys", &json!({"role": "reader"})).expect(201);
+    let mut reader = server.client().with_key(made["key"].as_str().expect("a key"));
+    let of_reader = reader.get("/v1/status").expect(200);
+    assert_eq!(of_reader["ranking"], json!({"kind": "redis", "ready": false}));
+
+    ranks.restart();
+    wait_until("ranks are back", || readiness(&mut reader).0 == [200, 200, 200, 200]);
+    check(&mut reader, &[(2, 3_000)]);
+    applications.kill();
+    let away = json!({"store": true, "ranking": true, "applications": false});
+    wait_until("applications are away", || {
+        readiness(&mut reader) == (vec![200, 200, 200, 503], away.clone())
+    });
+    assert_eq!(seen(&mut reader), ["1", "1", "0"]);
+    applications.restart();
+    wait_until("applications are back", || readiness(&mut reader) == (vec![200, 200, 200, 200], all.clone()));
+    assert_eq!(seen(&mut reader), ["1", "1", "1"]);
 }
 
 #[test]

@@ -2,8 +2,11 @@
 
 use crate::TALLY;
 use serde_json::{Value, json};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use tally_testkit::{DatabaseKind, RedisKind, ScratchCluster, ScratchDatabase, ScratchRedis, TestTally};
+use tally_testkit::{
+    DatabaseKind, RedisKind, ScratchCluster, ScratchDatabase, ScratchRedis, TestTally, wait_until,
+};
 
 /// Boards of each kind of rank, with ties, a banned player and more than a page.
 fn fill(server: &TestTally) {
@@ -168,6 +171,106 @@ fn rows_were_changed(kind: DatabaseKind, release: &str) {
     database.sql(&format!(
         "UPDATE {name}.scores SET score = 8 WHERE player = 'p4' AND score = 9999 AND part > 0"
     ));
+}
+
+/// Ends a thread when it is dropped, also by a failure.
+struct End<'a>(&'a AtomicBool);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Scores arrive all the time, for a few players of one board. The other ranks are known all the same.
+#[test]
+fn ranks_are_compared_beside_writes() {
+    let database = ScratchDatabase::shared(DatabaseKind::MariaDb10);
+    let url = database.create_database();
+    let server = TestTally::start_set(TALLY, &[("TALLY_STORE_URL", &url), ("TALLY_RANKING_URL", "memory")]);
+    fill(&server);
+    let (ended, mut written) = (AtomicBool::new(false), 0);
+    let beside = |doctor: &dyn Fn()| {
+        std::thread::scope(|scope| {
+            let writing = scope.spawn(|| {
+                let (mut client, mut number) = (server.local(), 0);
+                while !ended.load(Ordering::Relaxed) {
+                    number += 1;
+                    let score = json!({"player": format!("p{}", 10 + number % 9), "score": 1_000 + number});
+                    client.post("/v1/leaderboards/plain/scores", &score).expect(200);
+                }
+                number
+            });
+            let end = End(&ended);
+            doctor();
+            drop(end);
+            writing.join().expect("it writes")
+        })
+    };
+    written += beside(&|| {
+        let told = server.run(&["doctor"]);
+        let text = told.expect(0);
+        assert!(!text.contains("board plain: unknown"), "{text}");
+        assert!(text.contains("ok    board dense: all 1199 ranks"), "{text}");
+        let plain = text.lines().find(|line| line.starts_with("ok    board plain: "));
+        assert!(
+            plain.is_some_and(|line| line.contains("ranks are those of a sort of the stored rows")),
+            "{text}"
+        );
+    });
+    ended.store(false, Ordering::Relaxed);
+    let name = url.rsplit('/').next().unwrap();
+    let change = |score: i32| {
+        database.sql(&format!("UPDATE {name}.scores SET score = {score} WHERE player = 'p99' AND board = 1"));
+    };
+    // The best one, so that the first rank is wrong.
+    change(100_000);
+    written += beside(&|| {
+        let told = server.run(&["doctor"]);
+        let text = told.expect(1);
+        assert!(text.contains("WRONG board plain: at 1: ") && text.contains("\"player\":\"p99\""), "{text}");
+    });
+    change(99);
+    assert!(written > 2, "it wrote meanwhile");
+}
+
+#[test]
+fn the_redis_of_rankings_is_looked_at() {
+    let mut redis = ScratchRedis::start(RedisKind::Redis7, &[]);
+    let address = redis.address();
+    let url = format!("redis://{address}");
+    let database = ScratchDatabase::shared(DatabaseKind::MariaDb10).create_database();
+    let mut server =
+        TestTally::start_set(TALLY, &[("TALLY_STORE_URL", &database), ("TALLY_RANKING_URL", &url)]);
+    server.allow("ranks are unavailable now");
+    server.allow("apply stored changes to rankings");
+    let good = server.run(&["doctor"]);
+    for words in [
+        format!("ok    ranking {url}: {address} is redis 7."),
+        format!("ok    {address}: used_memory = "),
+        format!("ok    {address}: maxmemory-policy = noeviction"),
+        format!("ok    {address}: appendonly = no"),
+    ] {
+        assert!(good.expect(0).contains(&words), "no {words:?} in {}", good.stdout);
+    }
+    let mut client = redis.client();
+    client.call(&["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]);
+    // Full, it would evict.
+    for (memory, words) in [
+        ("100mb", "maxmemory-policy = allkeys-lru: when it is full"),
+        ("1mb", "maxmemory = 1048576: almost full"),
+    ] {
+        client.call(&["CONFIG", "SET", "maxmemory", memory]);
+        let worse = server.run(&["doctor"]);
+        assert!(worse.stdout.contains(words), "no {words:?} in {}", worse.stdout);
+    }
+    client.call(&["CONFIG", "SET", "maxmemory", "0"]);
+    redis.kill();
+    let away = server.run(&["doctor"]);
+    let words = format!("WRONG ranking {url}: ");
+    assert!(away.stdout.contains(&words), "{}", away.stdout);
+    redis.restart();
+    wait_until("ranks are back", || server.local().get("/readyz/ranking").status == 200);
 }
 
 #[test]

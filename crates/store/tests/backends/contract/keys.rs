@@ -142,4 +142,15 @@ pub(crate) fn gauges_have_different_names(backend: &dyn Backend) {
     assert!(!names.is_empty());
     assert_eq!(names.len(), gauges.len());
     assert!(gauges.iter().all(|(_, value)| value.is_finite()), "{gauges:?}");
+    // A counter only grows: a rate of another figure would be wrong.
+    let counters = |store: &dyn Store| -> Vec<(&'static str, f64)> {
+        store.gauges().into_iter().filter(|(name, _)| tally_store::COUNTERS.contains(name)).collect()
+    };
+    let before = counters(&*store);
+    assert!(!before.is_empty());
+    store.set_meta("a", b"new").unwrap();
+    store.checkpoint().unwrap();
+    let after = counters(&*store);
+    let grew = |at: usize| before[at].0 == after[at].0 && after[at].1 >= before[at].1;
+    assert!((0..before.len()).all(grew), "{before:?} {after:?}");
 }

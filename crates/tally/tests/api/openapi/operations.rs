@@ -186,7 +186,15 @@ fn every_documented_answer_is_given_as_documented() {
 
 /// Every 2xx, mostly by the document's examples.
 fn successes(tour: &mut Tour<'_>) {
-    for id in ["getHealth", "getReadiness", "getOpenApi", "getDocs"] {
+    for id in [
+        "getHealth",
+        "getReadiness",
+        "getStoreReadiness",
+        "getRankingReadiness",
+        "getApplicationsReadiness",
+        "getOpenApi",
+        "getDocs",
+    ] {
         tour.example(id, 200);
     }
     tour.example("putLeaderboard", 201);

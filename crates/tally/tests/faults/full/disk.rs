@@ -8,14 +8,14 @@ use tally_testkit::{DatabaseKind, ScratchDatabase};
 const REFUSED_IN_A_ROW: usize = 30;
 
 /// A small file system in memory; it goes with the value.
-struct Disk {
+pub(crate) struct Disk {
     folder: tempfile::TempDir,
 }
 
 impl Disk {
     /// Nothing where it may not be made; a message says that.
     #[expect(clippy::print_stderr, reason = "whoever reads a run sees that this was not part of it")]
-    fn of(mebibytes: u32) -> Option<Self> {
+    pub(crate) fn of(mebibytes: u32) -> Option<Self> {
         let folder = tempfile::tempdir().expect("a temporary directory can be made");
         let options = format!("size={mebibytes}m,mode=0700");
         let made = run("mount", &["-t", "tmpfs", "-o", &options, "tmpfs"], folder.path());
@@ -33,7 +33,7 @@ impl Disk {
         assert!(grown.status.success(), "{}", String::from_utf8_lossy(&grown.stderr));
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 }

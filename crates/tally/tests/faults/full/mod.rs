@@ -5,7 +5,7 @@
 //! tests of its own for.
 
 mod bounded;
-mod disk;
+pub(crate) mod disk;
 
 use crate::TALLY;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ const NAME: usize = 110;
 /// More than fits.
 const BATCHES_MAX: usize = 1_000;
 
-fn batch(client: &mut Client, number: usize) -> (u16, Value) {
+pub(crate) fn batch(client: &mut Client, number: usize) -> (u16, Value) {
     let row = |row: usize| {
         let player = format!("{:0NAME$}", number * ROWS + row);
         json!({"board": "b", "player": player, "score": number})

@@ -4,19 +4,29 @@
 //! The rules are read line by line, in the one order that the file keeps. That order also makes it YAML without a reader of YAML.
 //! Not here: whether a threshold is wise.
 
-use super::TALLY;
-use super::metrics::{Family, check};
+use super::metrics::{Family, of_all};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use tally_testkit::TestTally;
 
 const BOARD: &str = include_str!("../../../../../deploy/grafana/tally.json");
 const RULES: &str = include_str!("../../../../../deploy/prometheus/tally.rules.yml");
+const UNIT_TESTS: &str = include_str!("../../../../../deploy/prometheus/tally.rules.test.yml");
+const RUNBOOK: &str = include_str!("../../../../../docs/operate/alerts.md");
 
 /// The labels that Prometheus puts on every series itself.
 const SCRAPED: [&str; 2] = ["instance", "job"];
-const FUNCTIONS: [&str; 7] =
-    ["absent", "histogram_quantile", "increase", "label_values", "max", "rate", "sum"];
+const FUNCTIONS: [&str; 10] = [
+    "abs",
+    "absent",
+    "histogram_quantile",
+    "increase",
+    "label_values",
+    "max",
+    "rate",
+    "sum",
+    "time",
+    "timestamp",
+];
 const WORDS: [&str; 4] = ["and", "by", "or", "unless"];
 
 /// Labels with their values, by sample.
@@ -120,17 +130,11 @@ fn shown(legend: &str) -> impl Iterator<Item = &str> {
     legend.split("{{").skip(1).map(|rest| rest.split("}}").next().unwrap_or_default().trim())
 }
 
-/// A running server's samples, once its threads have counted.
-fn of_a_server() -> Samples {
-    let server = TestTally::start(TALLY);
-    let mut client = server.client();
-    loop {
-        let families = check(&client.get("/metrics"));
-        if families.contains_key("tally_ledger_out_of_balance") {
-            return samples(&families);
-        }
-        std::thread::yield_now();
-    }
+/// The samples of servers, and what Prometheus adds to them.
+fn of_servers() -> Samples {
+    let mut samples = samples(&of_all());
+    samples.insert("up".to_owned(), BTreeMap::new());
+    samples
 }
 
 fn text<'a>(value: &'a Value, name: &str) -> &'a str {
@@ -183,8 +187,8 @@ fn wrong_in_rules(samples: &Samples, rules: &str) -> Vec<String> {
     let head = ["groups:", "  - name: tally", "    rules:"];
     let Some(rules) = lines.strip_prefix(&head) else { return vec!["another head".to_owned()] };
     let (mut wrong, mut names) = (Vec::new(), BTreeSet::new());
-    for rule in rules.chunks(8) {
-        let &[alert, expr, wait, labels, severity, annotations, summary, description] = rule else {
+    for rule in rules.chunks(9) {
+        let &[alert, expr, wait, labels, severity, annotations, summary, description, runbook] = rule else {
             wrong.push(format!("a rule of other lines: {rule:?}"));
             break;
         };
@@ -199,7 +203,11 @@ fn wrong_in_rules(samples: &Samples, rules: &str) -> Vec<String> {
             && summary.starts_with("          summary: ")
             && single(summary, "summary").is_some()
             && description.starts_with("          description: ")
-            && single(description, "description").is_some_and(|text| text.len() > 80);
+            && single(description, "description").is_some_and(|text| text.len() > 80)
+            && single(runbook, "runbook")
+                == Some(&*format!("docs/operate/alerts.md#{}", name.to_lowercase()))
+            && RUNBOOK.contains(&format!("\n### {name}\n"))
+            && UNIT_TESTS.contains(&format!("alertname=\"{name}\""));
         if !whole || !names.insert(name) {
             wrong.push(format!("not a whole rule, or twice: {rule:?}"));
         }
@@ -214,14 +222,27 @@ fn wrong_in_rules(samples: &Samples, rules: &str) -> Vec<String> {
     wrong
 }
 
+/// The programs of Prometheus agree with the file, and each rule fires on its series alone.
+#[test]
+fn promtool_takes_the_rules_and_their_tests() {
+    for (task, file) in [("check", "tally.rules.yml"), ("test", "tally.rules.test.yml")] {
+        let path = format!("{}/../../deploy/prometheus/{file}", env!("CARGO_MANIFEST_DIR"));
+        let ran = std::process::Command::new("promtool").args([task, "rules", &path]).output();
+        let ran = ran.expect("promtool is there: `cargo xtask packages` installs it");
+        let said = [ran.stdout, ran.stderr].concat();
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&said));
+    }
+}
+
 #[test]
 fn board_and_rules_ask_for_what_a_server_tells() {
-    let samples = of_a_server();
+    let samples = of_servers();
     assert_eq!(wrong_in_board(&samples, BOARD), Vec::<String>::new());
     assert_eq!(wrong_in_rules(&samples, RULES), Vec::<String>::new());
     // A wrong name, label or value would be found at any position.
     for (was, is) in [
-        ("tally_store_unfolded_bytes", "tally_store_unfolded"),
+        ("tally_store_unfolded_ratio", "tally_store_unfolded"),
+        ("tally_store_connections_used", "tally_store_connections_busy"),
         ("tally_ready", "tally_http_requests"),
         ("lane=", "line="),
         ("stage=\\\"commit\\\"", "stage=\\\"comit\\\""),
@@ -234,13 +255,15 @@ fn board_and_rules_ask_for_what_a_server_tells() {
         assert!(!wrong_in_board(&samples, &BOARD.replacen(was, is, 1)).is_empty(), "{was}");
     }
     for (was, is) in [
-        ("tally_store_unfolded_bytes", "tally_store_unfolded"),
+        ("tally_store_unfolded_ratio", "tally_store_unfolded"),
         ("found=\"hit\"", "found=\"hits\""),
         ("by (instance, le)", "by (instance, bound)"),
         ("route=\"/v1", "path=\"/v1"),
         ("for: 5m", "for: 5"),
         ("severity: info", "severity: low"),
         ("          description: ", "          details: "),
+        ("alerts.md#tallyabsent", "alerts.md#tallyaway"),
+        ("- alert: TallyDiskFull", "- alert: TallyDiskFilled"),
         ("tally_ready == 0'", "tally_ready == 0"),
     ] {
         assert!(RULES.contains(was), "{was}");
