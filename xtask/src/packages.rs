@@ -43,6 +43,11 @@ pub(crate) const PACKAGES: &[Package] = &[
     },
     Package { binary: "prometheus", package: "prometheus", why: "scrapes servers and fires their alerts" },
     Package { binary: "promtool", package: "prometheus", why: "checks the rules of the alerts" },
+    Package {
+        binary: "systemd-analyze",
+        package: "systemd",
+        why: "checks the unit, and what it leaves open",
+    },
     Package { binary: "faketime", package: "faketime", why: "sets the clock of a server under test" },
     Package { binary: "npm", package: "npm", why: "fetches the clients of node" },
 ];

@@ -31,6 +31,7 @@ settings! {
     "data.dir" = "./tally-data" "Data directory: the embedded store, the secret and the running server's address.";
     "secret.file" = "" "File with the secret, 64 hexadecimal digits; empty: `secret` in the data directory.";
     "store.url" = "" "`sqlite:PATH` or `mysql://user:password@host:port/database` (MariaDB too; with TLS `?ssl-mode=verify_identity`), or several databases, comma-separated: the shards of one store; empty: `tally.db` in the data directory.";
+    "store.url_file" = "" "File with `store.url`, which has a password: a line of text, read by a start.";
     "store.pool_max" = "8" "Maximum number of connections to a database; about twice its processors, see `tally doctor`.";
     "store.lanes" = "3" "Lanes of scores in front of a database, each with a transaction of its own in flight, at most store.pool_max of them; a store in a file has one.";
     "store.connect_timeout" = "5s" "How long a connection to a database may take.";
@@ -43,8 +44,10 @@ settings! {
     "store.overlay_mib" = "256" "Memory for changes that are not in the store's tables yet, in MiB; from half of it on, commits are slowed; above it, they wait.";
     "store.journal_mib" = "1024" "Size of a journal file, in MiB, at which its changes are flushed into the tables; there are two such files.";
     "ranking.url" = "memory" "Where rankings are kept: `memory`, `redis://host:port` or `redis-cluster://host:port,host:port` (with TLS `rediss://` or `rediss-cluster://`); Redis needs a store in a database.";
+    "ranking.url_file" = "" "File with `ranking.url`, if that has a password.";
     "ranking.timeout" = "2s" "How long Redis may take to answer. After this time it counts as unavailable.";
     "applications.url" = "store" "Where contests without fee and prizes have their applications: `store`, `redis://host:port` or `redis-cluster://host:port,host:port` (with TLS `rediss://` or `rediss-cluster://`); Redis is fast, but applications are lost if it loses its data.";
+    "applications.url_file" = "" "File with `applications.url`, if that has a password.";
     "applications.timeout" = "2s" "How long that Redis may take to answer. After this time it counts as unavailable.";
     "http.listen" = "127.0.0.1:8420" "Where HTTP listens, or `off` if `http.socket` is enough.";
     "http.socket" = "" "Path of a Unix socket on which HTTP is served, too, without TLS. Its clients count as this machine, with the address 127.0.0.1.";
@@ -86,6 +89,7 @@ settings! {
     "traces.ratio" = "0.01" "The sampled share of requests, from 0 (none) to 1 (all); a `traceparent` header decides instead.";
     "traces.service" = "tally" "The service name in traces, `service.name`.";
     "traces.header" = "" "A header that the collector requires, such as `authorization: Bearer …`; a secret, so better in the environment.";
+    "traces.header_file" = "" "File with `traces.header`.";
     "traces.timeout" = "5s" "How long the collector may take to answer. After this time it counts as unavailable.";
     "idempotency.keep" = "24h" "How long outcomes of requests with an Idempotency-Key are kept.";
     "clock.jump_max" = "60s" "The largest difference between the wall clock and the monotonic clock between two readings; beyond it, the wall clock is not trusted.";

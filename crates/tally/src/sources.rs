@@ -7,6 +7,14 @@ use crate::config::{Config, Usage, without_password};
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 
+/// Settings that may have a password, with the settings for files that have them.
+const SECRET: [(&str, &str); 4] = [
+    ("store.url", "store.url_file"),
+    ("ranking.url", "ranking.url_file"),
+    ("applications.url", "applications.url_file"),
+    ("traces.header", "traces.header_file"),
+];
+
 impl Config {
     /// Reads all sources.
     pub(crate) fn load(cli: &Cli) -> Result<Self> {
@@ -28,7 +36,30 @@ impl Config {
             config.warnings().iter().for_each(|warning| eprintln!("warning: {warning}"));
         }
         config.set_flags(cli)?;
+        config.read_files()?;
         Ok(config)
+    }
+
+    /// Takes secret settings from their files.
+    fn read_files(&mut self) -> Result<()> {
+        for (name, of_file) in SECRET {
+            let path = self.text(of_file).to_owned();
+            if path.is_empty() {
+                continue;
+            }
+            if self.is_said(name) && !self.text(name).is_empty() {
+                return Err(Usage(format!("settings `{name}` and `{of_file}` exclude each other")).into());
+            }
+            let text = std::fs::read_to_string(&path);
+            let text = text.map_err(|why| {
+                Usage(format!("setting `{of_file}` is `{path}`, which cannot be read: {why}"))
+            })?;
+            if text.trim().is_empty() {
+                return Err(Usage(format!("setting `{of_file}` is `{path}`, which is empty")).into());
+            }
+            self.set(name, text.trim().to_owned(), "its file")?;
+        }
+        Ok(())
     }
 
     fn set_flags(&mut self, cli: &Cli) -> Result<()> {

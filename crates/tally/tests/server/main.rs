@@ -8,6 +8,7 @@ mod boundaries;
 mod cli;
 mod contests;
 mod demo;
+mod deploy;
 mod descriptors;
 mod doctor;
 mod edges;

@@ -1,0 +1,160 @@
+//! The files of `deploy` and the SQL of its pages, as somebody uses them: the unit of systemd, the manifest of Kubernetes, an account
+//! of a database, and passwords in files.
+//!
+//! Not here: alerts and the dashboard (`edges/watching`).
+
+use crate::TALLY;
+use serde_json::json;
+use std::path::Path;
+use std::process::Command;
+use tally_testkit::command::run_set;
+use tally_testkit::{Client, DatabaseKind, ScratchDatabase, TestTally};
+
+const UNIT: &str = include_str!("../../../../deploy/systemd/tally.service");
+const MANIFEST: &str = include_str!("../../../../deploy/kubernetes/tally.yaml");
+const PAGE: &str = include_str!("../../../../docs/deploy/one-database.md");
+
+/// `http.drain_timeout` by default.
+const DRAIN_TIMEOUT_S: u64 = 20;
+
+/// The value of a line of the unit.
+fn of_unit(name: &str) -> &'static str {
+    let line = UNIT.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
+    line.unwrap_or_else(|| panic!("the unit has {name}"))
+}
+
+#[test]
+fn the_unit_of_systemd_starts_reloads_and_ends_a_server() {
+    let mut server = TestTally::stopped(TALLY);
+    let config = server.data().join("tally.toml");
+    std::fs::write(&config, "[limits]\nboards = 7\n").expect("it is written");
+    let mut words = of_unit("ExecStart").split(' ');
+    assert_eq!((words.next(), words.next()), (Some("/usr/local/bin/tally"), Some("serve")));
+    while let (Some(flag), Some(value)) = (words.next(), words.next()) {
+        match flag {
+            // The server of the test has a directory of its own.
+            "--data" => assert_eq!(value, format!("/var/lib/{}", of_unit("StateDirectory"))),
+            "--config" => [flag, config.to_str().expect("UTF-8")].iter().for_each(|arg| server.add_arg(arg)),
+            _ => [flag, value].iter().for_each(|arg| server.add_arg(arg)),
+        }
+    }
+    server.allow("\"level\":\"WARN\"");
+    server.restart();
+    let settings = server.local().get("/v1/status").expect(200)["settings"].clone();
+    assert_eq!(settings["limits.boards"]["value"], "7");
+    let reload = of_unit("ExecReload").split(' ').find_map(|word| word.strip_prefix('-'));
+    server.signal(reload.expect("a signal"));
+    server.wait_logged("SIGHUP: files were opened again");
+    server.signal(of_unit("KillSignal").trim_start_matches("SIG"));
+    server.wait_end();
+    let seconds: u64 = of_unit("TimeoutStopSec").parse().expect("a number");
+    assert!(seconds > DRAIN_TIMEOUT_S);
+    let files: u64 = of_unit("LimitNOFILE").parse().expect("a number");
+    assert!(files > 2 * 10_000 + 2_000, "both protocols at their defaults, databases and files");
+}
+
+/// systemd reads the unit, and finds little that an attacker in the process could use.
+#[test]
+fn systemd_reads_the_unit_and_finds_it_closed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let unit = folder.path().join("tally.service");
+    let text = UNIT.replace("/usr/local/bin/tally", TALLY).replace("User=tally", "User=daemon");
+    std::fs::write(&unit, text.replace("Group=tally", "Group=daemon")).expect("it is written");
+    let analyze = |args: &[&str], unit: &Path| {
+        let done = Command::new("systemd-analyze").args(args).arg(unit).output().expect("it is installed");
+        let said =
+            format!("{}{}", String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+        assert!(done.status.success(), "{said}");
+        said
+    };
+    let verified = analyze(&["verify", "--man=no"], &unit);
+    assert!(!verified.contains("tally.service"), "{verified}");
+    // Of 100; a unit without these lines has 96.
+    analyze(&["security", "--offline=yes", "--threshold=15", "--no-pager"], &unit);
+}
+
+#[test]
+fn the_manifest_of_kubernetes_has_settings_and_probes_that_work() {
+    let lines: Vec<&str> = MANIFEST.lines().map(str::trim).collect();
+    let mut server = TestTally::stopped(TALLY);
+    let mut drain_delay_s = 0;
+    for pair in lines.windows(2) {
+        let Some(name) = pair[0].strip_prefix("- name: TALLY_") else { continue };
+        let value = pair[1].strip_prefix("value: ").expect("each variable has a value");
+        match name {
+            "DATA" => assert!(value.starts_with("/var/lib/tally/"), "it is in the volume"),
+            "HTTP_LISTEN" | "RESP_LISTEN" => assert!(value.starts_with("0.0.0.0:842"), "{value}"),
+            "ADMIN_LISTEN" => server.set("TALLY_ADMIN_LISTEN", "127.0.0.1:0"),
+            "HTTP_DRAIN_DELAY" => drain_delay_s = value.trim_end_matches('s').parse().expect("seconds"),
+            _ => server.set(&format!("TALLY_{name}"), value),
+        }
+    }
+    let ready = server.restart();
+    let admin = ready.split(' ').find_map(|word| word.strip_prefix("admin=")).expect("its address");
+    let mut client = Client::new(admin.parse().expect("an address"));
+    let paths: Vec<&str> = lines.iter().filter_map(|line| line.strip_prefix("path: ")).collect();
+    assert_eq!(paths, ["/healthz", "/healthz", "/readyz"], "a start that loads is alive and not ready");
+    paths.iter().for_each(|path| assert_eq!(client.get(path).status, 200, "{path}"));
+    let grace = lines.iter().find_map(|line| line.strip_prefix("terminationGracePeriodSeconds: "));
+    let grace: u64 = grace.expect("it has one").parse().expect("seconds");
+    assert!(drain_delay_s > 0 && grace > drain_delay_s + DRAIN_TIMEOUT_S);
+    assert!(lines.contains(&"enableServiceLinks: false"));
+}
+
+/// The first block of this language in a page.
+fn block<'a>(page: &'a str, language: &str) -> &'a str {
+    let (_, rest) = page.split_once(&format!("```{language}\n")).expect("the page has it");
+    rest.split_once("```").expect("it ends").0
+}
+
+#[test]
+fn the_page_of_a_database_makes_an_account_that_is_enough() {
+    for kind in [DatabaseKind::MariaDb10, DatabaseKind::MySql9] {
+        let database = ScratchDatabase::shared(kind);
+        database.sql(&block(PAGE, "sql").replace("10.0.0.%", "%"));
+        let url = block(PAGE, "toml").lines().find_map(|line| line.strip_prefix("url = "));
+        let url = url.expect("a URL").trim_matches('"');
+        let url = url.replace("db.example:3306", &database.address().to_string());
+        let mut server = TestTally::stopped(TALLY);
+        let secret = server.data().join("store_url");
+        std::fs::write(&secret, format!("{url}\n")).expect("it is written");
+        // A URL of the environment of the tests would be another source.
+        server.set("TALLY_STORE_URL", "");
+        server.set("TALLY_STORE_URL_FILE", secret.to_str().expect("UTF-8"));
+        server.restart();
+        server.client().put("/v1/leaderboards/b", &json!({})).expect(201);
+        server.client().post("/v1/leaderboards/b/scores", &json!({"player": "ann", "score": 1})).expect(200);
+        let settings = server.local().get("/v1/status").expect(200)["settings"].clone();
+        assert_eq!(settings["store.url"]["source"], "its file");
+        assert!(!settings.to_string().contains("PASSWORD"), "{settings}");
+        server.terminate();
+        server.restart();
+        assert_eq!(server.client().get("/v1/leaderboards/b/scores").expect(200)["total"], 1);
+        server.terminate();
+        database.sql("DROP DATABASE tally; DROP USER 'tally'@'%'");
+        // There is nothing left for the check at the end.
+        server.set("TALLY_STORE_URL_FILE", "");
+    }
+}
+
+#[test]
+fn a_file_for_a_secret_setting_is_read_or_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (full, empty) = (folder.path().join("full"), folder.path().join("empty"));
+    std::fs::write(&full, "mysql://root@127.0.0.1:1/x\n").expect("it is written");
+    std::fs::write(&empty, "\n").expect("it is written");
+    let [full, empty] = [&full, &empty].map(|path| path.to_str().expect("UTF-8"));
+    let missing = format!("{full}.missing");
+    for (name, file, says) in [
+        ("TALLY_STORE_URL_FILE", missing.as_str(), "cannot be read"),
+        ("TALLY_RANKING_URL_FILE", empty, "which is empty"),
+    ] {
+        let done = run_set(TALLY, folder.path(), &["serve"], &[(name, file)]);
+        done.expect(2);
+        assert!(done.stderr.contains(says), "{}", done.stderr);
+    }
+    let both = [("TALLY_STORE_URL_FILE", full), ("TALLY_STORE_URL", "mysql://root@127.0.0.1:2/x")];
+    let done = run_set(TALLY, folder.path(), &["serve"], &both);
+    done.expect(2);
+    assert!(done.stderr.contains("`store.url` and `store.url_file` exclude each other"), "{}", done.stderr);
+}
