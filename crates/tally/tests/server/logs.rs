@@ -5,54 +5,13 @@
 use crate::TALLY;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Read};
-use std::net::SocketAddr;
-use std::process::{Child, Command, Stdio};
-use tally_testkit::audit::metric;
-use tally_testkit::command::{command, run_set};
-use tally_testkit::{Client, Request, Response};
+use tally_testkit::command::run_set;
+use tally_testkit::{OwnLogServer, Request};
 use tempfile::TempDir;
 
-/// More than a pipe, the queue and a write hold, in paths of about 1,000 bytes.
-const REQUESTS: usize = 2_000;
-
-struct Server {
-    process: Child,
-    client: Client,
-    _data: TempDir,
-}
-
 /// A server with this stderr that is ready.
-fn start(stderr: PipeWriter, settings: &[(&str, &str)]) -> Server {
-    let data = TempDir::with_prefix("tally-log-").expect("it can be made");
-    let mut serve = command(TALLY, &["serve", "--http", "127.0.0.1:0", "--resp", "off"]);
-    serve.arg("--data").arg(data.path()).env("TALLY_KEYS_REQUIRED", "false").envs(settings.iter().copied());
-    let mut process = serve.stdout(Stdio::piped()).stderr(stderr).spawn().expect("the binary starts");
-    let mut line = String::new();
-    let mut out = BufReader::new(process.stdout.take().expect("it is piped"));
-    out.read_line(&mut line).expect("it is text");
-    let address = line.split(' ').find_map(|word| word.strip_prefix("http=")).expect("it says where");
-    let address: SocketAddr = address.parse().expect("an address");
-    Server { process, client: Client::new(address), _data: data }
-}
-
-impl Server {
-    fn log_much(&mut self) {
-        let path = format!("/{}", "x".repeat(1_000));
-        (0..REQUESTS).for_each(|_| assert_eq!(self.client.get(&path).status, 404));
-    }
-
-    fn lines(&mut self, outcome: &str) -> f64 {
-        let metrics: Response = self.client.get("/metrics");
-        metric(&metrics, &format!("tally_log_lines_total{{outcome=\"{outcome}\"}}"))
-    }
-
-    /// Ends it in peace.
-    fn end(mut self) {
-        let sent = Command::new("kill").arg(self.process.id().to_string()).status();
-        assert!(sent.expect("there is a `kill`").success());
-        let status = self.process.wait().expect("it ends");
-        assert_eq!(status.code(), Some(0), "{status}");
-    }
+fn start(stderr: PipeWriter, settings: &[(&str, &str)]) -> OwnLogServer {
+    OwnLogServer::start(TALLY, stderr, settings)
 }
 
 #[test]

@@ -149,9 +149,11 @@ fn documented() -> BTreeSet<String> {
     words.filter(|word| word.starts_with("tally_")).map(ToOwned::to_owned).collect()
 }
 
-/// The families of a server with one file, and of one with a database and all that can be beside it.
+/// The families of a server with one file, of one with a database and all that can be beside it, and of one with shards.
 pub(super) fn of_all() -> BTreeMap<String, Family> {
-    let database = ScratchDatabase::shared(DatabaseKind::MariaDb10).create_database();
+    let databases = ScratchDatabase::shared(DatabaseKind::MariaDb10);
+    let database = databases.create_database();
+    let shards = [(); 2].map(|()| databases.create_database()).join(",");
     // A bound with this policy is a finding that is wrong.
     let evicts = ["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"];
     let redis = ScratchRedis::start(RedisKind::Redis7, &evicts);
@@ -164,8 +166,11 @@ pub(super) fn of_all() -> BTreeMap<String, Family> {
         ("TALLY_TLS_CERTIFICATE", &certificate),
         ("TALLY_TLS_KEY", &key),
     ];
-    let servers =
-        [TestTally::start_set(TALLY, &[("TALLY_STORE_URL", "")]), TestTally::start_set(TALLY, &settings)];
+    let servers = [
+        TestTally::start_set(TALLY, &[("TALLY_STORE_URL", "")]),
+        TestTally::start_set(TALLY, &settings),
+        TestTally::start_set(TALLY, &[("TALLY_STORE_URL", &shards)]),
+    ];
     let mut all: BTreeMap<String, Family> = BTreeMap::new();
     for server in servers {
         // Contests are counted by a thread, which adds up the ledger last; until it has run they are left out. Redis and

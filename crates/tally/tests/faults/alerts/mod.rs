@@ -4,6 +4,8 @@
 //! for, because each alert takes some evaluations. Not here: thresholds and times, which `promtool` tests with made series
 //! (`server/edges/watching.rs`).
 
+mod held;
+
 use crate::TALLY;
 use crate::full::{batch, disk::Disk};
 use serde_json::json;
@@ -17,19 +19,10 @@ use tally_testkit::{
     TestTally, WallClock, tls, wait_until,
 };
 
-const RULES: &str = include_str!("../../../../deploy/prometheus/tally.rules.yml");
+const RULES: &str = include_str!("../../../../../deploy/prometheus/tally.rules.yml");
 
 /// Alerts whose cause is not made here: only `promtool` fires them. The reason, or the test that makes the cause and reads its figure.
-const ELSEWHERE: [(&str, &str); 8] = [
-    ("TallyCommitsLost", "lost_commits.rs"),
-    ("TallyLogLinesDropped", "server/logs.rs"),
-    ("TallyEventStreamsClosed", "api/events/ending.rs"),
-    ("TallyCacheSeldomHits", "a crowd of members for a while"),
-    ("TallyFoldBehind", "a reader that keeps the write-ahead log for a while"),
-    ("TallyWritersSlowed", "the same"),
-    ("TallyLogGrows", "the same"),
-    ("TallyDiskBehind", "a disk that does not sync"),
-];
+const ELSEWHERE: [(&str, &str); 1] = [("TallyDiskBehind", "a disk that does not sync")];
 
 const JUMP: i64 = 25 * 3_600;
 /// Connections of this machine that a server takes, for each protocol.
@@ -217,11 +210,29 @@ fn database_is_in_trouble(
     tally.restart();
     assert_eq!(tally.local().post("/v1/leaderboards/b/scores", &score).status, 500);
     world.fire("database", &["TallyFinding", "TallyLedgerOutOfBalance", "TallyDamagedRows"]);
+    database.keep_copy();
+    let mut client = tally.local();
+    wait_until("it writes again", || client.put("/v1/leaderboards/lost", &json!({})).status == 201);
+    database.put_copy_back();
+    world.fire("database", &["TallyCommitsLost"]);
     database.kill();
     let (mut client, other) = (tally.local(), json!({"player": "bob", "score": 1}));
     wait_until("the store fails", || client.post("/v1/leaderboards/b/scores", &other).status == 503);
     (0..20).for_each(|_| drop(client.post("/v1/leaderboards/b/scores", &other)));
     world.fire("database", &["TallyStoreFails", "TallyAnswersFail", "TallyNotReady"]);
+}
+
+/// Alerts of a store on several databases, one of which is away.
+fn shards_are_away(world: &mut World, tally: &TestTally, shards: &mut [ScratchDatabase; 2]) {
+    let mut client = tally.local();
+    client.put("/v1/leaderboards/b", &json!({})).expect(201);
+    shards[1].kill();
+    let submit = |number: usize| json!({"player": format!("p{number}"), "score": 1});
+    let answers = (0..20).map(|number| client.post("/v1/leaderboards/b/scores", &submit(number)).status);
+    assert_eq!(answers.collect::<BTreeSet<u16>>(), [200, 503].into());
+    world.fire("shards", &["TallyShardAway"]);
+    shards[0].kill();
+    world.fire("shards", &["TallyNotReady"]);
 }
 
 /// The memory that a Redis uses.
@@ -289,7 +300,15 @@ fn every_alert_is_fired_by_its_cause() {
         ("TALLY_APPLICATIONS_TIMEOUT", "300ms"),
     ]);
     on_file.run(&["backup", folder.path().join("copy").to_str().expect("a path of text")]).expect(0);
+    let mut held = held::with_little_room();
+    let (mut unread, log) = held::with_a_log_that_nobody_reads();
+    let mut shards = [(); 2].map(|()| ScratchDatabase::start(DatabaseKind::MariaDb10));
+    let urls = shards.each_ref().map(ScratchDatabase::create_database);
+    let mut on_shards = server(&[("TALLY_STORE_URL", &urls.join(",")), ("TALLY_RANKING_URL", "memory")]);
     let targets = [
+        ("held", held.address()),
+        ("log", unread.address()),
+        ("shards", on_shards.address()),
         ("file", on_file.address()),
         ("clock", on_clock.address()),
         ("database", on_database.address()),
@@ -309,11 +328,15 @@ fn every_alert_is_fired_by_its_cause() {
     }
 
     file_is_in_trouble(&mut world, &on_file, &folder, disk.as_ref());
+    held::readers_hold_it(&mut world, &held);
+    held::nobody_reads_its_log(&mut world, &mut unread);
+    drop((unread, log));
+    shards_are_away(&mut world, &on_shards, &mut shards);
     clock_is_wrong(&mut world, &mut on_clock, &mut clock);
     redis_is_in_trouble(&mut world, &on_redis, &mut ranks, &mut others);
     let name = url.rsplit('/').next().expect("it ends in its name");
     database_is_in_trouble(&mut world, &mut on_database, &mut database, name);
-    for mut server in [on_file, on_clock, on_database, on_redis] {
+    for mut server in [on_file, on_clock, on_database, on_redis, held, on_shards] {
         server.kill9();
     }
     world.fire("file|clock|database|redis", &["TallyServerDown"]);

@@ -1,0 +1,110 @@
+//! Causes that a client holds for a while: it does not read what it asked for, or reads one thing for long.
+
+use super::{World, server};
+use crate::TALLY;
+use serde_json::{Value, json};
+use std::io::PipeReader;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tally_testkit::audit::metric;
+use tally_testkit::{Client, EventStream, OwnLogServer, Request, TableReader, TestTally};
+
+/// More than the alert allows.
+const STREAMS: usize = 24;
+/// Bytes of a player's name: what a connection holds for a reader is full soon.
+const NAME: usize = 120;
+const ROWS: usize = 1_000;
+/// More than a cache of one entry keeps.
+const MEMBERS: usize = 8;
+/// Of the room for changes that are not in the tables; writers wait from 0.5 on.
+const USED: f64 = 0.8;
+
+/// A server with little room beside its tables.
+pub(super) fn with_little_room() -> TestTally {
+    server(&[
+        ("TALLY_STORE_URL", ""),
+        ("TALLY_STORE_WAL_MIB", "1"),
+        ("TALLY_STORE_OVERLAY_MIB", "8"),
+        ("TALLY_MEMBERS_CACHE_ENTRIES", "1"),
+    ])
+}
+
+/// A server whose log nobody reads, and the end of the pipe that keeps it open.
+pub(super) fn with_a_log_that_nobody_reads() -> (OwnLogServer, PipeReader) {
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    (OwnLogServer::start(TALLY, writer, &[("TALLY_LOG_LEVEL", "debug")]), reader)
+}
+
+fn write(client: &mut Client, number: usize, score: usize) {
+    let row = |row: usize| json!({"board": "b", "player": format!("{:0NAME$}", number * ROWS + row), "score": score});
+    let rows: Vec<Value> = (0..ROWS).map(row).collect();
+    let status = client.post("/v1/scores/batch", &json!({"scores": rows})).status;
+    // Without any room it is refused.
+    assert!([200, 503].contains(&status), "{status}");
+}
+
+/// A client with the token of a new member.
+fn signed_in(tally: &TestTally, number: usize) -> Client {
+    let name = format!("member{number}");
+    let body = json!({"login_id": name, "name": name, "password": "open sesame"});
+    tally.local().post("/v1/members", &body).expect(201);
+    let body = json!({"loginId": name, "password": "open sesame"});
+    let token = tally.client().post("/auth/signin", &body).expect(200)["data"]["accessToken"].clone();
+    tally.client().with_key(token.as_str().expect("a text"))
+}
+
+/// Ends the clients that go on until then, also after a failure.
+struct Until<'a>(&'a AtomicBool);
+
+impl Drop for Until<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Alerts of a server that others read.
+pub(super) fn readers_hold_it(world: &mut World, tally: &TestTally) {
+    let mut client = tally.local();
+    client.put("/v1/leaderboards/b", &json!({})).expect(201);
+    let watch = || EventStream::open(tally.address(), &Request::new("GET", "/v1/leaderboards/b/events"));
+    let asleep: Vec<EventStream> = (0..STREAMS).map(|_| watch().expect("a stream opens")).collect();
+    // The log of the tables is not emptied while it reads, so at its bound changes wait in the journal.
+    let reader = TableReader::of(tally);
+    let mut members: Vec<Client> = (0..MEMBERS).map(|number| signed_in(tally, number)).collect();
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let until = Until(&over);
+        let over = &over;
+        scope.spawn(move || {
+            let mut client = tally.local();
+            let (mut number, mut score) = (0, 0);
+            while !over.load(Ordering::Relaxed) {
+                // New players until little room is left, then the same again: that needs no more room.
+                let used = metric(&client.get("/metrics"), "tally_store_unfolded_ratio");
+                number += usize::from(used < USED);
+                score += 1;
+                write(&mut client, number, score);
+            }
+        });
+        scope.spawn(move || {
+            while !over.load(Ordering::Relaxed) {
+                members.iter_mut().for_each(|member| drop(member.get("/v1/me").expect(200)));
+            }
+        });
+        let alerts = [
+            "TallyEventStreamsClosed",
+            "TallyLogGrows",
+            "TallyCacheSeldomHits",
+            "TallyFoldBehind",
+            "TallyWritersSlowed",
+        ];
+        world.fire("held", &alerts);
+        drop(until);
+    });
+    drop((asleep, reader));
+}
+
+/// Alerts of a log that nobody reads.
+pub(super) fn nobody_reads_its_log(world: &mut World, tally: &mut OwnLogServer) {
+    tally.log_much();
+    world.fire("log", &["TallyLogLinesDropped"]);
+}
