@@ -48,6 +48,7 @@ pub(crate) const PACKAGES: &[Package] = &[
         package: "systemd",
         why: "checks the unit, and what it leaves open",
     },
+    Package { binary: "strace", package: "strace", why: "delays the syncs of a server under test" },
     Package { binary: "faketime", package: "faketime", why: "sets the clock of a server under test" },
     Package { binary: "npm", package: "npm", why: "fetches the clients of node" },
 ];

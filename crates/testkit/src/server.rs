@@ -234,9 +234,14 @@ impl TestTally {
         self.signal("TERM");
     }
 
+    /// The id of its process.
+    pub fn pid(&self) -> u32 {
+        self.running().child.id()
+    }
+
     /// Sends a signal by its name.
     pub fn signal(&self, name: &str) {
-        let pid = self.running().child.id().to_string();
+        let pid = self.pid().to_string();
         let sent = Command::new("kill").args(["-s", name, &pid]).status().expect("there is a `kill`");
         assert!(sent.success(), "the signal was not sent");
     }

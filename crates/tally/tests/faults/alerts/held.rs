@@ -2,11 +2,12 @@
 
 use super::{World, server};
 use crate::TALLY;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::io::PipeReader;
+use std::process::{Child, Command};
 use std::sync::atomic::{AtomicBool, Ordering};
 use tally_testkit::audit::metric;
-use tally_testkit::{Client, EventStream, OwnLogServer, Request, TableReader, TestTally};
+use tally_testkit::{Client, EventStream, OwnLogServer, Reply, Request, RespClient, TableReader, TestTally};
 
 /// More than the alert allows.
 const STREAMS: usize = 24;
@@ -16,7 +17,10 @@ const ROWS: usize = 1_000;
 /// More than a cache of one entry keeps.
 const MEMBERS: usize = 8;
 /// Of the room for changes that are not in the tables; writers wait from 0.5 on.
-const USED: f64 = 0.8;
+const USED: f64 = 0.9;
+
+/// More than the five seconds of the alert.
+const SYNC_MICROS: u32 = 12_000_000;
 
 /// A server with little room beside its tables.
 pub(super) fn with_little_room() -> TestTally {
@@ -34,12 +38,15 @@ pub(super) fn with_a_log_that_nobody_reads() -> (OwnLogServer, PipeReader) {
     (OwnLogServer::start(TALLY, writer, &[("TALLY_LOG_LEVEL", "debug")]), reader)
 }
 
-fn write(client: &mut Client, number: usize, score: usize) {
-    let row = |row: usize| json!({"board": "b", "player": format!("{:0NAME$}", number * ROWS + row), "score": score});
-    let rows: Vec<Value> = (0..ROWS).map(row).collect();
-    let status = client.post("/v1/scores/batch", &json!({"scores": rows})).status;
+/// One command with many scores: cheap, so that a writer mostly waits for room.
+fn write(client: &mut RespClient, number: usize, score: usize) {
+    let score = score.to_string();
+    let players: Vec<String> = (0..ROWS).map(|row| format!("{:0NAME$}", number * ROWS + row)).collect();
+    let mut command = vec!["ZADD", "b"];
+    command.extend(players.iter().flat_map(|player| [score.as_str(), player]));
     // Without any room it is refused.
-    assert!([200, 503].contains(&status), "{status}");
+    let answer = client.call(&command);
+    assert!(matches!(answer, Reply::Integer(_) | Reply::Error(_)), "{answer:?}");
 }
 
 /// A client with the token of a new member.
@@ -75,14 +82,15 @@ pub(super) fn readers_hold_it(world: &mut World, tally: &TestTally) {
         let until = Until(&over);
         let over = &over;
         scope.spawn(move || {
-            let mut client = tally.local();
+            let (mut client, mut writer) = (tally.local(), RespClient::connect(tally.resp()));
+            writer.call(&["LB.DURABILITY", "relaxed"]);
             let (mut number, mut score) = (0, 0);
             while !over.load(Ordering::Relaxed) {
                 // New players until little room is left, then the same again: that needs no more room.
                 let used = metric(&client.get("/metrics"), "tally_store_unfolded_ratio");
                 number += usize::from(used < USED);
                 score += 1;
-                write(&mut client, number, score);
+                write(&mut writer, number, score);
             }
         });
         scope.spawn(move || {
@@ -101,6 +109,40 @@ pub(super) fn readers_hold_it(world: &mut World, tally: &TestTally) {
         drop(until);
     });
     drop((asleep, reader));
+}
+
+/// A process that delays each sync of a server by longer than the alert allows, until it is dropped.
+struct SlowDisk(Child);
+
+impl SlowDisk {
+    fn under(tally: &TestTally) -> Self {
+        let syncs = "fsync,fdatasync,sync_file_range";
+        let mut strace = Command::new("strace");
+        strace.args(["-f", "-qq", "-o", "/dev/null", "-e", &format!("trace={syncs}")]);
+        strace.args(["-e", &format!("inject={syncs}:delay_enter={SYNC_MICROS}")]);
+        strace.args(["-p", &tally.pid().to_string()]);
+        Self(strace.spawn().expect("strace is there: `cargo xtask packages` installs it"))
+    }
+}
+
+impl Drop for SlowDisk {
+    fn drop(&mut self) {
+        // It lets go of the server when it is asked to end; killed, it would leave it stopped.
+        let asked = Command::new("kill").arg(self.0.id().to_string()).status();
+        assert!(asked.expect("there is a `kill`").success());
+        self.0.wait().expect("it ends");
+    }
+}
+
+/// Alerts of a disk that takes long to sync.
+pub(super) fn its_disk_is_slow(world: &mut World, tally: &TestTally) {
+    let mut client = RespClient::connect(tally.resp());
+    assert_eq!(client.call(&["LB.DURABILITY", "relaxed"]), Reply::Simple(b"OK".to_vec()));
+    let slow = SlowDisk::under(tally);
+    let answer = client.call(&["ZADD", "b", "1", "relaxed"]);
+    assert_eq!(answer, Reply::Integer(1));
+    world.fire("held", &["TallyDiskBehind"]);
+    drop(slow);
 }
 
 /// Alerts of a log that nobody reads.
