@@ -93,7 +93,7 @@ fn lanes(
     fill(&*store, wallets)?;
     let (secret, settings, clock) = (Secret::new([7; 32]), Settings::default(), clock::system());
     let keys = Keys::load(Arc::clone(&store), secret.clone(), clock.clone(), &settings)?;
-    let tally = Tally::start(store, Arc::new(keys), &secret, clock, settings, &Progress::default())?;
+    let tally = Tally::start(store, Arc::new(keys), clock, settings, &Progress::default())?;
     for (callers, hot) in [(1, false), (32, false), (64, false), (256, false), (1024, false), (256, true)] {
         let before = tally.ledger_stats();
         let call = |number: u64| caller(Arc::clone(&tally), wallets, (callers, number, hot), time);
@@ -133,7 +133,7 @@ async fn caller(
         let (what, amount) =
             (TransferKind::Transfer { from, to }, Amount::new(1).map_err(|one| one.detail())?);
         let key = RequestKey { scope: "key".into(), key: format!("{callers}{hot} {number} {round}").into() };
-        let identity = Some(IdempotencyKey { key, fingerprint: Fingerprint([0; 16]) });
+        let identity = Some(IdempotencyKey { key, fingerprint: Fingerprint([0; 16]).into() });
         post(
             &tally,
             NewTransfer {

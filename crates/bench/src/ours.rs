@@ -47,7 +47,7 @@ pub(crate) fn serve(store: &Arc<dyn Store>, lanes: usize) -> Result<Arc<Tally>, 
     let (secret, settings) = (Secret::new([7; 32]), Settings { lanes, ..Settings::default() });
     let keys = Keys::load(Arc::clone(store), secret.clone(), clock::system(), &settings)?;
     let progress = Progress::default();
-    Tally::start(Arc::clone(store), Arc::new(keys), &secret, clock::system(), settings, &progress)
+    Tally::start(Arc::clone(store), Arc::new(keys), clock::system(), settings, &progress)
 }
 
 /// A submit as an argument of the service.

@@ -41,7 +41,10 @@ named! {
         WebhookChanged = "webhook.changed", /// It was deleted.
         WebhookDeleted = "webhook.deleted", /// A member was erased.
         MemberErased = "member.erased", /// The data of a member were exported.
-        MemberExported = "member.exported" }
+        MemberExported = "member.exported", /// Another secret makes from then on.
+        SecretRotated = "secret.rotated", /// The secret before it was dropped.
+        SecretDropped = "secret.dropped", /// A lost secret was replaced.
+        SecretReset = "secret.reset" }
 }
 
 impl AuditAction {
@@ -79,6 +82,9 @@ impl AuditAction {
             Self::WebhookDeleted => 72,
             Self::MemberErased => 32,
             Self::MemberExported => 33,
+            Self::SecretRotated => 63,
+            Self::SecretDropped => 64,
+            Self::SecretReset => 65,
         }
     }
 
@@ -148,7 +154,7 @@ mod tests {
         let numbers: Vec<u8> = AuditAction::ALL.iter().map(|one| one.number()).collect();
         let wanted = [
             1, 2, 10, 11, 12, 20, 21, 22, 30, 31, 40, 41, 42, 43, 44, 45, 46, 47, 48, 50, 51, 52, 60, 61, 62,
-            23, 70, 71, 72, 32, 33,
+            23, 70, 71, 72, 32, 33, 63, 64, 65,
         ];
         assert_eq!(numbers, wanted);
         assert!(AuditAction::ALL.iter().all(|one| AuditAction::of_number(one.number()) == Some(*one)));

@@ -54,6 +54,10 @@ pub struct Webhook {
     pub disabled: Option<Disabled>,
     /// The number of its secret, from 1. The secret itself is not stored: it is derived.
     pub secret: u32,
+    /// The number of the secret of the store from which it is derived.
+    pub made_by: u8,
+    /// The same of the secret before it.
+    pub previous_made_by: u8,
     /// Until when the secret before it signs, too.
     pub previous_until: Option<Micros>,
 }
@@ -125,15 +129,17 @@ impl Webhook {
         fits.into_iter().find(|(event, fits)| *fits && self.events.contains(event)).map(|(event, _)| event)
     }
 
-    /// The numbers of the secrets that sign at this time, the present one first.
-    pub fn secrets(&self, now: Micros) -> impl Iterator<Item = u32> {
-        let previous = self.previous_until.filter(|until| now < *until).map(|_| self.secret - 1);
-        std::iter::once(self.secret).chain(previous)
+    /// The secrets that sign at this time, the present one first: its number, and that of the secret of the store.
+    pub fn secrets(&self, now: Micros) -> impl Iterator<Item = (u32, u8)> {
+        let previous = self.previous_until.filter(|until| now < *until);
+        let previous = previous.map(|_| (self.secret - 1, self.previous_made_by));
+        std::iter::once((self.secret, self.made_by)).chain(previous)
     }
 
-    /// Replaces its secret; the present one signs for a while, too.
-    pub fn rotate(&mut self, now: Micros) {
+    /// Replaces its secret by one of this secret of the store; the present one signs for a while, too.
+    pub fn rotate(&mut self, made_by: u8, now: Micros) {
         self.secret += 1;
+        self.previous_made_by = std::mem::replace(&mut self.made_by, made_by);
         self.previous_until = Some(now.plus(PREVIOUS_SECRET_MICROS));
     }
 
@@ -206,6 +212,8 @@ mod tests {
             enabled_at: Micros(5),
             disabled: None,
             secret: 1,
+            made_by: 0,
+            previous_made_by: 0,
             previous_until: None,
         }
     }
@@ -225,11 +233,11 @@ mod tests {
     #[test]
     fn the_secret_before_signs_for_a_day() {
         let mut webhook = webhook();
-        assert_eq!(webhook.secrets(Micros(9)).collect::<Vec<_>>(), [1]);
-        webhook.rotate(Micros(10));
+        assert_eq!(webhook.secrets(Micros(9)).collect::<Vec<_>>(), [(1, 0)]);
+        webhook.rotate(7, Micros(10));
         let until = 10 + PREVIOUS_SECRET_MICROS;
-        assert_eq!(webhook.secrets(Micros(until - 1)).collect::<Vec<_>>(), [2, 1]);
-        assert_eq!(webhook.secrets(Micros(until)).collect::<Vec<_>>(), [2]);
+        assert_eq!(webhook.secrets(Micros(until - 1)).collect::<Vec<_>>(), [(2, 7), (1, 0)]);
+        assert_eq!(webhook.secrets(Micros(until)).collect::<Vec<_>>(), [(2, 7)]);
     }
 
     #[test]

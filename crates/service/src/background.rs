@@ -101,6 +101,7 @@ pub(crate) struct Tasks {
     pub(crate) erasures: BackgroundTask,
     pub(crate) redis: BackgroundTask,
     pub(crate) redis_claim: BackgroundTask,
+    pub(crate) secret: BackgroundTask,
 }
 
 pub(crate) struct Job {

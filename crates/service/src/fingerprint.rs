@@ -4,29 +4,31 @@
 //! HTTP request, so a retry through another listener is a replay. Each field is written with its length before it, so that
 //! shifting bytes between fields changes the digest.
 
-use crate::secret::{Secret, Use};
+use crate::keyring::{Keyring, Numbered};
+use crate::secret::Use;
 use std::borrow::Cow;
-use tally_rules::idempotency::Fingerprint;
+use std::sync::Arc;
+use tally_rules::idempotency::{Fingerprint, RequestFingerprint};
 use tally_rules::ledger::hold::Ending;
 use tally_rules::ledger::member::Phone;
 use tally_rules::ledger::{Amount, HoldId, MemberId, TransferId, TransferKind, TransferRequest, WalletKey};
 use tally_rules::score::ScoreInput;
 use tally_rules::{BoardId, Micros, PlayerId};
 
-/// Makes fingerprints with the key of one secret.
+/// Makes fingerprints with the key of each accepted secret.
 #[derive(Clone, Debug)]
 pub struct Fingerprints {
-    key: [u8; 32],
+    ring: Arc<Keyring>,
 }
 
 impl Fingerprints {
-    /// Fingerprints of this secret.
-    pub fn new(secret: &Secret) -> Self {
-        Self { key: secret.derive(Use::RequestFingerprint) }
+    /// Fingerprints of these secrets.
+    pub fn new(ring: Arc<Keyring>) -> Self {
+        Self { ring }
     }
 
     /// The digest of a request as its listener has normalised it.
-    pub fn of(&self, method: &str, path: &str, canonical_body: &[u8]) -> Fingerprint {
+    pub fn of(&self, method: &str, path: &str, canonical_body: &[u8]) -> RequestFingerprint {
         self.digest(&[method.as_bytes(), path.as_bytes(), canonical_body])
     }
 
@@ -38,7 +40,7 @@ impl Fingerprints {
         score: ScoreInput,
         subscore: Option<i64>,
         at: Option<Micros>,
-    ) -> Fingerprint {
+    ) -> RequestFingerprint {
         let (kind, score) = match score {
             ScoreInput::Int(value) => (b"i", value.to_le_bytes()),
             ScoreInput::Float(value) => (b"f", value.to_le_bytes()),
@@ -55,12 +57,12 @@ impl Fingerprints {
     }
 
     /// Of the removal of a player from a board.
-    pub fn of_remove(&self, board: &BoardId, player: &PlayerId) -> Fingerprint {
+    pub fn of_remove(&self, board: &BoardId, player: &PlayerId) -> RequestFingerprint {
         self.digest(&[b"remove", board.as_str().as_bytes(), player.as_bytes()])
     }
 
     /// The digest of a transfer, by its meaning.
-    pub fn of_order(&self, order: &TransferRequest, reason: Option<&str>) -> Fingerprint {
+    pub fn of_order(&self, order: &TransferRequest, reason: Option<&str>) -> RequestFingerprint {
         let (from, to) = order.what.sides();
         let head: Cow<'_, [u8]> = match order.what {
             TransferKind::Promotion { expires_at, .. } => {
@@ -84,7 +86,7 @@ impl Fingerprints {
     }
 
     /// Of a member's own transfer: not of its PIN, and its caller is the key's.
-    pub fn of_payment(&self, phone: &Phone, amount: Amount) -> Fingerprint {
+    pub fn of_payment(&self, phone: &Phone, amount: Amount) -> RequestFingerprint {
         self.digest(&[b"pay", phone.as_str().as_bytes(), &amount.units().to_le_bytes()])
     }
 
@@ -95,7 +97,7 @@ impl Fingerprints {
         amount: Amount,
         expires_at: Option<Micros>,
         reason: Option<&str>,
-    ) -> Fingerprint {
+    ) -> RequestFingerprint {
         let fields: &[&[u8]] = &[
             b"hold",
             &wallet.member.0.0,
@@ -107,7 +109,7 @@ impl Fingerprints {
     }
 
     /// Of the end of a hold.
-    pub fn of_ending(&self, hold: HoldId, ending: Ending, reason: Option<&str>) -> Fingerprint {
+    pub fn of_ending(&self, hold: HoldId, ending: Ending, reason: Option<&str>) -> RequestFingerprint {
         let (word, amount, to): (&[u8], _, _) = match ending {
             Ending::Capture { amount, to } => (b"capture", amount, to),
             Ending::Void => (b"void", None, None),
@@ -122,7 +124,7 @@ impl Fingerprints {
         original: TransferId,
         amount: Option<Amount>,
         reason: Option<&str>,
-    ) -> Fingerprint {
+    ) -> RequestFingerprint {
         self.digest(&[
             b"reverse",
             &original.0.0,
@@ -134,27 +136,40 @@ impl Fingerprints {
     }
 
     /// The fingerprint of a request with metadata. Without them it is that of earlier versions.
-    pub fn with_metadata(&self, request: Fingerprint, metadata: Option<&str>) -> Fingerprint {
-        metadata.map_or(request, |text| self.digest(&[b"metadata", &request.0, text.as_bytes()]))
+    pub fn with_metadata(&self, request: RequestFingerprint, metadata: Option<&str>) -> RequestFingerprint {
+        let Some(text) = metadata else { return request };
+        let with = |before: Fingerprint, by: u8| {
+            let digest = |one| digest(one, &[b"metadata", &before.0, text.as_bytes()]);
+            self.ring.of(by).map_or(before, digest)
+        };
+        let RequestFingerprint { made, made_by, other } = request;
+        let other = other.map(|(print, by)| (with(print, by), by));
+        RequestFingerprint { made: with(made, made_by), made_by, other }
     }
 
     /// The digest of fields and of a reason. Without one it is that of earlier versions, so a retry of a request to them is one.
-    fn with_reason(&self, fields: &[&[u8]], reason: Option<&str>) -> Fingerprint {
+    fn with_reason(&self, fields: &[&[u8]], reason: Option<&str>) -> RequestFingerprint {
         match reason {
             None => self.digest(fields),
             Some(reason) => self.digest(&[fields, &[&b"reason"[..], reason.as_bytes()]].concat()),
         }
     }
 
-    fn digest(&self, windows: &[&[u8]]) -> Fingerprint {
-        let mut hasher = blake3::Hasher::new_keyed(&self.key);
-        for window in windows {
-            hasher.update(&(window.len() as u64).to_le_bytes());
-            hasher.update(window);
-        }
-        let digest = hasher.finalize();
-        Fingerprint(digest.as_bytes()[..16].try_into().expect("sixteen of 32 bytes"))
+    fn digest(&self, windows: &[&[u8]]) -> RequestFingerprint {
+        let (active, other) = self.ring.both();
+        let other = other.map(|one| (digest(one, windows), one.number));
+        RequestFingerprint { made: digest(active, windows), made_by: active.number, other }
     }
+}
+
+fn digest(by: Numbered<'_>, windows: &[&[u8]]) -> Fingerprint {
+    let mut hasher = blake3::Hasher::new_keyed(by.key(Use::RequestFingerprint));
+    for window in windows {
+        hasher.update(&(window.len() as u64).to_le_bytes());
+        hasher.update(window);
+    }
+    let digest = hasher.finalize();
+    Fingerprint(digest.as_bytes()[..16].try_into().expect("sixteen of 32 bytes"))
 }
 
 fn member(member: Option<MemberId>) -> Vec<u8> {
@@ -168,11 +183,12 @@ fn optional(value: Option<i64>) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::secret::Secret;
     use tally_rules::ledger::{Currency, Uuid};
 
     #[test]
     fn every_part_counts_and_parts_do_not_run_into_each_other() {
-        let prints = Fingerprints::new(&Secret::new([7; 32]));
+        let prints = Fingerprints::new(Secret::new([7; 32]).into());
         let board = |text| BoardId::new(text).unwrap();
         let player = |text| PlayerId::new(text).unwrap();
         let of = |b, p, s, sub, at| prints.of_submit(&board(b), &player(p), s, sub, at);
@@ -185,7 +201,7 @@ mod tests {
             of("ab", "c", ScoreInput::Int(1), Some(0), None),
             of("ab", "c", ScoreInput::Int(1), None, Some(Micros(0))),
             prints.of_remove(&board("ab"), &player("c")),
-            Fingerprints::new(&Secret::new([8; 32])).of_submit(
+            Fingerprints::new(Secret::new([8; 32]).into()).of_submit(
                 &board("ab"),
                 &player("c"),
                 ScoreInput::Int(1),
@@ -199,7 +215,7 @@ mod tests {
 
     #[test]
     fn kind_payer_and_payee_change_the_fingerprint() {
-        let prints = Fingerprints::new(&Secret::new([7; 32]));
+        let prints = Fingerprints::new(Secret::new([7; 32]).into());
         let member = |byte| MemberId(Uuid([byte; 16]));
         let code = |text| Currency::parse(text).unwrap();
         let order = |what, currency, units, reference: Option<&str>| TransferRequest {

@@ -9,7 +9,8 @@ use crate::boards::run_once;
 use crate::clock::{Clock, ClockReading};
 use crate::damaged;
 use crate::failure::{Failure, Fault};
-use crate::secret::{Secret, Use, hex};
+use crate::keyring::Keyring;
+use crate::secret::{Use, hex};
 use crate::servers::{self, in_doubt::InDoubtCommits};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use tally_rules::actor::KEY_ID_CHARS;
 use tally_rules::audit::AuditAction;
 use tally_rules::grant::{Grant, MintCaps, Rights};
-use tally_rules::idempotency::{self, IdempotencyKey, Stored};
+use tally_rules::idempotency::{self, Fingerprint, IdempotencyKey, Stored};
 use tally_rules::ledger::{Currency, MemberId, MintCap, MintKey};
 use tally_rules::outcome::Outcome;
 use tally_rules::role::{Permission, Role, may, member_may};
@@ -118,7 +119,7 @@ pub struct Created {
 /// All keys, with their store.
 pub struct Keys {
     store: Arc<dyn Store>,
-    secret: Secret,
+    ring: Arc<Keyring>,
     clock: Clock,
     keep_micros: i64,
     keys_max: usize,
@@ -135,14 +136,14 @@ impl Keys {
     /// Loads the keys of a store.
     pub fn load(
         store: Arc<dyn Store>,
-        secret: Secret,
+        secrets: impl Into<Arc<Keyring>>,
         clock: Clock,
         settings: &crate::Settings,
     ) -> Result<Self, Failure> {
         let rows = RwLock::new(HashMap::new());
         let keys = Self {
             store,
-            secret,
+            ring: secrets.into(),
             clock,
             keep_micros: settings.idempotency_keep_micros,
             keys_max: settings.keys_max,
@@ -153,6 +154,11 @@ impl Keys {
         };
         keys.reload()?;
         Ok(keys)
+    }
+
+    /// The secrets of the store.
+    pub(crate) fn ring(&self) -> &Arc<Keyring> {
+        &self.ring
     }
 
     /// Takes over the stored keys: another server may have made a key or revoked one. Blocks on the store.
@@ -229,7 +235,8 @@ impl Keys {
         let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let time = self.clock.read();
         let now = time.later();
-        let (row, token) = self.invent(identity, (&grant, name), now)?;
+        let first = identity.map(|one| (one, one.fingerprint.made));
+        let (row, token) = self.invent(first, (&grant, name), now)?;
         self.read_again()?;
         let full = self.rows.read().unwrap_or_else(PoisonError::into_inner).len() >= self.keys_max;
         let audited = audit::begin(origin.clone(), now)?;
@@ -247,8 +254,9 @@ impl Keys {
             ));
             Ok(Outcome::KeyCreated)
         })?;
-        if let Some(first) = stored {
-            let (row, token) = self.invent(identity, (&grant, name), first.at)?;
+        if let Some(stored) = stored {
+            let first = identity.map(|one| (one, stored.fingerprint));
+            let (row, token) = self.invent(first, (&grant, name), stored.at)?;
             return Ok(Created { row, token, replayed: true });
         }
         self.made.store(true, Ordering::Release);
@@ -308,21 +316,23 @@ impl Keys {
         servers::again(|| run_once(place, &plan, identity, retention, |_, changes| change(changes)))
     }
 
-    /// A key and its token: random, or for a request that may be retried, equal for all retries. The instant is part of it: a
-    /// request whose idempotency key has expired makes another API key.
+    /// A key and its token: random, or for a request that may be retried, equal for all retries. The fingerprint is that of the first
+    /// attempt. The instant is part of it: a request whose idempotency key has expired makes another API key.
     fn invent(
         &self,
-        identity: Option<&IdempotencyKey>,
+        first: Option<(&IdempotencyKey, Fingerprint)>,
         (grant, name): (&Grant, &str),
         at: Micros,
     ) -> Result<(KeyRow, String), Failure> {
         let mut seed = [0; 32];
-        match identity {
+        match first {
             None => getrandom::fill(&mut seed)
                 .map_err(|error| crate::Fault::Broken(format!("no random numbers: {error}")))?,
-            Some(identity) => {
-                let mut hasher = blake3::Hasher::new_keyed(&self.secret.derive(Use::ApiKey));
-                hasher.update(&identity.fingerprint.0);
+            Some((identity, print)) => {
+                let by = identity.fingerprint.maker_of(print).and_then(|by| self.ring.of(by));
+                let by = by.unwrap_or_else(|| self.ring.active());
+                let mut hasher = blake3::Hasher::new_keyed(by.key(Use::ApiKey));
+                hasher.update(&print.0);
                 hasher.update(&at.0.to_le_bytes());
                 hasher.update(identity.key.scope.as_bytes());
                 hasher.update(&[0]);

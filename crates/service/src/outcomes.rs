@@ -57,7 +57,7 @@ impl Outcomes {
     /// Stores an outcome.
     pub(crate) fn remember(&mut self, identity: Option<&IdempotencyKey>, outcome: Outcome) {
         if let Some(one) = identity {
-            let stored = Stored { fingerprint: one.fingerprint, at: self.retention.at, outcome };
+            let stored = Stored { fingerprint: one.fingerprint.made, at: self.retention.at, outcome };
             self.rows.set(&one.key, Some(stored));
         }
     }

@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use tally_rules::Rejection;
-use tally_rules::idempotency::{Fingerprint, IdempotencyKey, RequestKey};
+use tally_rules::idempotency::{IdempotencyKey, RequestFingerprint, RequestKey};
 
 /// The keys in use.
 #[derive(Clone, Debug, Default)]
@@ -44,7 +44,7 @@ impl InProgress {
 
 /// The keys of one batch. A row that is the same request as a row before it has the same key, and is its replay.
 #[derive(Debug, Default)]
-pub(crate) struct BatchKeys(HashMap<RequestKey, Fingerprint>);
+pub(crate) struct BatchKeys(HashMap<RequestKey, RequestFingerprint>);
 
 impl BatchKeys {
     /// Takes the key of a row, unless a row before it has.
@@ -55,7 +55,12 @@ impl BatchKeys {
     ) -> Result<Option<KeyGuard>, Rejection> {
         let Some(IdempotencyKey { key, fingerprint }) = identity else { return Ok(None) };
         match self.0.get(key) {
-            Some(first) if first == fingerprint => Ok(None),
+            // Another secret may make since the row before it was read.
+            Some(first)
+                if first.maker_of(fingerprint.made).or(fingerprint.maker_of(first.made)).is_some() =>
+            {
+                Ok(None)
+            }
             Some(_) => Err(Rejection::IdempotencyKeyReused),
             None => {
                 let taken = running.begin(key)?;

@@ -1,4 +1,4 @@
-//! The one secret of a store, and its derived keys.
+//! A secret of a store, and its derived keys. Not here: which secrets a store has (`keyring`, `rotation`).
 //!
 //! Each use has a separate key (BLAKE3 key derivation, by a fixed sentence per use), so that no use can be turned
 //! against another. The store has the secret's fingerprint; with another secret it is not opened, because
@@ -8,6 +8,9 @@ use std::fmt;
 
 /// Bytes of a secret.
 pub const SECRET_BYTES: usize = 32;
+
+/// Secrets of a store at a time.
+pub const SECRETS_MAX: usize = 2;
 
 /// The secret, never printed.
 #[derive(Clone)]
@@ -30,6 +33,12 @@ pub enum Use {
     Fingerprint,
 }
 
+impl Use {
+    /// Every use, in order.
+    pub const ALL: [Self; 6] =
+        [Self::RequestFingerprint, Self::ApiKey, Self::Pin, Self::Token, Self::Webhook, Self::Fingerprint];
+}
+
 impl Secret {
     /// The secret of these bytes.
     pub fn new(bytes: [u8; SECRET_BYTES]) -> Self {
@@ -45,16 +54,15 @@ impl Secret {
 
     /// Reads 64 hexadecimal digits, white space around them ignored.
     pub fn parse(text: &str) -> Option<Self> {
-        let digits = text.trim().as_bytes();
-        if digits.len() != 2 * SECRET_BYTES {
-            return None;
-        }
-        let mut bytes = [0; SECRET_BYTES];
-        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
-            let digit = |at: usize| char::from(pair[at]).to_digit(16);
-            *byte = u8::try_from(digit(0)? * 16 + digit(1)?).ok()?;
-        }
-        Some(Self(bytes))
+        unhex(text.trim()).map(Self)
+    }
+
+    /// Reads one secret, or two different ones with white space or a comma between them.
+    pub fn parse_all(text: &str) -> Option<Vec<Self>> {
+        let texts = text.split([',', ' ', '\n', '\r', '\t']).filter(|text| !text.is_empty());
+        let all: Vec<Self> = texts.map(Self::parse).collect::<Option<_>>()?;
+        let is_same = all.len() == SECRETS_MAX && all[0].0 == all[1].0;
+        ((1..=SECRETS_MAX).contains(&all.len()) && !is_same).then_some(all)
     }
 
     /// 64 hexadecimal digits: for the file it is kept in.
@@ -82,6 +90,20 @@ impl fmt::Debug for Secret {
     }
 }
 
+/// The bytes of 64 hexadecimal digits.
+pub(crate) fn unhex(text: &str) -> Option<[u8; SECRET_BYTES]> {
+    let digits = text.as_bytes();
+    if digits.len() != 2 * SECRET_BYTES {
+        return None;
+    }
+    let mut bytes = [0; SECRET_BYTES];
+    for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+        let digit = |at: usize| char::from(pair[at]).to_digit(16);
+        *byte = u8::try_from(digit(0)? * 16 + digit(1)?).ok()?;
+    }
+    Some(bytes)
+}
+
 /// Lower-case hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
     use fmt::Write;
@@ -102,6 +124,16 @@ mod tests {
         assert_eq!(read.0, secret.0);
         assert!(!format!("{secret:?}").contains("a5"));
         assert!(Secret::parse("a5").is_none());
+        let (one, two) = ("a5".repeat(32), "5a".repeat(32));
+        let count = |text: String| Secret::parse_all(&text).map(|all| all.len());
+        assert_eq!(count(format!("{one}\n")), Some(1));
+        assert_eq!((count(format!("{one}\n{two}\n")), count(format!("{one}, {two}"))), (Some(2), Some(2)));
+        assert_eq!(
+            (count(String::new()), count(format!("{one} {one}"))),
+            (None, None),
+            "none, and one twice"
+        );
+        assert_eq!(count(format!("{one} {two} {}", "00".repeat(32))), None);
         assert!(Secret::parse(&"zz".repeat(32)).is_none());
     }
 

@@ -26,10 +26,10 @@ use crate::rebuild;
 use crate::redis_health::RedisHealth;
 use crate::reply::ReplyDispatcher;
 use crate::requests::{InProgress, KeyGuard};
+use crate::rotation;
 use crate::scores::lane::ScoreLanes;
 use crate::scores::shared::Shared;
 use crate::scores::unpublished::Unpublished;
-use crate::secret::{Secret, Use};
 use crate::servers::{Followed, Follower, redis_claim};
 use crate::settings::{Background, Settings};
 use crate::webhooks::Webhooks;
@@ -38,14 +38,11 @@ use std::sync::{Arc, Mutex};
 use tally_lanes::{Barrier, Times};
 use tally_ranking::{RankingBackend, RemoteRanking, WindowRanking};
 use tally_rules::clock::DecisionTime;
-use tally_rules::idempotency::{IdempotencyKey, RequestKey, Stored};
+use tally_rules::idempotency::{Fingerprint, IdempotencyKey, RequestKey, Stored};
 use tally_rules::instant::Instants;
 use tally_rules::outcome::Outcome;
 use tally_rules::{BoardId, Micros, Rejection};
 use tally_store::{BoardNo, Loaded, ReadSet, Store, WriteSet};
-
-/// The name under which the store remembers the secret's fingerprint.
-pub const SECRET_META: &str = "secret_fingerprint";
 
 /// The running service.
 pub struct Tally {
@@ -86,27 +83,11 @@ pub struct Tally {
     pub(crate) follower: Option<Follower>,
 }
 
-/// Rejects a store that was written with another secret; a new store remembers this one.
-pub fn check_secret(store: &dyn Store, secret: &Secret) -> Result<(), Failure> {
-    let fingerprint = secret.derive(Use::Fingerprint);
-    match store.meta(SECRET_META)? {
-        Some(known) if known == fingerprint => Ok(()),
-        Some(_) => Err(Fault::Broken(
-            "the store was written with another secret: give the file `secret` of its data directory \
-             (TALLY_SECRET or --secret-file); with this one its keys and PINs would be lost"
-                .into(),
-        )
-        .into()),
-        None => Ok(store.set_meta(SECRET_META, &fingerprint)?),
-    }
-}
-
 impl Tally {
     /// Loads every ranking and starts the lanes. Blocks, as long as that takes; `progress` shows it.
     pub fn start(
         store: Arc<dyn Store>,
         keys: Arc<Keys>,
-        secret: &Secret,
         clock: Clock,
         settings: Settings,
         progress: &Progress,
@@ -141,13 +122,14 @@ impl Tally {
         let events = Events::default();
         let hub = Arc::clone(&events.hub);
         let ledger = LedgerLane::start(lane.shared(), &settings, hub)?;
-        let members = Members::new(secret, &settings.members)?;
+        let members = Members::new(Arc::clone(keys.ring()), &settings.members)?;
+        let ring = Arc::clone(keys.ring());
         let tally = Arc::new(Self {
             store,
             keys,
             boards: rebuilt.boards,
             members,
-            fingerprints: Fingerprints::new(secret),
+            fingerprints: Fingerprints::new(Arc::clone(&ring)),
             settings,
             clock,
             clock_memory,
@@ -159,7 +141,7 @@ impl Tally {
             contests: Contests::default(),
             balance: Balance::default(),
             events,
-            webhooks: Webhooks::new(secret),
+            webhooks: Webhooks::new(ring),
             applications_faults: AtomicU64::new(0),
             redis: RedisHealth::default(),
             lane,
@@ -173,6 +155,7 @@ impl Tally {
         let threads = matches!(tally.settings.background, Background::Threads);
         if threads {
             background::start(&tally)?;
+            rotation::start(&tally)?;
         }
         repay::repay_all(&tally);
         // Missed acts come before the first request.
@@ -320,6 +303,23 @@ impl Tally {
         blocking(read).await
     }
 
+    /// The fingerprint under which a request was done first, or is done now, and the number of its secret. What is derived from that
+    /// is the same for every retry. Blocks on the store while a secret is replaced.
+    pub(crate) fn first_fingerprint(&self, identity: &IdempotencyKey) -> Result<(Fingerprint, u8), Failure> {
+        let now = identity.fingerprint;
+        if now.other.is_none() {
+            return Ok((now.made, now.made_by));
+        }
+        let plan = ReadSet { requests: vec![identity.key.clone()], ..ReadSet::default() };
+        let mut stored = None;
+        self.store.run(&plan, &mut |loaded| {
+            stored = loaded.requests[0].as_ref().map(|stored| stored.fingerprint);
+            WriteSet::default()
+        })?;
+        let first = stored.and_then(|print| Some((print, now.maker_of(print)?)));
+        Ok(first.unwrap_or((now.made, now.made_by)))
+    }
+
     /// What a request names, as it was looked up. If that is not there, an idempotency key that another request has used is rejected
     /// first.
     pub(crate) async fn named<T>(
@@ -340,7 +340,8 @@ impl Tally {
 
     /// Ends it: it takes no new work, makes everything accepted durable and sends the replies. Blocks until then.
     pub fn drain(&self) {
-        let Tasks { contests, periods, holds, erasures, maintenance, redis, redis_claim } = &self.tasks;
+        let Tasks { contests, periods, holds, erasures, maintenance, redis, redis_claim, secret } =
+            &self.tasks;
         [contests, periods, holds, erasures].into_iter().for_each(BackgroundTask::stop);
         self.events.stop();
         self.webhooks.stop();
@@ -349,7 +350,7 @@ impl Tally {
         if let Some(follower) = &self.follower {
             follower.stop();
         }
-        [redis, maintenance, redis_claim].into_iter().for_each(BackgroundTask::stop);
+        [redis, maintenance, redis_claim, secret].into_iter().for_each(BackgroundTask::stop);
     }
 
     /// The counts of contests.

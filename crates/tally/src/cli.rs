@@ -5,12 +5,14 @@ mod files;
 mod keys;
 mod ledger;
 mod load;
+mod secret;
 
 pub(crate) use export::{AuditArgs, ExportArgs, ExportFormat, LedgerArgs};
 pub(crate) use files::{BackupArgs, RestoreArgs};
 pub(crate) use keys::{KeysArgs, KeysWhat, ReasonArgs};
 pub(crate) use ledger::{ImportMembersArgs, SeedArgs, SeedScoresArgs, SeedWalletsArgs, SeedWhat};
 pub(crate) use load::{LoadArgs, LoadSkew, LoadWhat};
+pub(crate) use secret::{SecretArgs, SecretWhat};
 
 use crate::verify::VerifyArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -182,6 +184,9 @@ For a store that refuses to start and says so. Every batch before the damage is 
 and the files of the journal are kept under other names. What was acknowledged after it is lost, so look
 for a copy of the missing file first. Where nothing is wrong, nothing is changed.")]
     Repair(ReasonArgs),
+    /// Replace the secret of the store, also a lost one
+    #[command(after_help = secret::SECRET)]
+    Secret(SecretArgs),
     /// Open-loop load test of a running server
     #[command(after_help = load::LOAD)]
     Load(LoadArgs),

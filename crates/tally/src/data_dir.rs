@@ -8,6 +8,7 @@ use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use tally_service::rotation;
 use tally_service::secret::{Secret, hex};
 use tally_store::Store;
 
@@ -17,6 +18,24 @@ pub(crate) struct Running {
     /// Its address.
     pub(crate) http: String,
     pub(crate) token: String,
+}
+
+/// Where the secrets of a store are given.
+#[derive(Debug)]
+pub(crate) enum SecretPlace {
+    /// `TALLY_SECRET`.
+    Variable,
+    /// A file.
+    File(PathBuf),
+}
+
+impl std::fmt::Display for SecretPlace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Variable => f.write_str("TALLY_SECRET"),
+            Self::File(path) => write!(f, "{}", path.display()),
+        }
+    }
 }
 
 /// The data directory of a command.
@@ -62,12 +81,20 @@ impl DataDir {
 
     /// The source of a given or stored secret.
     pub(crate) fn secret_given(&self, config: &Config) -> Option<String> {
-        if std::env::var_os("TALLY_SECRET").is_some() {
-            return Some("TALLY_SECRET".into());
+        match self.secret_place(config) {
+            SecretPlace::Variable => Some("TALLY_SECRET".into()),
+            SecretPlace::File(path) => path.exists().then(|| path.display().to_string()),
         }
+    }
+
+    /// Where secrets are given.
+    pub(crate) fn secret_place(&self, config: &Config) -> SecretPlace {
         let given = config.text("secret.file");
-        let path = if given.is_empty() { self.secret_path() } else { PathBuf::from(given) };
-        path.exists().then(|| path.display().to_string())
+        match std::env::var_os("TALLY_SECRET") {
+            Some(_) => SecretPlace::Variable,
+            None if given.is_empty() => SecretPlace::File(self.secret_path()),
+            None => SecretPlace::File(PathBuf::from(given)),
+        }
     }
 
     /// The place of the store of the settings.
@@ -75,29 +102,44 @@ impl DataDir {
         Place::of(config, &self.path)
     }
 
-    /// The secret: of the environment, of its file, or a new one for a new store.
-    pub(crate) fn secret(&self, config: &Config, store: &dyn Store) -> Result<Secret> {
-        let digits = "must be 64 hexadecimal digits";
-        if let Ok(text) = std::env::var("TALLY_SECRET") {
-            return Secret::parse(&text).with_context(|| format!("TALLY_SECRET {digits}"));
-        }
-        let given = config.text("secret.file");
-        let path = if given.is_empty() { self.secret_path() } else { PathBuf::from(given) };
-        match fs::read_to_string(&path) {
-            Ok(text) => Secret::parse(&text).with_context(|| format!("{} {digits}", path.display())),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound && given.is_empty() => {
-                if store.meta(tally_service::tally::SECRET_META)?.is_some() {
-                    bail!(
-                        "the secret of this store is missing: {} (restore it from your backup, or give it as \
-                         TALLY_SECRET or --secret-file)",
-                        path.display()
-                    );
+    /// The given secrets, one or two; `None` if there is no file.
+    pub(crate) fn secrets_given(&self, config: &Config) -> Result<Option<Vec<Secret>>> {
+        let place = self.secret_place(config);
+        let text = match &place {
+            SecretPlace::Variable => std::env::var("TALLY_SECRET").context("read TALLY_SECRET")?,
+            SecretPlace::File(path) => match fs::read_to_string(path) {
+                Ok(text) => text,
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+                Err(error) => {
+                    return Err(error).with_context(|| format!("read the secret {}", path.display()));
                 }
+            },
+        };
+        let read = Secret::parse_all(&text);
+        let digits =
+            "must be 64 hexadecimal digits, or two different secrets of 64 with a space between them";
+        read.map(Some).with_context(|| format!("{place} {digits}"))
+    }
+
+    /// The secrets of a server: the given ones, or a new one for a new store.
+    pub(crate) fn secrets(&self, config: &Config, store: &dyn Store) -> Result<Vec<Secret>> {
+        if let Some(given) = self.secrets_given(config)? {
+            return Ok(given);
+        }
+        let place = self.secret_place(config);
+        if rotation::read(store)?.is_some() {
+            bail!(
+                "the secret of this store is missing: {place} (restore it from your backup, or give it as TALLY_SECRET or \
+                 --secret-file). If it is lost for good, `tally secret reset` says what is lost with it and makes a new one"
+            );
+        }
+        match place {
+            SecretPlace::File(path) if config.text("secret.file").is_empty() => {
                 let secret = Secret::random().context("make a secret")?;
-                write_private(&path, secret.to_hex().as_bytes())?;
-                Ok(secret)
+                write_secrets(&path, &[&secret])?;
+                Ok(vec![secret])
             }
-            Err(error) => Err(error).with_context(|| format!("read the secret {}", path.display())),
+            _ => bail!("there is no secret in {place}"),
         }
     }
 
@@ -139,6 +181,12 @@ pub(crate) fn new_token() -> Result<String> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).context("make a token")?;
     Ok(hex(&bytes))
+}
+
+/// Writes the file of secrets.
+pub(crate) fn write_secrets(path: &Path, secrets: &[&Secret]) -> Result<()> {
+    let text: Vec<String> = secrets.iter().map(|secret| secret.to_hex()).collect();
+    write_private(path, text.join("\n").as_bytes())
 }
 
 /// Writes a file atomically that only its owner reads.

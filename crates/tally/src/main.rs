@@ -34,6 +34,7 @@ mod member_settings;
 mod migrate;
 mod money_settings;
 mod repair;
+mod secret;
 mod seed;
 mod serve;
 mod settings;
@@ -80,6 +81,7 @@ fn main() -> ExitCode {
         Command::Backup(args) => backup::backup(&cli, args),
         Command::Restore(args) => backup::restore(&cli, args),
         Command::Repair(why) => repair::run(&cli, why),
+        Command::Secret(args) => secret::run(&cli, args),
         Command::Load(args) => load::run(&cli, args),
     };
     let code = match done {

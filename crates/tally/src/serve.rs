@@ -27,7 +27,7 @@ use tally_server::resp::{self, RespServer};
 use tally_server::{
     HttpServer, KeysRequired, Machine, OperatorServer, Readiness, Security, Tls, WebhookClient,
 };
-use tally_service::{Keys, Progress, RankingBackend, Settings, Tally, clock};
+use tally_service::{Keys, Progress, RankingBackend, Settings, Tally, clock, rotation};
 use tally_store::Store;
 use tally_traces::Traces;
 use tokio::runtime::Runtime;
@@ -288,13 +288,13 @@ impl Server {
         let webhooks = WebhookClient::new(&webhook_settings(&config)?, self.runtime.handle().clone());
         let webhooks = webhooks.map_err(|why| Usage(format!("setting `webhooks.ca_file` {why}")))?;
         Ok(self.runtime.spawn_blocking(move || {
-            let secret = data.secret(&config, &*store)?;
-            tally_service::tally::check_secret(&*store, &secret)?;
+            let secrets = data.secrets(&config, &*store)?;
+            let ring = Arc::new(rotation::open(&*store, &secrets)?);
             let clock = clock::system();
-            let keys = Keys::load(Arc::clone(&store), secret.clone(), clock.clone(), &settings)?;
+            let keys = Keys::load(Arc::clone(&store), ring, clock.clone(), &settings)?;
             let keys = Arc::new(keys);
             gate.set_keys(Arc::clone(&keys));
-            let tally = Tally::start(store, keys, &secret, clock, settings, &gate.progress)?;
+            let tally = Tally::start(store, keys, clock, settings, &gate.progress)?;
             if demo {
                 demo::fill(&tally, &gate.progress)?;
             }

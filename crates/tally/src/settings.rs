@@ -29,7 +29,7 @@ macro_rules! settings {
 
 settings! {
     "data.dir" = "./tally-data" "Data directory: the embedded store, the secret and the running server's address.";
-    "secret.file" = "" "File with the secret, 64 hexadecimal digits; empty: `secret` in the data directory.";
+    "secret.file" = "" "File with the secret, 64 hexadecimal digits, or with two while one is replaced; empty: `secret` in the data directory.";
     "store.url" = "" "`sqlite:PATH` or `mysql://user:password@host:port/database` (MariaDB too; with TLS `?ssl-mode=verify_identity`), or several databases, comma-separated: the shards of one store; empty: `tally.db` in the data directory.";
     "store.url_file" = "" "File with `store.url`, which has a password: a line of text, read by a start.";
     "store.pool_max" = "8" "Maximum number of connections to a database; about twice its processors, see `tally doctor`.";

@@ -188,7 +188,7 @@ fn serve(store: Arc<dyn Store>, clock: Clock) -> Result<Arc<Tally>, Failure> {
     // Nothing outlives the run, so nothing must be secret.
     let (secret, settings) = (Secret::new([7; 32]), Settings::default());
     let keys = Keys::load(Arc::clone(&store), secret.clone(), clock.clone(), &settings)?;
-    Tally::start(store, Arc::new(keys), &secret, clock, settings, &Progress::default())
+    Tally::start(store, Arc::new(keys), clock, settings, &Progress::default())
 }
 
 /// Bytes of the day's ranking while it is in memory.

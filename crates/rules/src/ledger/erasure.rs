@@ -150,7 +150,7 @@ mod tests {
             player: PlayerId::new("ann").unwrap(),
             name: "Ann".into(),
             password: Some("digest".into()),
-            pin: Some(Pin { mac: [1; 32], digits: 4 }),
+            pin: Some(Pin { mac: [1; 32], digits: 4, secret: 0 }),
             attempts: Attempts { wrong: 3, locked_until: Some(Micros(5)) },
             tokens_from: Micros(7),
             closed_at: None,

@@ -146,6 +146,9 @@ impl Handle {
     }
 }
 
+/// How many numbers secrets have; the first one has 0. One secret of a store has a number at a time.
+pub const SECRET_NUMBERS: u8 = 16;
+
 /// A stored PIN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pin {
@@ -153,6 +156,8 @@ pub struct Pin {
     pub mac: [u8; 32],
     /// The number of digits.
     pub digits: u8,
+    /// The number of the secret that made it.
+    pub secret: u8,
 }
 
 /// A member.

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use std::net::IpAddr;
 use std::sync::Arc;
 use tally_rules::contest::ContestId;
-use tally_rules::idempotency::{Fingerprint, IdempotencyKey, RequestKey};
+use tally_rules::idempotency::{IdempotencyKey, RequestFingerprint, RequestKey};
 use tally_rules::ledger::{MemberId, Uuid};
 use tally_rules::{BoardId, Micros, Origin, PlayerId};
 use tally_service::{Caller, Tally};
@@ -285,7 +285,7 @@ impl Call {
         self.identity(tally, reason_body(origin).as_ref())
     }
 
-    fn fingerprint(&self, tally: &Tally, body: Option<&Value>) -> Result<Fingerprint, Problem> {
+    fn fingerprint(&self, tally: &Tally, body: Option<&Value>) -> Result<RequestFingerprint, Problem> {
         // The route and the decoded path parameters, not their spelling.
         let mut path = self.route.path.to_owned();
         for (name, _) in &self.params {

@@ -66,8 +66,12 @@ pub(super) async fn search(mut call: Call) -> Result<Response, Problem> {
         _ => PlayerId::new(&text).map(Handle::Player),
     };
     let handle = handle.map_err(|bad| bad_parameter(name, bad.0))?;
-    let found = blocking(move || find::by_handle(&tally, &handle)).await?;
-    let items: Vec<_> = found.iter().map(|(id, member)| members::write(*id, member)).collect();
+    let asked = Arc::clone(&tally);
+    let found = blocking(move || find::by_handle(&asked, &handle)).await?;
+    let items: Vec<_> = found
+        .iter()
+        .map(|(id, member)| members::write(*id, member, tally.members.pins.has(member)))
+        .collect();
     Ok(response::ok(&json!({"items": items})))
 }
 
@@ -174,6 +178,7 @@ pub(super) fn country(tally: &Tally) -> Option<&str> {
 }
 
 pub(super) async fn show(tally: Arc<Tally>, id: MemberId) -> Result<serde_json::Value, Problem> {
-    let member = blocking(move || find::by_id(&tally, id)).await?;
-    Ok(members::write(id, &member))
+    let asked = Arc::clone(&tally);
+    let member = blocking(move || find::by_id(&asked, id)).await?;
+    Ok(members::write(id, &member, tally.members.pins.has(&member)))
 }

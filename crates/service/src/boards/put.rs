@@ -366,7 +366,7 @@ pub(crate) fn run_once(
             Ok(outcome) => {
                 result = Ok(None);
                 changes.requests.extend(identity.map(|one| {
-                    (one.key.clone(), Stored { fingerprint: one.fingerprint, at: retention.at, outcome })
+                    (one.key.clone(), Stored { fingerprint: one.fingerprint.made, at: retention.at, outcome })
                 }));
                 changes
             }

@@ -21,9 +21,12 @@ use tally_store::EntrantKey;
 pub fn new_id(tally: &Tally, identity: Option<&IdempotencyKey>) -> Result<ContestId, Failure> {
     let mut bytes = [0; 16];
     match identity {
-        Some(IdempotencyKey { key, fingerprint }) => {
-            let whose = format!("{}\0{}", key.scope, key.key);
-            bytes = tally.fingerprints.of("contest", &whose, &fingerprint.0).0;
+        Some(identity) => {
+            // A retry gets the id of the first request, also if another secret makes since.
+            let (print, by) = tally.first_fingerprint(identity)?;
+            let whose = format!("{}\0{}", identity.key.scope, identity.key.key);
+            let ids = tally.fingerprints.of("contest", &whose, &print.0);
+            bytes = ids.other.filter(|(_, number)| *number == by).map_or(ids.made, |(print, _)| print).0;
         }
         None => getrandom::fill(&mut bytes)
             .map_err(|error| Fault::Broken(format!("no random numbers for a name: {error}")))?,

@@ -33,7 +33,7 @@ use tally_ranking::redis::applications::{
 };
 use tally_rules::contest::record::ApplicationLocation as Place;
 use tally_rules::contest::{ActorKind, Application, ContestId, Event, Record, State, Status, state};
-use tally_rules::idempotency::{Fingerprint, IdempotencyKey};
+use tally_rules::idempotency::{Fingerprint, IdempotencyKey, RequestFingerprint};
 use tally_rules::{Micros, PlayerId, Rejection};
 use tally_store::Listing;
 
@@ -97,7 +97,8 @@ fn replayed(
 ) -> Result<ContestDone, Failure> {
     let broken = || Fault::Broken("what Redis kept of a request is none".into());
     let (fingerprint, _, application) = split(kept).ok_or_else(broken)?;
-    if fingerprint != shown(&identity.fingerprint) {
+    let RequestFingerprint { made, other, .. } = identity.fingerprint;
+    if fingerprint != shown(&made) && other.is_none_or(|(print, _)| fingerprint != shown(&print)) {
         return Err(Rejection::IdempotencyKeyReused.into());
     }
     let result = application.map_or(ActionResult::Nothing, ActionResult::Applied);
@@ -171,9 +172,9 @@ impl ApplicationsInRedis<'_> {
         let mark = new_mark()?;
         let keep =
             Duration::from_micros(request.tally.settings.idempotency_keep_micros.max(1000).unsigned_abs());
-        let idempotent = request
-            .identity
-            .map(|one| (one.key.clone(), format!("{}:{mark}|", shown(&one.fingerprint)).into_bytes(), keep));
+        let idempotent = request.identity.map(|one| {
+            (one.key.clone(), format!("{}:{mark}|", shown(&one.fingerprint.made)).into_bytes(), keep)
+        });
         let of: Vec<PlayerId> = rows.iter().take(1).map(|row| row.player.clone()).collect();
         let Limits { most, accepted } = limits;
         let change = ApplicationsChange { mark, revision, most, accepted, request: idempotent, rows };

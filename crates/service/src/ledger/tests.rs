@@ -7,7 +7,7 @@ use super::transfers::{LinkedTransfers, NewTransfer, Transferred};
 use crate::clock::ClockReading;
 use crate::contests::actions::{Action, ActionResult, ContestDone, ContestRequest};
 use crate::members::pay::NewPayment;
-use crate::members::pin::PinKey;
+use crate::members::pin::Pins;
 use crate::outcomes::Retention;
 use crate::secret::Secret;
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,7 +45,7 @@ fn transfer(from: u8, to: u8, units: i64, key: &str) -> NewTransfer {
     NewTransfer {
         order,
         origin: Origin::default(),
-        identity: Some(IdempotencyKey { key, fingerprint: Fingerprint([1; 16]) }),
+        identity: Some(IdempotencyKey { key, fingerprint: Fingerprint([1; 16]).into() }),
         mint_cap: None,
     }
 }
@@ -237,7 +237,7 @@ fn a_clock_in_doubt_neither_begins_a_day_of_a_limit_nor_repeats_one() {
 fn a_clock_in_doubt_neither_ends_a_lock_of_a_pin_nor_lengthens_one() {
     const LOCK: i64 = 900 * SECOND;
     let login = Login::new("ann").unwrap();
-    let guess = PinKey::new(&Secret::new([3; 32])).guess(&login, &Given::Digits("0042".into()));
+    let guess = Pins::new(Secret::new([3; 32]).into()).guess(&login, &Given::Digits("0042".into()));
     let ann = Member {
         login,
         phone: None,

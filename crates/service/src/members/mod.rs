@@ -30,13 +30,14 @@ pub use create::{Created, NewMember, create};
 pub use erase::erase;
 
 use crate::failure::{Failure, Fault};
-use crate::secret::{Secret, Use};
+use crate::keyring::Keyring;
+use crate::secret::Use;
 use crate::tally::Tally;
 use budget::Budget;
 use cache::{CacheSettings, Holder, MemberCache};
 use digests::Digests;
 use password::Cost;
-use pin::PinKey;
+use pin::Pins;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tally_rules::ledger::member::{Handle, Phone};
@@ -88,7 +89,7 @@ impl Default for MemberSettings {
 /// What members need beside the store.
 pub struct Members {
     /// Makes and compares PINs.
-    pub pins: PinKey,
+    pub pins: Pins,
     /// Makes and reads tokens.
     pub tokens: Tokens,
     /// The cache of members.
@@ -109,11 +110,11 @@ pub struct Members {
 
 impl Members {
     /// Without members. Takes as long as one digest.
-    pub fn new(secret: &Secret, settings: &MemberSettings) -> Result<Self, Fault> {
-        let key = secret.derive(Use::Token);
+    pub fn new(ring: Arc<Keyring>, settings: &MemberSettings) -> Result<Self, Fault> {
+        let key = *ring.active().key(Use::Token);
         Ok(Self {
-            pins: PinKey::new(secret),
-            tokens: Tokens::new(secret, settings.token_time),
+            pins: Pins::new(Arc::clone(&ring)),
+            tokens: Tokens::new(ring, settings.token_time),
             cache: MemberCache::new(settings.cache),
             throttle: Throttle::new(blake3::derive_key("tally 2026 names of failed logins", &key)),
             recipients: Budget::new(UNKNOWN_RECIPIENTS, UNKNOWN_RECIPIENTS_INTERVAL_S),
@@ -177,7 +178,7 @@ mod tests {
             passwords_waiting_max: 1,
             ..MemberSettings::default()
         };
-        Arc::new(Members::new(&Secret::new([1; 32]), &settings).unwrap())
+        Arc::new(Members::new(crate::secret::Secret::new([1; 32]).into(), &settings).unwrap())
     }
 
     #[test]

@@ -74,8 +74,10 @@ impl LedgerRequest for NewPayment {
         }
         let right = member.pin.is_some_and(|pin| self.guess.is(&pin));
         let (attempts, checked) = pin::attempt(member.attempts, right, state.expected, state.settings.pin);
-        if attempts != member.attempts {
-            state.members.set(&self.from, Some(Member { attempts, ..member }));
+        let renewed = member.pin.filter(|_| checked.is_ok()).and_then(|pin| self.guess.renewed(&pin));
+        if attempts != member.attempts || renewed.is_some() {
+            let pin = renewed.or(member.pin);
+            state.members.set(&self.from, Some(Member { attempts, pin, ..member }));
         }
         checked?;
         if let Some(Outcome::Posted(key)) = state.outcomes.replay(self.identity.as_ref())? {

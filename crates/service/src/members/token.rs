@@ -1,11 +1,12 @@
-//! The credential of a member after signing in: a JWT of HS256, under a key derived from the one secret.
+//! The credential of a member after signing in: a JWT of HS256, under a key derived from the secret of the store.
 //!
 //! So it is valid on every server of a store and after every restart. It has the member, its end, and the instant from
 //! which the member's tokens were valid. A changed password makes that another instant, which ends the token. The
 //! signature is ring's, which is here for TLS already. Not here: whether the member still has that instant.
 
 use crate::failure::Fault;
-use crate::secret::{Secret, Use};
+use crate::keyring::{Keyring, Numbered};
+use crate::secret::Use;
 use jsonwebtoken::crypto::{CryptoProvider, JwtSigner, JwtVerifier, KeyUtils};
 use jsonwebtoken::errors::{Error, ErrorKind};
 use jsonwebtoken::signature::{Error as Bad, Signer, Verifier};
@@ -13,6 +14,7 @@ use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use ring::hmac;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 use tally_rules::Micros;
 use tally_rules::instant::SECOND;
@@ -91,25 +93,22 @@ pub struct TokenSubject {
 
 /// Makes and reads tokens.
 pub struct Tokens {
-    signing: EncodingKey,
-    checking: DecodingKey,
+    ring: Arc<Keyring>,
     rules: Validation,
     time: Duration,
 }
 
 impl Tokens {
-    /// Tokens of this secret that are good for so long.
-    pub fn new(secret: &Secret, time: Duration) -> Self {
+    /// Tokens of these secrets that are good for so long.
+    pub fn new(ring: Arc<Keyring>, time: Duration) -> Self {
         // Another of this process did the same.
         let _ = PROVIDER.install_default();
-        let key = secret.derive(Use::Token);
         let mut rules = Validation::new(Algorithm::HS256);
         // The end is checked by the service's own time, below.
         rules.validate_exp = false;
         rules.validate_aud = false;
         rules.required_spec_claims = HashSet::new();
-        let (signing, checking) = (EncodingKey::from_secret(&key), DecodingKey::from_secret(&key));
-        Self { signing, checking, rules, time }
+        Self { ring, rules, time }
     }
 
     /// How long one is good, in whole seconds.
@@ -122,7 +121,8 @@ impl Tokens {
         let iat = now.0.div_euclid(SECOND);
         let exp = iat.saturating_add(i64::try_from(self.seconds()).unwrap_or(i64::MAX));
         let claims = Claims { sub: subject.member.0.to_string(), iat, exp, from: subject.tokens_from.0 };
-        let token = jsonwebtoken::encode(&Header::new(Algorithm::HS256), &claims, &self.signing);
+        let key = EncodingKey::from_secret(self.ring.active().key(Use::Token));
+        let token = jsonwebtoken::encode(&Header::new(Algorithm::HS256), &claims, &key);
         token.map_err(|error| Fault::Broken(format!("no token: {error}")))
     }
 
@@ -131,7 +131,12 @@ impl Tokens {
         if token.len() > TOKEN_BYTES_MAX {
             return None;
         }
-        let claims = jsonwebtoken::decode::<Claims>(token, &self.checking, &self.rules).ok()?.claims;
+        let read = |by: Numbered<'_>| {
+            let key = DecodingKey::from_secret(by.key(Use::Token));
+            Some(jsonwebtoken::decode::<Claims>(token, &key, &self.rules).ok()?.claims)
+        };
+        let (active, other) = self.ring.both();
+        let claims = read(active).or_else(|| other.and_then(read))?;
         let is_good = now.0.div_euclid(SECOND) < claims.exp;
         let member = MemberId(Uuid::parse(&claims.sub)?);
         is_good.then_some(TokenSubject { member, tokens_from: Micros(claims.from) })
@@ -141,11 +146,12 @@ impl Tokens {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::secret::Secret;
 
     const NOW: Micros = Micros(1_700_000_000 * SECOND);
 
     fn tokens(secret: u8) -> Tokens {
-        Tokens::new(&Secret::new([secret; 32]), Duration::from_secs(60))
+        Tokens::new(Secret::new([secret; 32]).into(), Duration::from_secs(60))
     }
 
     #[test]

@@ -136,7 +136,7 @@ mod tests {
         let clock = Clock::of(move || Micros(now.load(Ordering::SeqCst)));
         let (secret, settings) = (Secret::new([1; 32]), Settings::default());
         let keys = Keys::load(Arc::clone(&store), secret.clone(), clock.clone(), &settings).unwrap();
-        Tally::start(store, Arc::new(keys), &secret, clock, settings, &Progress::default()).unwrap()
+        Tally::start(store, Arc::new(keys), clock, settings, &Progress::default()).unwrap()
     }
 
     /// A crash may interrupt the work between the change and the new archives of closed periods at any moment.

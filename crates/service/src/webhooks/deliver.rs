@@ -275,7 +275,8 @@ pub(super) fn finished_of((id, topic): (Uuid, Topic), entry: &Entry, event: &Eve
 /// An event, signed by the present secrets.
 pub(super) fn delivery(tally: &Tally, id: Uuid, webhook: &Webhook, event: EventOf) -> Delivery {
     let at = tally.now();
-    let secrets = webhook.secrets(at).map(|number| tally.webhooks.secret(id, number)).collect();
+    // Without one it is sent unsigned, and the receiver refuses it: a new secret helps, and nothing is lost meanwhile.
+    let secrets = webhook.secrets(at).filter_map(|number| tally.webhooks.secret(id, number)).collect();
     Delivery { webhook: id, url: Arc::clone(&webhook.url), secrets, at, event }
 }
 

@@ -20,7 +20,8 @@ pub use tally_store::Topic;
 use crate::audit;
 use crate::background::BackgroundTask;
 use crate::failure::{Failure, Fault};
-use crate::secret::{Secret, Use, hex};
+use crate::keyring::Keyring;
+use crate::secret::{Use, hex};
 use crate::servers;
 use crate::tally::Tally;
 use results::Finished;
@@ -28,7 +29,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock};
 use tally_rules::audit::AuditAction;
-use tally_rules::idempotency::IdempotencyKey;
+use tally_rules::idempotency::{Fingerprint, IdempotencyKey};
 use tally_rules::ledger::{Currency, Uuid};
 use tally_rules::outcome::Outcome;
 use tally_rules::webhook::{EventType, WEBHOOKS_MAX, Webhook};
@@ -37,7 +38,7 @@ use tally_store::{CorruptRow, LedgerReadSet, Loaded, ReadSet, ShardSet, WebhookK
 
 /// What the service needs for webhooks.
 pub struct Webhooks {
-    key: [u8; 32],
+    ring: Arc<Keyring>,
     sender: OnceLock<Arc<dyn Sender>>,
     task: BackgroundTask,
     finished: Arc<Mutex<Vec<Finished>>>,
@@ -93,9 +94,9 @@ pub struct Patch {
 pub type By<'a> = (&'a Origin, Option<&'a IdempotencyKey>);
 
 impl Webhooks {
-    pub(crate) fn new(secret: &Secret) -> Self {
+    pub(crate) fn new(ring: Arc<Keyring>) -> Self {
         Self {
-            key: secret.derive(Use::Webhook),
+            ring,
             sender: OnceLock::new(),
             task: BackgroundTask::default(),
             finished: Arc::default(),
@@ -103,21 +104,24 @@ impl Webhooks {
         }
     }
 
-    /// A secret of a webhook: the same on every server of the store.
-    fn secret(&self, id: Uuid, number: u32) -> String {
-        let digest = blake3::keyed_hash(&self.key, &[&id.0[..], &number.to_le_bytes()].concat());
-        format!("whsec_{}", hex(digest.as_bytes()))
+    /// A secret of a webhook: the same on every server of the store. `None` if the secret of the store that made it was dropped.
+    fn secret(&self, id: Uuid, (number, made_by): (u32, u8)) -> Option<String> {
+        let key = self.ring.of(made_by)?;
+        let digest = blake3::keyed_hash(key.key(Use::Webhook), &[&id.0[..], &number.to_le_bytes()].concat());
+        Some(format!("whsec_{}", hex(digest.as_bytes())))
     }
 
     /// The id of a new webhook: random, or for a request that may be retried, equal for all retries.
-    fn new_id(&self, identity: Option<&IdempotencyKey>, at: Micros) -> Result<Uuid, Failure> {
+    fn new_id(&self, first: Option<(&IdempotencyKey, Fingerprint)>, at: Micros) -> Result<Uuid, Failure> {
         let mut node = [0; 8];
-        match identity {
+        match first {
             None => getrandom::fill(&mut node)
                 .map_err(|error| Fault::Broken(format!("no random numbers: {error}")))?,
-            Some(identity) => {
-                let mut hasher = blake3::Hasher::new_keyed(&self.key);
-                hasher.update(&identity.fingerprint.0);
+            Some((identity, print)) => {
+                let by = identity.fingerprint.maker_of(print).and_then(|by| self.ring.of(by));
+                let by = by.unwrap_or_else(|| self.ring.active());
+                let mut hasher = blake3::Hasher::new_keyed(by.key(Use::Webhook));
+                hasher.update(&print.0);
                 hasher.update(identity.key.scope.as_bytes());
                 hasher.update(&[0]);
                 hasher.update(identity.key.key.as_bytes());
@@ -161,7 +165,7 @@ pub fn create(
 ) -> Result<WithSecret, Failure> {
     let time = tally.clock.read();
     let now = time.later();
-    let id = tally.webhooks.new_id(identity, now)?;
+    let id = tally.webhooks.new_id(identity.map(|one| (one, one.fingerprint.made)), now)?;
     // Several servers may each make one at the same time, so there may be a few more.
     let full = list(tally)?.0.len() >= WEBHOOKS_MAX;
     let webhook = Webhook {
@@ -172,6 +176,8 @@ pub fn create(
         enabled_at: now,
         disabled: None,
         secret: 1,
+        made_by: tally.webhooks.ring.active().number,
+        previous_made_by: 0,
         previous_until: None,
     };
     let audited = audit::begin(origin.clone(), now)?;
@@ -189,10 +195,13 @@ pub fn create(
     let stored = servers::again(|| tally.once(&plan, identity, time, make))?;
     let named = match &stored {
         None => Named { id, webhook },
-        Some(first) => get(tally, tally.webhooks.new_id(identity, first.at)?)?,
+        Some(first) => {
+            let of_first = identity.map(|one| (one, first.fingerprint));
+            get(tally, tally.webhooks.new_id(of_first, first.at)?)?
+        }
     };
     tally.webhooks.task.wake();
-    Ok(with_secret(tally, named, stored.is_some()))
+    with_secret(tally, named, stored.is_some())
 }
 
 /// Changes it.
@@ -223,8 +232,9 @@ pub fn patch(tally: &Tally, id: Uuid, patch: &Patch, by: By<'_>) -> Result<(Name
 
 /// Gives it another secret. The one before signs, too, for a day.
 pub fn rotate(tally: &Tally, id: Uuid, by: By<'_>) -> Result<WithSecret, Failure> {
-    let replayed = change(tally, id, "secret", by, Webhook::rotate)?;
-    Ok(with_secret(tally, get(tally, id)?, replayed))
+    let made_by = tally.webhooks.ring.active().number;
+    let replayed = change(tally, id, "secret", by, |webhook, now| webhook.rotate(made_by, now))?;
+    with_secret(tally, get(tally, id)?, replayed)
 }
 
 /// Deletes it; its positions go later. Returns whether it was a replay.
@@ -278,7 +288,8 @@ fn change(
     Ok(stored.is_some())
 }
 
-fn with_secret(tally: &Tally, named: Named, replayed: bool) -> WithSecret {
-    let secret = tally.webhooks.secret(named.id, named.webhook.secret);
-    WithSecret { named, secret, replayed }
+fn with_secret(tally: &Tally, named: Named, replayed: bool) -> Result<WithSecret, Failure> {
+    let secret = tally.webhooks.secret(named.id, (named.webhook.secret, named.webhook.made_by));
+    let secret = secret.ok_or_else(|| Fault::Broken("the secret of the store changed meanwhile".into()))?;
+    Ok(WithSecret { named, secret, replayed })
 }

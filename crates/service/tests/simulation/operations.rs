@@ -169,7 +169,7 @@ pub(crate) type Answer = Pin<Box<dyn Future<Output = Fate>>>;
 
 fn identity(number: usize) -> IdempotencyKey {
     let key = RequestKey { scope: "simulation".into(), key: number.to_string().into() };
-    IdempotencyKey { key, fingerprint: Fingerprint([1; 16]) }
+    IdempotencyKey { key, fingerprint: Fingerprint([1; 16]).into() }
 }
 
 impl Callers {

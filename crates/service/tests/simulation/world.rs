@@ -97,7 +97,7 @@ impl World {
         let settings = Settings { background, lane, ledger, members, ..Settings::default() };
         let secret = Secret::new([1; 32]);
         let keys = Keys::load(Arc::clone(&store), secret.clone(), clock.clone(), &settings)?;
-        Tally::start(store, Arc::new(keys), &secret, clock, settings, &Progress::default())
+        Tally::start(store, Arc::new(keys), clock, settings, &Progress::default())
     }
 
     /// Drains and closes, if it runs.

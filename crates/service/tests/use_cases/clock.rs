@@ -278,7 +278,7 @@ fn a_small_difference_from_the_clock_of_the_store_is_a_warning_and_no_doubt() {
     let (secret, settings) = (Secret::new([1; 32]), Settings { background, ..Settings::default() });
     let keys = Keys::load(Arc::clone(&store) as _, secret.clone(), clock.clone(), &settings).unwrap();
     let (keys, progress) = (Arc::new(keys), Progress::default());
-    let tally = Tally::start(Arc::clone(&store) as _, keys, &secret, clock, settings, &progress).unwrap();
+    let tally = Tally::start(Arc::clone(&store) as _, keys, clock, settings, &progress).unwrap();
     let lines = LogLines::default();
     tracing::subscriber::with_default(lines.clone(), || {
         let rows = [

@@ -23,7 +23,7 @@ fn start(url: &str, lanes: usize) -> Arc<Tally> {
     let clock = Clock::of(|| Micros(1_700_000_000_000_000));
     let (secret, settings) = (Secret::new([1; 32]), Settings { lanes, ..Settings::default() });
     let keys = Keys::load(Arc::clone(&store), secret.clone(), clock.clone(), &settings).unwrap();
-    Tally::start(store, Arc::new(keys), &secret, clock, settings, &Progress::default()).unwrap()
+    Tally::start(store, Arc::new(keys), clock, settings, &Progress::default()).unwrap()
 }
 
 fn with_periods() -> BoardSpec {

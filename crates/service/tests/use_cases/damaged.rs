@@ -98,7 +98,7 @@ impl Served {
         let store = place.open();
         let keys = Keys::load(Arc::clone(&store), secret.clone(), clock.clone(), &settings).unwrap();
         let keys = Arc::new(keys);
-        let tally = Tally::start(store, Arc::clone(&keys), &secret, clock, settings, &Progress::default());
+        let tally = Tally::start(store, Arc::clone(&keys), clock, settings, &Progress::default());
         Self { tally: tally.unwrap(), keys, runtime }
     }
 

@@ -30,7 +30,7 @@ fn start(url: &str) -> Arc<Tally> {
     let clock = Clock::of(|| NOW);
     let (secret, settings) = (Secret::new([1; 32]), Settings::default());
     let keys = Keys::load(Arc::clone(&store), secret.clone(), clock.clone(), &settings).unwrap();
-    Tally::start(store, Arc::new(keys), &secret, clock, settings, &Progress::default()).unwrap()
+    Tally::start(store, Arc::new(keys), clock, settings, &Progress::default()).unwrap()
 }
 
 fn board() -> BoardId {
@@ -40,7 +40,7 @@ fn board() -> BoardId {
 /// Adds one to a player's sum, under a key.
 fn send(runtime: &Runtime, tally: &Tally, name: &str, key: &str) -> Result<Submitted, Failure> {
     let key = RequestKey { scope: "test".into(), key: key.into() };
-    let identity = Some(IdempotencyKey { key, fingerprint: Fingerprint([0; 16]) });
+    let identity = Some(IdempotencyKey { key, fingerprint: Fingerprint([0; 16]).into() });
     let (player, score) = (PlayerId::new(name).unwrap(), ScoreInput::Int(1));
     let new = NewScore { board: board(), player, score, subscore: None, at: None, identity };
     runtime.block_on(submit(tally, new)).map(|(_, done)| done)

@@ -43,7 +43,7 @@ impl Server {
         let (clock, secret) = (Clock::of(|| Micros(1_700_000_000_000_000)), Secret::new([1; 32]));
         let below: Arc<dyn Store> = Arc::clone(&store) as _;
         let keys = Keys::load(Arc::clone(&below), secret.clone(), clock.clone(), &settings)?;
-        let tally = Tally::start(below, Arc::new(keys), &secret, clock, settings, &Progress::default())?;
+        let tally = Tally::start(below, Arc::new(keys), clock, settings, &Progress::default())?;
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         Ok(Self { tally, store, runtime })

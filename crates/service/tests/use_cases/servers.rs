@@ -67,7 +67,7 @@ impl World {
             let clock = Clock::of(move || Micros(clock.load(Ordering::SeqCst)));
             let secret = Secret::new([1; 32]);
             let keys = Keys::load(Arc::clone(&store), secret.clone(), clock.clone(), &settings).unwrap();
-            Tally::start(store, Arc::new(keys), &secret, clock, settings, &Progress::default()).unwrap()
+            Tally::start(store, Arc::new(keys), clock, settings, &Progress::default()).unwrap()
         };
         let tallies = clocks.iter().zip(databases).map(start).collect();
         Self { tallies, clocks, runtime, _redis: redis }

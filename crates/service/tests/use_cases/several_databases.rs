@@ -50,8 +50,7 @@ impl World {
         let told = Clock::of(move || Micros(now.load(Ordering::SeqCst)));
         let (secret, settings) = (Secret::new([1; 32]), Settings::default());
         let keys = Keys::load(Arc::clone(&store), secret.clone(), told.clone(), &settings).unwrap();
-        let tally =
-            Tally::start(store, Arc::new(keys), &secret, told, settings, &Progress::default()).unwrap();
+        let tally = Tally::start(store, Arc::new(keys), told, settings, &Progress::default()).unwrap();
         let rule = PeriodRule {
             no: 0,
             name: "daily".into(),

@@ -14,6 +14,7 @@ pub(crate) mod grants;
 pub(crate) mod holds;
 pub(crate) mod origins;
 pub(crate) mod payments;
+pub(crate) mod pins;
 pub(crate) mod reversals;
 pub(crate) mod series;
 pub(crate) mod webhooks;

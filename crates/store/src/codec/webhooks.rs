@@ -37,7 +37,7 @@ pub(crate) fn encode(row: &WebhookRow) -> Vec<u8> {
 }
 
 fn put_webhook(webhook: &Webhook, out: &mut Vec<u8>) {
-    let Webhook { url, events, marks, created_at, enabled_at, disabled, secret, previous_until } = webhook;
+    let Webhook { url, events, marks, created_at, enabled_at, disabled, previous_until, .. } = webhook;
     out.push(if marks.is_empty() { WEBHOOK } else { MARKED_WEBHOOK });
     put_bytes(url.as_bytes(), out);
     put_number(events.len() as u64, out);
@@ -48,7 +48,7 @@ fn put_webhook(webhook: &Webhook, out: &mut Vec<u8>) {
         put_signed(at.0, out);
         put_bytes(why.as_bytes(), out);
     });
-    put_number((*secret).into(), out);
+    put_number(secret_number(webhook), out);
     put_option(*previous_until, out, |at, out| put_signed(at.0, out));
     if !marks.is_empty() {
         put_number(marks.len() as u64, out);
@@ -57,6 +57,12 @@ fn put_webhook(webhook: &Webhook, out: &mut Vec<u8>) {
             put_signed(*mark, out);
         }
     }
+}
+
+/// The number of the secret, with those of the secrets of the store above it. These are 0 in rows of earlier versions.
+fn secret_number(webhook: &Webhook) -> u64 {
+    let above = u64::from(webhook.made_by) | u64::from(webhook.previous_made_by) << 4;
+    u64::from(webhook.secret) | above << 32
 }
 
 fn put_position(position: &Position, out: &mut Vec<u8>) {
@@ -104,14 +110,21 @@ fn take_webhook(input: &mut Input<'_>) -> Option<Webhook> {
     for _ in 0..count {
         events.push(EventType::parse(input.text()?)?);
     }
+    let (created_at, enabled_at) = (at(input)?, at(input)?);
+    let disabled = input.option(|input| Some(Disabled { at: at(input)?, why: input.text()?.into() }))?;
+    let number = input.number()?;
+    let secret = u32::try_from(number & u64::from(u32::MAX)).ok().filter(|number| *number > 0)?;
+    let above = u8::try_from(number >> 32).ok()?;
     Some(Webhook {
         url,
         events,
         marks: BTreeMap::new(),
-        created_at: at(input)?,
-        enabled_at: at(input)?,
-        disabled: input.option(|input| Some(Disabled { at: at(input)?, why: input.text()?.into() }))?,
-        secret: input.small().filter(|number| *number > 0)?,
+        created_at,
+        enabled_at,
+        disabled,
+        secret,
+        made_by: above & 15,
+        previous_made_by: above >> 4,
         previous_until: input.option(at)?,
     })
 }

@@ -5,8 +5,9 @@ use super::row::Fields;
 use super::table::Table;
 use super::text::RowScript;
 use crate::StoreError;
+use crate::codec::pins;
 use std::sync::Arc;
-use tally_rules::ledger::member::{Handle, Login, Phone, Pin};
+use tally_rules::ledger::member::{Handle, Login, Phone};
 use tally_rules::ledger::pin::Attempts;
 use tally_rules::ledger::{Member, MemberId, Uuid};
 use tally_rules::{Micros, PlayerId};
@@ -45,7 +46,7 @@ impl Table for Members {
         row.bytes(member.player.as_bytes()).bytes(member.name.as_bytes());
         row.bytes_or_null(member.password.as_ref().map(|text| text.as_bytes()));
         row.bytes_or_null(member.pin.as_ref().map(|pin| &pin.mac[..]));
-        row.signed_or_null(member.pin.map(|pin| pin.digits.into()));
+        row.signed_or_null(member.pin.map(|pin| pins::column(&pin).into()));
         row.number(member.attempts.wrong).signed_or_null(member.attempts.locked_until.map(|at| at.0));
         row.signed(member.tokens_from.0).signed_or_null(member.closed_at.map(|at| at.0));
     }
@@ -61,7 +62,7 @@ impl Table for Members {
         let (mac, digits) = (row.maybe_fixed()?, row.maybe_signed()?);
         let digits = digits.map(u8::try_from).transpose().map_err(|_| bad("PIN"))?;
         let pin = match (mac, digits) {
-            (Some(mac), Some(digits)) => Some(Pin { mac, digits }),
+            (Some(mac), Some(digits)) => Some(pins::pin(mac, digits)),
             (None, None) => None,
             _ => return Err(bad("PIN")),
         };

@@ -3,10 +3,10 @@
 use super::fault::damaged;
 use super::table::{Rows, Table};
 use crate::StoreError;
-use crate::codec::{Input, put_bytes, put_number, put_option, put_signed};
+use crate::codec::{Input, pins, put_bytes, put_number, put_option, put_signed};
 use rusqlite::{Connection, Row, params};
 use std::sync::Arc;
-use tally_rules::ledger::member::{Handle, Login, Phone, Pin};
+use tally_rules::ledger::member::{Handle, Login, Phone};
 use tally_rules::ledger::pin::Attempts;
 use tally_rules::ledger::{Member, MemberId, Uuid};
 use tally_rules::{Micros, PlayerId};
@@ -43,7 +43,7 @@ pub(super) fn decode(row: &Row<'_>) -> Result<Member, StoreError> {
     let mac: Option<[u8; 32]> = row.get(5)?;
     let digits: Option<u8> = row.get(6)?;
     let pin = match (mac, digits) {
-        (Some(mac), Some(digits)) => Some(Pin { mac, digits }),
+        (Some(mac), Some(digits)) => Some(pins::pin(mac, digits)),
         (None, None) => None,
         _ => return Err(bad("PIN")),
     };
@@ -90,7 +90,7 @@ impl Table for Members {
         put_option(value.password.as_ref(), out, |text, out| put_bytes(text.as_bytes(), out));
         put_option(value.pin, out, |pin, out| {
             out.extend_from_slice(&pin.mac);
-            out.push(pin.digits);
+            out.push(pins::column(&pin));
         });
         put_number(value.attempts.wrong.into(), out);
         put_option(value.attempts.locked_until, out, |at, out| put_signed(at.0, out));
@@ -104,7 +104,7 @@ impl Table for Members {
         let player = PlayerId::new(input.text()?).ok()?;
         let name = input.text()?.into();
         let password = input.option(|input| input.text().map(Arc::from))?;
-        let pin = input.option(|input| Some(Pin { mac: input.fixed()?, digits: input.byte()? }))?;
+        let pin = input.option(|input| Some(pins::pin(input.fixed()?, input.byte()?)))?;
         let wrong = input.number()?.try_into().ok()?;
         let locked_until = input.option(Input::signed)?.map(Micros);
         let tokens_from = Micros(input.signed()?);
@@ -131,7 +131,7 @@ impl Table for Members {
                     &*member.name,
                     member.password.as_deref(),
                     member.pin.map(|pin| pin.mac),
-                    member.pin.map(|pin| pin.digits),
+                    member.pin.map(|pin| pins::column(&pin)),
                     member.attempts.wrong,
                     member.attempts.locked_until.map(|at| at.0),
                     member.tokens_from.0,

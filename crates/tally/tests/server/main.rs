@@ -16,6 +16,7 @@ mod file_modes;
 mod load;
 mod logs;
 mod members;
+mod secret;
 mod security_events;
 
 /// The program under test.

@@ -215,15 +215,15 @@ fn new_pin(value: &Value) -> Result<String, &'static str> {
     if is_pin(&digits) { Ok(digits) } else { Err(WRONG) }
 }
 
-/// A member.
-pub fn write(id: MemberId, member: &Member) -> Value {
+/// A member. `has_pin` says whether its PIN can be checked.
+pub fn write(id: MemberId, member: &Member, has_pin: bool) -> Value {
     let mut answer = json!({
         "id": id.0.to_string(),
         "login_id": member.login.as_str(),
         "name": &*member.name,
         "player": member.player.as_str(),
         "has_password": member.password.is_some(),
-        "has_pin": member.pin.is_some(),
+        "has_pin": has_pin,
         "created_at": time::format(Member::created_at(id)),
     });
     if let Some(phone) = &member.phone {

@@ -41,7 +41,7 @@ impl Export {
     pub(super) async fn write(&self, out: &mut Document) -> Result<(), Stopped> {
         let (tally, player) = (Arc::clone(&self.tally), self.member.player.clone());
         out.field("exported_at", &time::format(tally.now()));
-        out.field("member", &members::write(self.id, &self.member));
+        out.field("member", &members::write(self.id, &self.member, tally.members.pins.has(&self.member)));
         let name = player.clone();
         let profile = match blocking(move || profile::get(&tally, &name)).await {
             Ok(profile) if self.owns_player => Some(players::write_player(player.as_str(), &profile)),

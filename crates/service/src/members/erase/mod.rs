@@ -171,7 +171,7 @@ mod tests {
         let store: Arc<dyn Store> = Arc::new(SqliteStore::open(path, &Options::default()).unwrap());
         let (secret, settings, clock) = (Secret::new([1; 32]), Settings::default(), crate::clock::system());
         let keys = Keys::load(Arc::clone(&store), secret.clone(), clock.clone(), &settings).unwrap();
-        Tally::start(store, Arc::new(keys), &secret, clock, settings, &Progress::default()).unwrap()
+        Tally::start(store, Arc::new(keys), clock, settings, &Progress::default()).unwrap()
     }
 
     fn new(login: &str) -> NewMember {

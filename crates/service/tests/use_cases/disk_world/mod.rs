@@ -59,7 +59,7 @@ impl World {
         let secret = Secret::new([1; 32]);
         let keys = Keys::load(Arc::clone(&shared), secret.clone(), clock.clone(), &settings).unwrap();
         let progress = Progress::default();
-        let tally = Tally::start(shared, Arc::new(keys), &secret, clock, settings, &progress).unwrap();
+        let tally = Tally::start(shared, Arc::new(keys), clock, settings, &progress).unwrap();
         Self { disk, now, running: Mutex::new(Some((store, tally))) }
     }
 

@@ -53,7 +53,7 @@ pub(crate) fn settings() -> LedgerSettings {
 
 pub(crate) fn identity(key: &str, print: u8) -> Option<IdempotencyKey> {
     let key = RequestKey { scope: "test".into(), key: key.into() };
-    Some(IdempotencyKey { key, fingerprint: Fingerprint([print; 16]) })
+    Some(IdempotencyKey { key, fingerprint: Fingerprint([print; 16]).into() })
 }
 
 /// The data of a member.
@@ -230,7 +230,7 @@ pub(crate) fn start_set(
 ) -> Result<Arc<Tally>, Failure> {
     let secret = Secret::new([1; 32]);
     let keys = Keys::load(Arc::clone(&store), secret.clone(), clock.clone(), &settings).unwrap();
-    Tally::start(store, Arc::new(keys), &secret, clock, settings, &Progress::default())
+    Tally::start(store, Arc::new(keys), clock, settings, &Progress::default())
 }
 
 pub(crate) fn order(what: TransferKind, units: i64) -> TransferRequest {

@@ -86,7 +86,7 @@ impl World {
         let secret = Secret::new([1; 32]);
         let keys = Keys::load(Arc::clone(&store), secret.clone(), clock.clone(), &settings).unwrap();
         let (keys, progress) = (Arc::new(keys), Progress::default());
-        let tally = Tally::start(store, keys, &secret, clock, settings, &progress).unwrap();
+        let tally = Tally::start(store, keys, clock, settings, &progress).unwrap();
         *self.tally.lock().unwrap() = Some(tally);
     }
 
@@ -153,7 +153,7 @@ pub(crate) fn player(name: &str) -> PlayerId {
 /// A request of that key; the fingerprint is the same for all.
 pub(crate) fn identity(key: &str) -> IdempotencyKey {
     let key = RequestKey { scope: "test".into(), key: key.into() };
-    IdempotencyKey { key, fingerprint: Fingerprint([0; 16]) }
+    IdempotencyKey { key, fingerprint: Fingerprint([0; 16]).into() }
 }
 
 /// A rule.

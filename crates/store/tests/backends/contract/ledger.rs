@@ -7,7 +7,7 @@ use tally_rules::ledger::account::{Account, AccountKey, Total, Totals};
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::hold::{End, Ending};
 use tally_rules::ledger::limits::Spent;
-use tally_rules::ledger::member::{Handle, Login, Phone, Pin};
+use tally_rules::ledger::member::{Handle, Login, Phone, Pin, SECRET_NUMBERS};
 use tally_rules::ledger::pin::Attempts;
 use tally_rules::ledger::transfer_request::LedgerWrites;
 use tally_rules::ledger::working_set::LedgerWorkingSet;
@@ -46,7 +46,7 @@ pub(crate) fn a_member(name: &str, full: bool) -> Member {
         player: PlayerId::new(&format!("{name}\0")).unwrap(),
         name: "Zoë 日本".into(),
         password: full.then(|| "$argon2id$…".into()),
-        pin: full.then_some(Pin { mac: [0xfe; 32], digits: 4 }),
+        pin: full.then_some(Pin { mac: [0xfe; 32], digits: 4, secret: 0 }),
         attempts: Attempts { wrong: 3, locked_until: full.then_some(Micros(-5)) },
         tokens_from: Micros(i64::MIN),
         closed_at: full.then_some(Micros(i64::MAX)),
@@ -87,7 +87,10 @@ pub(crate) fn twice(
 
 pub(crate) fn members_read_back_by_id_and_by_what_they_are_found_by(backend: &dyn Backend) {
     let store = open(backend);
-    let rows = [(member_id(1), a_member("ann", true)), (member_id(0xff), a_member("Ann", false))];
+    // Of the last number of a secret.
+    let pin = Some(Pin { mac: [0xfd; 32], digits: 8, secret: SECRET_NUMBERS - 1 });
+    let ann = Member { pin, ..a_member("ann", true) };
+    let rows = [(member_id(1), ann), (member_id(0xff), a_member("Ann", false))];
     let of = |(id, member): &(MemberId, Member)| {
         member.handles().into_iter().map(|one| (one, Some(*id))).collect()
     };

@@ -20,6 +20,8 @@ fn webhook(url: &str) -> WebhookRow {
         enabled_at: Micros(2),
         disabled: None,
         secret: 1,
+        made_by: 15,
+        previous_made_by: 3,
         previous_until: Some(Micros(3)),
     })
 }
@@ -45,9 +47,9 @@ fn at(topic: Option<Topic>, number: u8) -> WebhookKey {
 
 /// A webhook, and a position that fails.
 pub(crate) fn rows_of_fixtures() -> Vec<(WebhookKey, Option<WebhookRow>)> {
-    // As releases before marks stored it.
+    // As releases before marks and before a rotation of the secret stored it.
     let WebhookRow::Webhook(webhook) = webhook("https://a/") else { unreachable!("it is one") };
-    let webhook = WebhookRow::Webhook(Webhook { marks: BTreeMap::new(), ..webhook });
+    let webhook = WebhookRow::Webhook(Webhook { marks: BTreeMap::new(), made_by: 0, previous_made_by: 0, ..webhook });
     vec![(at(None, 1), Some(webhook)), (at(Some(contest(1)), 1), Some(position(7)))]
 }
 

@@ -11,6 +11,7 @@ mod identity;
 mod lost;
 mod members;
 mod money;
+mod secret;
 mod series;
 mod webhooks;
 mod world;

@@ -132,7 +132,7 @@ impl Site {
         let settings = Settings { ledger: settings(), applications, ..Settings::default() };
         let secret = Secret::new([1; 32]);
         let keys = Keys::load(Arc::clone(&store), secret.clone(), clock.clone(), &settings).unwrap();
-        Tally::start(store, Arc::new(keys), &secret, clock, settings, &Progress::default()).unwrap()
+        Tally::start(store, Arc::new(keys), clock, settings, &Progress::default()).unwrap()
     }
 
     /// A contest that is open.
