@@ -297,11 +297,11 @@ fn every_alert_is_fired_by_its_cause() {
         ("TALLY_APPLICATIONS_TIMEOUT", "300ms"),
     ]);
     on_file.run(&["backup", folder.path().join("copy").to_str().expect("a path of text")]).expect(0);
-    let mut held = held::with_little_room();
+    let held = held::with_little_room();
     let (mut unread, log) = held::with_a_log_that_nobody_reads();
     let mut shards = [(); 2].map(|()| ScratchDatabase::start(DatabaseKind::MariaDb10));
     let urls = shards.each_ref().map(ScratchDatabase::create_database);
-    let mut on_shards = server(&[("TALLY_STORE_URL", &urls.join(",")), ("TALLY_RANKING_URL", "memory")]);
+    let on_shards = server(&[("TALLY_STORE_URL", &urls.join(",")), ("TALLY_RANKING_URL", "memory")]);
     let targets = [
         ("held", held.address()),
         ("log", unread.address()),
