@@ -6,13 +6,14 @@
 use crate::backoff::Backoff;
 use crate::contests::{expire, scheduler as contests};
 use crate::failure::{Failure, Fault};
-use crate::ledger::expiry;
+use crate::ledger::{archive, expiry};
 use crate::maintenance::{self, Pace};
 use crate::members::erase;
 use crate::periods::{prizes, scheduler as periods};
 use crate::redis_health;
 use crate::servers::in_doubt;
 use crate::tally::Tally;
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -99,6 +100,9 @@ pub(crate) struct Tasks {
     pub(crate) holds: BackgroundTask,
     pub(crate) maintenance: BackgroundTask,
     pub(crate) erasures: BackgroundTask,
+    pub(crate) archives: BackgroundTask,
+    /// Set once the service ends: long work ends early.
+    pub(crate) stops: AtomicBool,
     pub(crate) redis: BackgroundTask,
     pub(crate) redis_claim: BackgroundTask,
     pub(crate) secret: BackgroundTask,
@@ -145,6 +149,7 @@ pub(crate) fn start(tally: &Arc<Tally>) -> Result<(), Failure> {
     expiry::start(tally)?;
     maintenance::start(tally)?;
     erase::start(tally)?;
+    archive::start(tally)?;
     periods::start(tally)?;
     redis_health::start(tally)?;
     tally.events.start(tally)

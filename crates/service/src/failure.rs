@@ -62,6 +62,14 @@ pub enum Fault {
     /// A row that the request needs is corrupt: nothing was done; other requests are done.
     #[error("damaged: {0}")]
     Damaged(Box<CorruptRow>),
+    /// A file of the archived ledger cannot be used: nothing was done; requests that do not need it can succeed.
+    #[error("the archive file `{file}` cannot be used: {what}")]
+    Archive {
+        /// The name of the file.
+        file: String,
+        /// Why.
+        what: String,
+    },
     /// A bug or a corrupt file: nothing the caller can do.
     #[error("{0}")]
     Broken(String),
@@ -107,6 +115,7 @@ impl From<StoreError> for Fault {
             StoreError::InDoubt { why, .. } => Self::OutcomeUnknown(why),
             StoreError::Partly(_) => Self::OutcomeUnknown(error.to_string()),
             StoreError::CorruptRow(row) => Self::Damaged(row),
+            StoreError::Archive { file, what } => Self::Archive { file, what },
             StoreError::Row(_)
             | StoreError::Corrupt(_)
             | StoreError::Layout(_)
@@ -145,7 +154,9 @@ pub(crate) fn in_lane(error: StoreError) -> tally_lanes::Failure<Fault> {
     use tally_lanes::Failure;
     match error {
         StoreError::Conflict(_) => Failure::Retry(error.into()),
-        StoreError::Row(_) | StoreError::CorruptRow(_) => Failure::PoisonRequest(error.into()),
+        StoreError::Row(_) | StoreError::CorruptRow(_) | StoreError::Archive { .. } => {
+            Failure::PoisonRequest(error.into())
+        }
         StoreError::InDoubt { .. } => Failure::Unknown(error.into()),
         // Other requests of the batch may be possible.
         StoreError::ShardUnavailable { alone: false, .. } => Failure::PoisonRequest(error.into()),

@@ -41,6 +41,8 @@ pub struct Settings {
     pub members: MemberSettings,
     /// How long an event is sent again until its webhook is disabled, in microseconds.
     pub webhook_retry_micros: i64,
+    /// How many past months of the ledger stay in tables; all, if nothing archives older ones.
+    pub archive_keep: Option<u32>,
     /// What does the work that no caller waits for.
     pub background: Background,
 }
@@ -83,6 +85,7 @@ impl Default for Settings {
             ledger: LedgerSettings::default(),
             members: MemberSettings::default(),
             webhook_retry_micros: 3 * 24 * 3600 * SECOND,
+            archive_keep: None,
             background: Background::default(),
         }
     }

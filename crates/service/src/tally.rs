@@ -33,7 +33,7 @@ use crate::scores::unpublished::Unpublished;
 use crate::servers::{Followed, Follower, redis_claim};
 use crate::settings::{Background, Settings};
 use crate::webhooks::Webhooks;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use tally_lanes::{Barrier, Times};
 use tally_ranking::{RankingBackend, RemoteRanking, WindowRanking};
@@ -340,9 +340,10 @@ impl Tally {
 
     /// Ends it: it takes no new work, makes everything accepted durable and sends the replies. Blocks until then.
     pub fn drain(&self) {
-        let Tasks { contests, periods, holds, erasures, maintenance, redis, redis_claim, secret } =
+        let Tasks { contests, periods, holds, erasures, archives, stops, maintenance, redis, redis_claim, secret } =
             &self.tasks;
-        [contests, periods, holds, erasures].into_iter().for_each(BackgroundTask::stop);
+        stops.store(true, Ordering::Relaxed);
+        [contests, periods, holds, erasures, archives].into_iter().for_each(BackgroundTask::stop);
         self.events.stop();
         self.webhooks.stop();
         self.lane.drain();

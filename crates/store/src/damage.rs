@@ -20,7 +20,7 @@ use tally_rules::idempotency::RequestKey;
 use tally_rules::ledger::account::AccountKey;
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::member::Handle;
-use tally_rules::ledger::{HoldId, MemberId, MintKey, TransferId, WalletKey};
+use tally_rules::ledger::{HoldId, MemberId, MintKey, Month, TransferId, WalletKey};
 
 /// The maximum number of recorded rows.
 const NOTED_MAX: usize = 10_000;
@@ -142,6 +142,7 @@ key_text! {
     HoldId: |key| key.0.to_string();
     EntryKey: |key| format!("{}/{}", key.wallet.text(), key.sequence);
     TransferId: |key| key.0.to_string();
+    Month: |key| key.to_string();
     MintKey: |key| format!("{}/{}", key.key, key.currency);
     AccountKey: |key| format!("{}/{}", key.account, key.currency);
     ContestId: |key| key.as_str().to_owned();

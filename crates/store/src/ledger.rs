@@ -1,9 +1,10 @@
 //! Money in a store: what a transaction reads and writes of it, and reads without a transaction.
 //!
-//! Rows are the values of `tally_rules::ledger`. Transfers and entries are only added. A transaction adds to the totals of
+//! Rows are the values of `tally_rules::ledger`. Transfers and entries are only added, and move into files (`archive`). A transaction adds to the totals of
 //! accounts but never reads them: every transfer changes them, and a row that all transactions lock would serialize them.
 //! Not here: rules, and rows of scores.
 
+use crate::archive::{ArchivedMonth, Archives};
 use crate::contest_reads::Contests;
 use crate::contests::{ContestLoaded, ContestReadSet, ContestWriteSet};
 use crate::events::{EventReads, Topic};
@@ -17,8 +18,8 @@ use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::limits::Spent;
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{
-    Currency, Entry, Hold, HoldId, Member, MemberId, MintKey, ReversalLink, Transfer, TransferId, Wallet,
-    WalletKey,
+    Currency, Entry, Hold, HoldId, Member, MemberId, MintKey, Month, ReversalLink, Transfer, TransferId,
+    Wallet, WalletKey,
 };
 
 /// What a transaction reads of the ledger. Each list is sorted and has no key twice.
@@ -38,6 +39,8 @@ pub struct LedgerReadSet {
     pub minted: Vec<MintKey>,
     /// Webhooks and their positions.
     pub webhooks: Vec<WebhookKey>,
+    /// Archived months.
+    pub archives: Vec<Month>,
     /// Contests, which receive and pay money.
     pub contests: ContestReadSet,
 }
@@ -59,6 +62,8 @@ pub struct LedgerLoaded {
     pub minted: Vec<Option<Spent>>,
     /// The webhook, or the position.
     pub webhooks: Vec<Option<WebhookRow>>,
+    /// The archived month.
+    pub archives: Vec<Option<ArchivedMonth>>,
     /// The rows of contests.
     pub contests: ContestLoaded,
 }
@@ -80,6 +85,10 @@ pub struct LedgerWriteSet {
     pub minted: Vec<(MintKey, Spent)>,
     /// Webhooks and their positions; `None` removes one.
     pub webhooks: Vec<(WebhookKey, Option<WebhookRow>)>,
+    /// Archived months.
+    pub archives: Vec<(Month, ArchivedMonth)>,
+    /// Rows that are in files.
+    pub archived: Archived,
     /// New transfers.
     pub transfers: Vec<(TransferId, Transfer)>,
     /// New entries.
@@ -92,6 +101,15 @@ pub struct LedgerWriteSet {
     pub events: Vec<(Topic, Event)>,
 }
 
+/// The keys of rows that are deleted because they are in files. Each list is sorted and has no key twice.
+#[derive(Clone, Debug, Default)]
+pub struct Archived {
+    /// Transfers.
+    pub transfers: Vec<TransferId>,
+    /// Entries.
+    pub entries: Vec<EntryKey>,
+}
+
 impl LedgerReadSet {
     /// Whether nothing is read.
     pub fn is_empty(&self) -> bool {
@@ -102,6 +120,7 @@ impl LedgerReadSet {
             && self.reversals.is_empty()
             && self.minted.is_empty()
             && self.webhooks.is_empty()
+            && self.archives.is_empty()
             && self.contests.is_empty()
     }
 
@@ -113,6 +132,7 @@ impl LedgerReadSet {
         assert!(self.reversals.is_sorted_by(|a, b| a < b), "reversals of a plan ascend");
         assert!(self.minted.is_sorted_by(|a, b| a < b), "keys of a plan ascend");
         assert!(self.webhooks.is_sorted_by(|a, b| a < b), "webhooks of a plan ascend");
+        assert!(self.archives.is_sorted_by(|a, b| a < b), "months of a plan ascend");
         self.contests.assert_sorted();
     }
 }
@@ -126,6 +146,7 @@ impl LedgerLoaded {
         assert_eq!(self.reversals.len(), plan.reversals.len());
         assert_eq!(self.minted.len(), plan.minted.len());
         assert_eq!(self.webhooks.len(), plan.webhooks.len());
+        assert_eq!(self.archives.len(), plan.archives.len());
         self.contests.assert_answers(&plan.contests);
     }
 }
@@ -141,6 +162,8 @@ impl LedgerWriteSet {
             reversals,
             minted,
             webhooks,
+            archives,
+            archived,
             transfers,
             entries,
             totals,
@@ -154,6 +177,9 @@ impl LedgerWriteSet {
             && reversals.is_empty()
             && minted.is_empty()
             && webhooks.is_empty()
+            && archives.is_empty()
+            && archived.transfers.is_empty()
+            && archived.entries.is_empty()
             && transfers.is_empty()
             && entries.is_empty()
             && totals.is_empty()
@@ -169,6 +195,9 @@ impl LedgerWriteSet {
         assert!(self.reversals.is_sorted_by(|a, b| a.0 < b.0), "changed reversals ascend");
         assert!(self.minted.is_sorted_by(|a, b| a.0 < b.0), "changed keys ascend");
         assert!(self.webhooks.is_sorted_by(|a, b| a.0 < b.0), "changed webhooks ascend");
+        assert!(self.archives.is_sorted_by(|a, b| a.0 < b.0), "changed months ascend");
+        assert!(self.archived.transfers.is_sorted_by(|a, b| a < b), "archived transfers ascend");
+        assert!(self.archived.entries.is_sorted_by(|a, b| a < b), "archived entries ascend");
         assert!(self.transfers.is_sorted_by(|a, b| a.0 < b.0), "new transfers ascend");
         assert!(self.entries.is_sorted_by(|a, b| a.0 < b.0), "new entries ascend");
         assert!(self.totals.is_sorted_by(|a, b| a.0 < b.0), "totals ascend");
@@ -244,6 +273,12 @@ pub trait Ledger: Contests + EventReads + WebhookReads {
 
     /// The sums of all debits and credits, in order of account and currency.
     fn totals(&self) -> Result<Vec<(AccountKey, Total)>, StoreError>;
+
+    /// Every month of the catalog of archives, oldest first.
+    fn archived_months(&self) -> Result<Vec<(Month, ArchivedMonth)>, StoreError>;
+
+    /// The files of archives. All reads include their rows.
+    fn archives(&self) -> &Archives;
 
     /// The whole ledger at this moment, to read it page by page. It does not block writers.
     fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, StoreError>;

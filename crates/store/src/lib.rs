@@ -5,6 +5,7 @@
 //! that several of them store. There is no ORM: access is by key, and rows become types in one place for each table.
 //! Not here: rules, ranks and retries.
 
+pub mod archive;
 pub(crate) mod codec;
 mod contest_reads;
 pub mod contests;
@@ -41,7 +42,7 @@ pub use coordination::Coordination;
 pub use damage::{CorruptRow, Listing};
 pub use error::StoreError;
 pub use events::{EventKey, EventReads, Topic};
-pub use ledger::{Ledger, LedgerLoaded, LedgerReadSet, LedgerWriteSet};
+pub use ledger::{Archived, Ledger, LedgerLoaded, LedgerReadSet, LedgerWriteSet};
 pub use maintenance::{COUNTERS, Maintenance};
 pub use payments::PaymentReads;
 pub use plan::{

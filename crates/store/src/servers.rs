@@ -229,6 +229,8 @@ pub enum Task {
     Periods,
     /// Delivering events to webhooks.
     Webhooks,
+    /// Archiving the ledger.
+    Archives,
 }
 
 impl Task {
@@ -240,6 +242,7 @@ impl Task {
             Self::Outbox => "marks",
             Self::Periods => "periods",
             Self::Webhooks => "webhooks",
+            Self::Archives => "archives",
         }
     }
 }

@@ -3,6 +3,7 @@
 //! Pages are in order of keys, so memory holds one page, for any number of rows. Not here: the consistency rules of the
 //! rows, and reads of the present, which is [`Ledger`](crate::Ledger).
 
+use crate::archive::ArchivedMonth;
 use crate::score_snapshot::ScoreSnapshot;
 use crate::{CorruptRow, StoreError, WindowKey};
 use tally_rules::PlayerId;
@@ -11,7 +12,7 @@ use tally_rules::ledger::account::{AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{
-    Entry, Hold, HoldId, Member, MemberId, ReversalLink, Transfer, TransferId, Uuid, Wallet, WalletKey,
+    Entry, Hold, HoldId, Member, MemberId, Month, ReversalLink, Transfer, TransferId, Uuid, Wallet, WalletKey,
 };
 use tally_rules::period::Payment;
 
@@ -66,6 +67,9 @@ pub trait Snapshot: ScoreSnapshot {
 
     /// Links between transfers and their reversals, in the order of [`transfers`](Self::transfers).
     fn reversals(&mut self, after: Option<TransferId>, limit: usize) -> Page<TransferId, ReversalLink>;
+
+    /// Every month of the catalog of archives, oldest first.
+    fn archived_months(&mut self) -> Page<Month, ArchivedMonth>;
 
     /// Contests.
     fn contests(&mut self, after: Option<&ContestId>, limit: usize) -> Page<ContestId, Record>;

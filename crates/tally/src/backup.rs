@@ -7,9 +7,11 @@
 use crate::cli::{BackupArgs, Cli, RestoreArgs};
 use crate::config::Config;
 use crate::data_dir::DataDir;
+use crate::store::archives;
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tally_rules::audit::AuditAction;
 use tally_service::audit;
@@ -32,6 +34,13 @@ pub(crate) fn backup(cli: &Cli, args: &BackupArgs) -> Result<ExitCode> {
     bar.inspect(ProgressBar::finish_and_clear);
     let copied = copied.map_err(plain).with_context(|| format!("back up {}", store.display()))?;
     println!("{} holds {}, checked", args.file.display(), holds(&copied));
+    let beside = sqlite::archives_beside(&args.file);
+    match sqlite::copy_archives(&args.file, &archives_of(&config, &store), &beside)? {
+        0 => {}
+        files => {
+            println!("{} holds {files} files of the ledger's archives: they belong to it", beside.display())
+        }
+    }
     // The copy is good all the same. The account of a backup may be one that only reads.
     if let Err(error) = data.note_backup() {
         eprintln!("The server does not know of it, so its metric of the last backup stays: {error:#}");
@@ -52,6 +61,9 @@ pub(crate) fn restore(cli: &Cli, args: &RestoreArgs) -> Result<ExitCode> {
         Err(StoreError::Row(taken)) => anyhow::bail!("{taken}; --force replaces it"),
         done => done.map_err(plain).with_context(|| format!("restore {}", args.file.display()))?,
     };
+    let beside = sqlite::archives_beside(&args.file);
+    let missing = || format!("the store is restored, and its archives must come from {}", beside.display());
+    sqlite::copy_archives(&store, &beside, &archives_of(&config, &store)).with_context(missing)?;
     println!("{} holds {}, checked", store.display(), holds(&restored));
     match data.secret_given(&config) {
         Some(secret) => eprintln!("It needs the secret it was written with: is that the one in {secret}?"),
@@ -62,6 +74,11 @@ pub(crate) fn restore(cli: &Cli, args: &RestoreArgs) -> Result<ExitCode> {
         ),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The folder of the archives of a store in a file.
+fn archives_of(config: &Config, store: &Path) -> PathBuf {
+    archives(config).unwrap_or_else(|| store.with_file_name(sqlite::ARCHIVES))
 }
 
 fn holds(copied: &Copied) -> String {

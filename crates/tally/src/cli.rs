@@ -9,7 +9,7 @@ mod secret;
 
 pub(crate) use export::{AuditArgs, ExportArgs, ExportFormat, LedgerArgs};
 pub(crate) use files::{BackupArgs, RestoreArgs};
-pub(crate) use keys::{KeysArgs, KeysWhat, ReasonArgs};
+pub(crate) use keys::{ArchiveArgs, KeysArgs, KeysWhat, ReasonArgs};
 pub(crate) use ledger::{ImportMembersArgs, SeedArgs, SeedScoresArgs, SeedWalletsArgs, SeedWhat};
 pub(crate) use load::{LoadArgs, LoadSkew, LoadWhat};
 pub(crate) use secret::{SecretArgs, SecretWhat};
@@ -105,6 +105,16 @@ Examples:
 Without --from, --until and --after, the totals are compared with the trial balance. Exit code 1 if
 they do not agree.")]
     Ledger(LedgerArgs),
+    /// Archive past months of the ledger, or list those that are archived
+    #[command(after_help = "\
+Examples:
+  tally archive
+  tally archive --before 2026-01
+  tally archive --before 2026-01 --reason 'the year is audited'
+
+The server moves transfers of these months from tables into files, and reads both. The command waits
+until it is done; cut short, the server goes on.")]
+    Archive(ArchiveArgs),
     /// Create, list and revoke API keys
     #[command(after_help = "\
 Examples:

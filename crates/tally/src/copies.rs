@@ -16,11 +16,19 @@ impl Copies {
         Self(data.join(format!("{what}-{}.db", std::process::id())))
     }
 
-    /// Copies the store, in place of the previous copy; `progress` gets the pages done and all pages.
-    pub(crate) fn make(&self, from: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Arc<SqliteStore>> {
+    /// Copies the store, in place of the previous copy, and opens it with its archives, whose folder a setting may name; `progress` gets the pages done and all pages.
+    pub(crate) fn make(
+        &self,
+        from: &Path,
+        archives: Option<PathBuf>,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<Arc<SqliteStore>> {
         self.remove();
         sqlite::backup(from, &self.0, progress).context("copy the store")?;
-        Ok(Arc::new(SqliteStore::open(&self.0, &sqlite::Options::default()).context("open the copy")?))
+        // Files of archives never change, so they are not copied.
+        let archives = archives.or_else(|| Some(from.parent()?.join(sqlite::ARCHIVES)));
+        let options = sqlite::Options { archives, ..sqlite::Options::default() };
+        Ok(Arc::new(SqliteStore::open(&self.0, &options).context("open the copy")?))
     }
 
     /// Removes the copy with the other files of its store.

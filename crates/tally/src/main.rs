@@ -5,6 +5,7 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command prints")]
 
+mod archive;
 mod backup;
 mod chunks;
 mod cli;
@@ -68,6 +69,7 @@ fn main() -> ExitCode {
         Command::Export(args) => export::run(&cli, args),
         Command::Audit(args) => export::audit(&cli, args),
         Command::Ledger(args) => export::ledger(&cli, args),
+        Command::Archive(args) => archive::run(&cli, args),
         Command::Keys(args) => keys::run(&cli, args),
         Command::Config => print(config::reference().as_bytes()),
         Command::Completions { shell } => {

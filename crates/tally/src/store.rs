@@ -237,6 +237,7 @@ pub(crate) fn options(config: &Config, opening: Opening, writer: Option<String>)
             Opening::Anew(known) => Some(known),
             Opening::AsItIs | Opening::Migrate => None,
         },
+        archives: archives(config),
         lease: config.duration("store.lease")?,
     };
     if options.lock_wait >= options.query_timeout {
@@ -322,8 +323,14 @@ pub(crate) fn file_options(config: &Config) -> Result<sqlite::Options> {
         wal_bytes_max: mib("store.wal_mib")?,
         memtable_bytes_max: mib("store.overlay_mib")?,
         journal_bytes_max: mib("store.journal_mib")?,
+        archives: archives(config),
         ..sqlite::Options::default()
     })
+}
+
+/// The folder of the archives of the ledger, if a setting names it.
+pub(crate) fn archives(config: &Config) -> Option<PathBuf> {
+    Some(config.text("archive.dir")).filter(|folder| !folder.is_empty()).map(PathBuf::from)
 }
 
 fn open_file(path: &Path, config: &Config) -> Result<Arc<SqliteStore>> {

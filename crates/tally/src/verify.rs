@@ -10,7 +10,7 @@ use crate::config::Config;
 use crate::copies::Copies;
 use crate::data_dir::DataDir;
 use crate::doctor;
-use crate::store::{Opening, Place, connect, options};
+use crate::store::{Opening, Place, archives, connect, options};
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
@@ -49,7 +49,7 @@ pub(crate) fn run(cli: &Cli, args: &VerifyArgs) -> Result<ExitCode> {
     let store: Arc<dyn Store> = match place {
         Place::Sqlite(path) => {
             let bar = bar("copying", "pages")?;
-            let store = copies.make(&path, &mut |done, total| {
+            let store = copies.make(&path, archives(&config), &mut |done, total| {
                 bar.set_length(total);
                 bar.set_position(done);
             })?;

@@ -5,7 +5,7 @@
 //! held amount ([`hold`]). Promotional credit is a part of the balance ([`credit`]). [`working_set`] applies [`transfer_request`]s in order to the wallets of one transaction and
 //! returns the rows to write. [`reversal`] takes a transfer back. [`pin`] and [`limits`] decide who may pay, [`mint`] how much
 //! money a key makes, [`member`] is the member, [`erasure`] its erasure, and [`lines`] are the
-//! lines of imported files.
+//! lines of imported files. A [`month`] is what is archived.
 //!
 //! Amounts are integers of the smallest unit. Every sum is checked: an overflow is refused, never rounded.
 //! Not here: how passwords and PINs are compared (this crate has no digests), and storage.
@@ -21,6 +21,7 @@ pub mod lines;
 pub mod member;
 pub mod mint;
 pub mod money;
+pub mod month;
 pub mod pin;
 pub mod reversal;
 pub mod transfer_request;
@@ -35,6 +36,7 @@ pub use id::{HoldId, MemberId, TransferId, Uuid};
 pub use member::Member;
 pub use mint::{MintCap, MintKey};
 pub use money::{Amount, Currencies, Currency};
+pub use month::Month;
 pub use reversal::{ReversalLink, ReversalRequest};
 pub use transfer_request::{TransferKind, TransferRequest};
 pub use wallet::{Wallet, WalletKey};

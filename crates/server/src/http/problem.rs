@@ -197,6 +197,10 @@ fn of_fault(fault: &Fault) -> Problem {
             );
             Problem::new(500, "damaged", detail)
         }
+        Fault::Archive { file, what } => {
+            let detail = format!("`{file}` of the ledger's archive cannot be used: {what}; nothing was done");
+            Problem::new(500, "damaged", detail)
+        }
         Fault::Broken(_) => {
             Problem::new(500, "internal", "this is a bug; the log has more under the request's id")
         }

@@ -182,6 +182,8 @@ pub(super) const ROUTES: &[Route] = &[
     route!("GET" "/v1/me/ranks" Own me::ranks),
     route!("GET" "/v1/me/events" Own events::own),
     route!("POST" "/transfer/phone-num" Own me::transfer),
+    route!("GET" "/v1/ledger/archives" Administer wallets::archives::list),
+    route!("POST" "/v1/ledger/archives" Administer wallets::archives::create),
     route!("GET" "/v1/audit" AuditRead audit_log::list),
     route!("GET" "/v1/keys" Administer keys::list),
     route!("POST" "/v1/keys" Administer keys::create),

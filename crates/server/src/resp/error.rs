@@ -181,6 +181,9 @@ pub(super) fn of_fault(fault: &Fault) -> ErrorReply {
             format!("ERR damaged: a stored row that this command needs is damaged (table `{table}`); nothing was done")
                 .into()
         }
+        Fault::Archive { file, .. } => {
+            format!("ERR `{file}` of the ledger's archive cannot be used; the log has more").into()
+        }
         Fault::Broken(_) => "ERR internal error: this is a bug; the log has more".into(),
     }
 }

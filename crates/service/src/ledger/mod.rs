@@ -3,10 +3,11 @@
 //! A server has one lane, because hot wallets serialise anyway. `request` is the trait of all kinds of requests. Each kind has a
 //! file with what it reads, decides and replies: `transfers`, `reversals`, `holds`, `expiry` and `import` here, the others beside their use
 //! cases in `members`, `contests` and `periods`. `batch` is the batch handler, `state` the working set, and `lane` the queue.
-//! `read`, `lists`, `trial_balance` and `currencies` read.
+//! `archive` moves past months into files. `read`, `lists`, `trial_balance` and `currencies` read.
 //!
 //! Not here: signing in, and digests of passwords and PINs (`members`).
 
+pub mod archive;
 mod batch;
 pub(crate) mod currencies;
 pub(crate) mod expiry;

@@ -18,8 +18,8 @@ use tally_rules::ledger::working_set::LedgerWorkingSet;
 use tally_rules::ledger::{Member, MemberId};
 use tally_rules::period::Payment;
 use tally_store::{
-    BoardChange, BoardNo, ContestWriteSet, EntrantKey, ImportKey, ImportRow, LedgerWriteSet, Loaded,
-    PayoutKey, ReadSet, Topic, WindowKey, WriteSet,
+    Archived, BoardChange, BoardNo, ContestWriteSet, EntrantKey, ImportKey, ImportRow, LedgerWriteSet,
+    Loaded, PayoutKey, ReadSet, Topic, WindowKey, WriteSet,
 };
 
 /// Rows that a batch adds beside those that it changes.
@@ -148,6 +148,8 @@ impl<'a> BatchState<'a> {
             imports: present(self.imports.into_writes()),
             ledger: LedgerWriteSet {
                 webhooks: Vec::new(),
+                archives: Vec::new(),
+                archived: Archived::default(),
                 handles,
                 members,
                 wallets,

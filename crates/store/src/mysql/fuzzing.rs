@@ -5,8 +5,8 @@
 use super::row::{Fields, ResultSets};
 use super::table::Table;
 use super::{
-    audit, boards, contests, events, holds, imports, keys, members, minted, payments, prizes, profiles,
-    requests, reversals, score_snapshot, scores, series, transfers, wallets, webhooks, windows,
+    archives, audit, boards, contests, events, holds, imports, keys, members, minted, payments, prizes,
+    profiles, requests, reversals, score_snapshot, scores, series, transfers, wallets, webhooks, windows,
 };
 use crate::StoreError;
 use crate::fuzzing::Column;
@@ -45,6 +45,7 @@ const DECODERS: &[Decoder] = &[
     table::<audit::Audit>,
     table::<minted::Minted>,
     table::<webhooks::Webhooks>,
+    table::<archives::Archives>,
 ];
 
 fn table<T: Table>(row: &mut Fields<'_>) -> Result<(), StoreError> {

@@ -1,6 +1,7 @@
 //! Members and money in a transaction: read, guarded and written table by table; and reads outside of transactions.
 
 use super::MySqlStore;
+use super::archives::{self, Archives as Months};
 use super::connect::Flavour;
 use super::holds::{self, Holds};
 use super::lists::{all, listing, newest};
@@ -16,6 +17,7 @@ use super::transfers::{self, Entries, Transfers};
 use super::wallets::{self, Wallets};
 use super::webhooks::Webhooks;
 use super::{contests, events};
+use crate::archive::{ArchivedMonth, Archives, reads, snapshot};
 use crate::codec::reversals::is_sound;
 use crate::ledger::{Ledger, LedgerLoaded, LedgerReadSet, LedgerWriteSet};
 use crate::webhooks::WebhookKey;
@@ -26,8 +28,8 @@ use tally_rules::ledger::account::{AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{
-    Currency, Entry, Hold, HoldId, Member, MemberId, MintKey, ReversalLink, Transfer, TransferId, Wallet,
-    WalletKey,
+    Currency, Entry, Hold, HoldId, Member, MemberId, MintKey, Month, ReversalLink, Transfer, TransferId,
+    Wallet, WalletKey,
 };
 
 /// The number of statements for each list of a plan.
@@ -40,6 +42,7 @@ pub(super) struct LedgerStatements {
     reversals: usize,
     minted: usize,
     webhooks: usize,
+    archives: usize,
     contests: contests::ContestStatements,
 }
 
@@ -53,6 +56,7 @@ pub(super) struct Absent {
     reversals: Vec<TransferId>,
     minted: Vec<MintKey>,
     webhooks: Vec<WebhookKey>,
+    archives: Vec<Month>,
     contests: contests::Absent,
 }
 
@@ -65,6 +69,7 @@ impl Absent {
             && self.reversals.is_empty()
             && self.minted.is_empty()
             && self.webhooks.is_empty()
+            && self.archives.is_empty()
             && self.contests.is_empty()
     }
 }
@@ -81,13 +86,15 @@ pub(super) fn select(script: &mut Script, plan: &LedgerReadSet) -> LedgerStateme
         reversals: table::select::<Reversals>(script, &plan.reversals, true),
         minted: table::select::<Minted>(script, &plan.minted, true),
         webhooks: table::select::<Webhooks>(script, &plan.webhooks, true),
+        archives: table::select::<Months>(script, &plan.archives, true),
     }
 }
 
 impl LedgerStatements {
     pub(super) fn statements(&self) -> usize {
         let of_members = self.handles + self.members + self.wallets;
-        self.contests.statements() + of_members + self.holds + self.reversals + self.minted + self.webhooks
+        let of_rows = self.holds + self.reversals + self.minted + self.webhooks + self.archives;
+        self.contests.statements() + of_members + of_rows
     }
 
     /// Reads the answer.
@@ -106,6 +113,7 @@ impl LedgerStatements {
             reversals: table::read::<Reversals>(results, self.reversals, &plan.reversals)?,
             minted: table::read::<Minted>(results, self.minted, &plan.minted)?,
             webhooks: table::read::<Webhooks>(results, self.webhooks, &plan.webhooks)?,
+            archives: table::read::<Months>(results, self.archives, &plan.archives)?,
         };
         let absent = Absent {
             contests: absent_contests,
@@ -116,6 +124,7 @@ impl LedgerStatements {
             reversals: absent_of(&plan.reversals, &loaded.reversals),
             minted: absent_of(&plan.minted, &loaded.minted),
             webhooks: absent_of(&plan.webhooks, &loaded.webhooks),
+            archives: absent_of(&plan.archives, &loaded.archives),
         };
         Ok((loaded, absent))
     }
@@ -131,6 +140,7 @@ pub(super) fn guard(script: &mut Script, changes: &LedgerWriteSet, absent: &Abse
     table::guard::<Reversals>(script, &absent.reversals, given(&changes.reversals));
     table::guard::<Minted>(script, &absent.minted, given(&changes.minted));
     table::guard::<Webhooks>(script, &absent.webhooks, changed(&changes.webhooks));
+    table::guard::<Months>(script, &absent.archives, given(&changes.archives));
 }
 
 /// Writes changes. The rows that every transaction adds to come last, so that their locks are held only for the commit.
@@ -148,6 +158,9 @@ pub(super) fn write(
     table::write::<Reversals>(script, given(&changes.reversals), &absent.reversals, flavour);
     table::write::<Minted>(script, given(&changes.minted), &absent.minted, flavour);
     table::write::<Webhooks>(script, changed(&changes.webhooks), &absent.webhooks, flavour);
+    table::write::<Months>(script, given(&changes.archives), &absent.archives, flavour);
+    table::delete::<Transfers>(script, &changes.archived.transfers);
+    table::delete::<Entries>(script, &changes.archived.entries);
     contests::write(script, &changes.contests, &absent.contests, flavour);
     events::write(script, &changes.events);
     table::insert::<Transfers>(script, pairs(&changes.transfers));
@@ -190,7 +203,7 @@ impl Ledger for MySqlStore {
         sorted.dedup();
         let found = table::get::<Entries>(&self.pool, &sorted)?;
         let entry = |key| found[sorted.binary_search(key).expect("it is one of them")].clone();
-        Ok(keys.iter().map(entry).collect())
+        reads::entries(self, keys, keys.iter().map(entry).collect())
     }
 
     fn list_entries(
@@ -203,15 +216,15 @@ impl Ledger for MySqlStore {
         }
         let asked = |_| transfers::select_history(wallet, &numbers);
         let all = listing(self, "entries", usize::MAX, asked, Entries::decode)?;
-        Ok(all.map(|(key, entry)| (key.sequence, entry)))
+        reads::history(self, wallet, numbers.clone(), all.map(|(key, entry)| (key.sequence, entry)))
     }
 
     fn transfer(&self, id: TransferId) -> Result<Option<Transfer>, StoreError> {
-        table::get_one::<Transfers>(&self.pool, &id)
+        reads::transfer(self, id, table::get_one::<Transfers>(&self.pool, &id)?)
     }
 
     fn transfers(&self, ids: &[TransferId]) -> Result<Vec<Option<Transfer>>, StoreError> {
-        table::get::<Transfers>(&self.pool, ids)
+        reads::transfers(self, ids, table::get::<Transfers>(&self.pool, ids)?)
     }
 
     fn list_transfers(
@@ -219,7 +232,7 @@ impl Ledger for MySqlStore {
         before: TransferId,
         limit: usize,
     ) -> Result<Listing<(TransferId, Transfer)>, StoreError> {
-        newest::<Transfers>(self, before.0, limit)
+        reads::list_transfers(self, before, limit, newest::<Transfers>(self, before.0, limit)?)
     }
 
     fn list_holds(&self, before: HoldId, limit: usize) -> Result<Listing<(HoldId, Hold)>, StoreError> {
@@ -262,7 +275,15 @@ impl Ledger for MySqlStore {
         all(self, &wallets::select_totals(), "totals", wallets::decode_total)
     }
 
+    fn archived_months(&self) -> Result<Vec<(Month, ArchivedMonth)>, StoreError> {
+        archives::list(self)
+    }
+
+    fn archives(&self) -> &Archives {
+        &self.archives
+    }
+
     fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, StoreError> {
-        Ok(Box::new(MySqlSnapshot::begin(&self.pool)?))
+        snapshot::with_archives(self, Box::new(MySqlSnapshot::begin(&self.pool)?))
     }
 }

@@ -35,6 +35,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/mysql/0017_webhooks.sql"),
     include_str!("../../migrations/mysql/0018_wallet_topics.sql"),
     include_str!("../../migrations/mysql/0019_credit.sql"),
+    include_str!("../../migrations/mysql/0020_archives.sql"),
 ];
 
 /// The first schema with the table `leases`.

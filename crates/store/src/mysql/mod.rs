@@ -23,6 +23,7 @@
 //!
 //! Not here: TLS, more than one database, and any retry but that of a connection that was lost while idle.
 
+mod archives;
 mod audit;
 mod bans;
 mod batches;
@@ -87,6 +88,7 @@ mod witness;
 mod write;
 
 use crate::StoreError;
+use crate::archive::Archives;
 use connect::{Address, Flavour};
 use lease::{Kind, Lease};
 use link::Link;
@@ -95,6 +97,7 @@ pub use options::{Options, Probe};
 use row::{found, player};
 pub(crate) use snapshot::MySqlSnapshot;
 use std::sync::{Arc, Mutex};
+use tally_disk::SystemDisk;
 use version::Version;
 
 /// The database's clock when the statement runs, in microseconds since 1970.
@@ -111,6 +114,7 @@ pub struct MySqlStore {
     name: [u8; 16],
     /// The connection of [`crate::Coordination::change_feed`], which must not wait for the pool.
     follower: Mutex<Option<Link>>,
+    archives: Archives,
 }
 
 impl MySqlStore {
@@ -206,6 +210,7 @@ impl MySqlStore {
             row_cache: row_cache::RowCache::default(),
             name,
             follower: Mutex::default(),
+            archives: Archives::new(options.archives.clone(), Arc::new(SystemDisk)),
         })
     }
 }

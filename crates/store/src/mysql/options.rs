@@ -3,6 +3,7 @@
 //! Not here: its address, and what these limits limit.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// The limits of a store.
@@ -29,6 +30,8 @@ pub struct Options {
     /// not created, and what is kept outside of it counts as of a lost history: a new generation begins, unless another server
     /// that writes beside has begun one since. Default: none.
     pub anew: Option<u64>,
+    /// The folder of the archives of the ledger: all servers of the store must see the same one. Default: none.
+    pub archives: Option<PathBuf>,
     /// How long the only writer keeps the lease without a renewal; it renews five times in this time. A longer time delays
     /// the successor of a killed server. With a shorter time, a pause of the network or of the machine stops answers.
     /// Default: 10 s.
@@ -46,6 +49,7 @@ impl Default for Options {
             writer: None,
             beside: None,
             anew: None,
+            archives: None,
             lease: Duration::from_secs(10),
         }
     }

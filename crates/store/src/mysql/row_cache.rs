@@ -111,6 +111,7 @@ impl Rows {
                 reversals: plan.reversals.clone(),
                 minted: plan.minted.clone(),
                 webhooks: plan.webhooks.clone(),
+                archives: plan.archives.clone(),
                 contests: plan.contests.clone(),
             },
         }

@@ -3,6 +3,7 @@
 //! InnoDB keeps the old versions of changed rows for it, so it does not delay the writers. If the connection is lost, the
 //! reading ends, because a new one would see another moment.
 
+use super::archives::{self, Archives};
 use super::connect::Flavour;
 use super::contests;
 use super::fault::Fault;
@@ -18,6 +19,7 @@ use super::table::{self, Table};
 use super::text::Script;
 use super::transfers::{Entries, Transfers};
 use super::wallets::{self, Wallets};
+use crate::archive::ArchivedMonth;
 use crate::snapshot::{ContestSnapshot, Page, Snapshot};
 use crate::{CorruptRow, StoreError, WindowKey};
 use tally_rules::PlayerId;
@@ -26,7 +28,7 @@ use tally_rules::ledger::account::{AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{
-    Entry, Hold, HoldId, Member, MemberId, ReversalLink, Transfer, TransferId, Uuid, Wallet, WalletKey,
+    Entry, Hold, HoldId, Member, MemberId, Month, ReversalLink, Transfer, TransferId, Uuid, Wallet, WalletKey,
 };
 use tally_rules::period::Payment;
 
@@ -198,6 +200,10 @@ impl Snapshot for MySqlSnapshot {
 
     fn reversals(&mut self, after: Option<TransferId>, limit: usize) -> Page<TransferId, ReversalLink> {
         self.by_id::<Reversals>(after.map(|id| id.0), limit)
+    }
+
+    fn archived_months(&mut self) -> Page<Month, ArchivedMonth> {
+        self.query(&archives::select_all())?.list(1, "archives", Archives::decode)
     }
 
     fn contests(&mut self, after: Option<&ContestId>, limit: usize) -> Page<ContestId, Record> {

@@ -9,6 +9,7 @@ use super::row::Fields;
 use super::table::{self, Table};
 use super::text::{RowScript, Script};
 use super::transfers::Transfers;
+use crate::archive::reads;
 use crate::codec::events::{read_topic, topic_bytes};
 use crate::codec::webhooks::{self, read_key, topic_column};
 use crate::events::EventKey;
@@ -98,6 +99,7 @@ impl WebhookReads for MySqlStore {
             script.sql(" ORDER BY id LIMIT ").number(limit as u64).end();
             script
         };
-        listing(self, "transfers", limit, asked, Transfers::decode)
+        let list = listing(self, "transfers", limit, asked, Transfers::decode)?;
+        reads::recent_transfers(self, after, limit, list)
     }
 }

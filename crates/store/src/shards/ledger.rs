@@ -3,6 +3,7 @@
 use super::Shards;
 use super::snapshot::ShardSnapshot;
 use super::split::FIRST;
+use crate::archive::{ArchivedMonth, Archives, snapshot};
 use crate::events::{EventKey, EventReads, Topic};
 use crate::webhooks::{WebhookKey, WebhookReads, WebhookRow};
 use crate::{Ledger, Listing, Reads, Snapshot, StoreError};
@@ -13,7 +14,8 @@ use tally_rules::ledger::account::{AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{
-    Currency, Entry, Hold, HoldId, Member, MemberId, ReversalLink, Transfer, TransferId, Wallet, WalletKey,
+    Currency, Entry, Hold, HoldId, Member, MemberId, Month, ReversalLink, Transfer, TransferId, Wallet,
+    WalletKey,
 };
 
 impl Shards {
@@ -151,9 +153,17 @@ impl Ledger for Shards {
         self.of_first(|first| first.totals())
     }
 
+    fn archived_months(&self) -> Result<Vec<(Month, ArchivedMonth)>, StoreError> {
+        self.of_first(|first| first.archived_months())
+    }
+
+    fn archives(&self) -> &Archives {
+        self.inner.all[FIRST].ledger().archives()
+    }
+
     fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, StoreError> {
         let one = |shard| self.inner.query(shard, crate::mysql::MySqlStore::begin_snapshot);
         let all = (0..self.inner.all.len()).map(one).collect::<Result<_, _>>()?;
-        Ok(Box::new(ShardSnapshot::new(all)))
+        snapshot::with_archives(self, Box::new(ShardSnapshot::new(all)))
     }
 }

@@ -3,6 +3,7 @@
 //! The snapshots of the shards begin one after the other, so records of two shards may be from two moments. The shard of a
 //! record also has its period. Not here: what a snapshot is (`mysql::snapshot`).
 
+use crate::archive::ArchivedMonth;
 use crate::mysql::MySqlSnapshot;
 use crate::plan::{Block, BoardNo, ScoreKey, WindowKey, WindowRow};
 use crate::score_snapshot::{ArchiveKey, Boards, ToPurge};
@@ -14,7 +15,7 @@ use tally_rules::ledger::account::{AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{
-    Entry, Hold, HoldId, Member, MemberId, ReversalLink, Transfer, TransferId, Uuid, Wallet, WalletKey,
+    Entry, Hold, HoldId, Member, MemberId, Month, ReversalLink, Transfer, TransferId, Uuid, Wallet, WalletKey,
 };
 use tally_rules::period::Payment;
 use tally_rules::{PlayerId, Record, contest};
@@ -59,6 +60,7 @@ impl Snapshot for ShardSnapshot {
         transfers(after: Option<TransferId>, limit: usize) -> Page<TransferId, Transfer>;
         holds(after: Option<HoldId>, limit: usize) -> Page<HoldId, Hold>;
         reversals(after: Option<TransferId>, limit: usize) -> Page<TransferId, ReversalLink>;
+        archived_months() -> Page<Month, ArchivedMonth>;
         contests(after: Option<&ContestId>, limit: usize) -> Page<ContestId, contest::Record>;
         contest_members(no: Uuid, after: Option<&PlayerId>, limit: usize) -> Page<PlayerId, ContestMember>;
         payouts(no: Uuid, from: u32, limit: usize) -> Page<u32, Payout>;

@@ -19,7 +19,7 @@ use super::table::{List, Table};
 use super::transfers::{Entries, Transfers};
 use super::wallets::{Totals, Wallets};
 use super::windows::{Blocks, Deleted, Windows};
-use super::{audit, bans, contests, imports, payments, profiles, series, table, webhooks};
+use super::{archives, audit, bans, contests, imports, payments, profiles, series, table, webhooks};
 use crate::codec::{Input, put_number, put_option};
 use crate::plan::WriteSet;
 use crate::{KeyChange, LedgerWriteSet, StoreError};
@@ -170,6 +170,9 @@ fn add_ledger(
         (key, Some(old.unwrap_or_default().plus(more)))
     };
     batch.add::<Totals>(changes.totals.into_iter().zip(totals).map(sum).collect())?;
+    batch.add::<archives::Archives>(there(changes.archives))?;
+    batch.add::<Transfers>(gone(changes.archived.transfers))?;
+    batch.add::<Entries>(gone(changes.archived.entries))?;
     batch.add::<Transfers>(there(changes.transfers))?;
     batch.add::<Entries>(there(changes.entries))?;
     batch.add::<Holds>(there(changes.holds))?;
@@ -183,6 +186,10 @@ fn add_ledger(
     batch.add::<contests::Payouts>(there(of_contests.payouts))?;
     batch.add::<series::AllSeries>(of_contests.series)?;
     batch.add::<payments::Payments>(there(of_contests.payments))
+}
+
+fn gone<K, V>(keys: Vec<K>) -> Vec<(K, Option<V>)> {
+    keys.into_iter().map(|key| (key, None)).collect()
 }
 
 fn there<K, V>(rows: Vec<(K, V)>) -> Vec<(K, Option<V>)> {

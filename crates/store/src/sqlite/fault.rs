@@ -118,6 +118,7 @@ mod tests {
                 StoreError::InDoubt { .. }
                 | StoreError::Partly(_)
                 | StoreError::CorruptRow(_)
+                | StoreError::Archive { .. }
                 | StoreError::Locked(_)
                 | StoreError::NoAccess(_)
                 | StoreError::Skewed(_)

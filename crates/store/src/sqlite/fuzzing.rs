@@ -4,8 +4,8 @@ use super::batch::Batch;
 use super::memtable::Memtable;
 use super::migrate::MIGRATIONS;
 use super::{
-    audit, boards, contests, events, holds, imports, keys, members, minted, payments, requests, reversals,
-    score_snapshot, scores, series, transfers, wallets, webhooks, windows,
+    archives, audit, boards, contests, events, holds, imports, keys, members, minted, payments, requests,
+    reversals, score_snapshot, scores, series, transfers, wallets, webhooks, windows,
 };
 use crate::StoreError;
 use crate::fuzzing::Column;
@@ -44,6 +44,7 @@ const DECODERS: &[Decoder] = &[
     |_, row| audit::decode(row).map(drop),
     |_, row| minted::decode(row).map(drop),
     |_, row| webhooks::decode(row).map(drop),
+    |_, row| archives::decode(row).map(drop),
 ];
 
 thread_local! {

@@ -1,6 +1,7 @@
 //! Reads of members and money, inside and outside of a transaction.
 
 use super::SqliteStore;
+use super::archives;
 use super::contest_reads;
 use super::holds::{self, Holds};
 use super::members::{self, Handles, Members};
@@ -14,6 +15,7 @@ use super::snapshot::SqliteSnapshot;
 use super::transfers::{self, Entries, Transfers};
 use super::wallets::{self, Totals, Wallets};
 use super::webhooks::{self, Webhooks};
+use crate::archive::{ArchivedMonth, Archives, reads, snapshot};
 use crate::ledger::{Ledger, LedgerLoaded, LedgerReadSet};
 use crate::webhooks::WebhookRow;
 use crate::{Listing, Snapshot, StoreError};
@@ -26,7 +28,8 @@ use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::limits::Spent;
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{
-    Currency, Entry, Hold, HoldId, Member, MemberId, ReversalLink, Transfer, TransferId, Wallet, WalletKey,
+    Currency, Entry, Hold, HoldId, Member, MemberId, Month, ReversalLink, Transfer, TransferId, Wallet,
+    WalletKey,
 };
 
 /// The rows of a plan in the memtable.
@@ -38,6 +41,7 @@ pub(super) struct MemtableRows {
     reversals: MemtableStates<ReversalLink>,
     minted: MemtableStates<Spent>,
     webhooks: MemtableStates<WebhookRow>,
+    archives: MemtableStates<ArchivedMonth>,
     contests: contest_reads::MemtableContests,
 }
 
@@ -51,6 +55,7 @@ pub(super) fn in_memory(memtables: &Memtables, plan: &LedgerReadSet) -> Memtable
         reversals: states::<Reversals>(memtables, plan.reversals.iter().copied()),
         minted: states::<Minted>(memtables, plan.minted.iter().copied()),
         webhooks: states::<Webhooks>(memtables, plan.webhooks.iter().copied()),
+        archives: states::<archives::Archives>(memtables, plan.archives.iter().copied()),
         contests: contest_reads::in_memory(memtables, &plan.contests),
     }
 }
@@ -69,6 +74,7 @@ pub(super) fn load(
         reversals: fill("reversals", newer.reversals, &plan.reversals, |id| reversals::get(tables, id))?,
         minted: fill("minted", newer.minted, &plan.minted, |key| minted::get(tables, key))?,
         webhooks: fill("webhooks", newer.webhooks, &plan.webhooks, |key| webhooks::get(tables, key))?,
+        archives: fill("archives", newer.archives, &plan.archives, |key| archives::get(tables, key))?,
         contests: contest_reads::load(newer.contests, &plan.contests, tables)?,
     })
 }
@@ -100,9 +106,10 @@ impl Ledger for SqliteStore {
 
     fn entries(&self, keys: &[EntryKey]) -> Result<Vec<Option<Entry>>, StoreError> {
         let in_memory = |memtables: &Memtables| states::<Entries>(memtables, keys.iter().copied());
-        self.shared.read(in_memory, |found, tables| {
+        let found = self.shared.read(in_memory, |found, tables| {
             fill("entries", found, keys, |key| transfers::entry(tables, key))
-        })
+        })?;
+        reads::entries(self, keys, found)
     }
 
     fn list_entries(
@@ -115,28 +122,26 @@ impl Ledger for SqliteStore {
             let within = |key: &EntryKey| key.wallet == wallet && key.sequence < numbers.end;
             memtables.range::<Entries>(from, within, usize::MAX).0
         };
-        self.shared.list(in_memory, |newer, tables| {
+        let list = self.shared.list(in_memory, |newer, tables| {
             let newer = newer.into_iter().map(|(key, entry)| (key.sequence, entry));
             let mut list = merged_over(transfers::history(tables, wallet, &numbers)?, newer);
             list.rows.reverse();
             Ok(list)
-        })
+        })?;
+        reads::history(self, wallet, numbers, list)
     }
 
     fn transfer(&self, id: TransferId) -> Result<Option<Transfer>, StoreError> {
-        one(
-            &self.shared,
-            "transfers",
-            |memtables| memtables.get::<Transfers>(&id).cloned(),
-            &id,
-            transfers::get,
-        )
+        let look = |memtables: &Memtables| memtables.get::<Transfers>(&id).cloned();
+        reads::transfer(self, id, one(&self.shared, "transfers", look, &id, transfers::get)?)
     }
 
     fn transfers(&self, ids: &[TransferId]) -> Result<Vec<Option<Transfer>>, StoreError> {
         let in_memory = |memtables: &Memtables| states::<Transfers>(memtables, ids.iter().copied());
-        self.shared
-            .read(in_memory, |found, tables| fill("transfers", found, ids, |id| transfers::get(tables, id)))
+        let found = self.shared.read(in_memory, |found, tables| {
+            fill("transfers", found, ids, |id| transfers::get(tables, id))
+        })?;
+        reads::transfers(self, ids, found)
     }
 
     fn list_transfers(
@@ -145,7 +150,9 @@ impl Ledger for SqliteStore {
         limit: usize,
     ) -> Result<Listing<(TransferId, Transfer)>, StoreError> {
         let rows = ("transfers", transfers::LIST, 10);
-        newest::list::<Transfers>(&self.shared, rows, (TransferId, before.0), limit, transfers::decode)
+        let of = (TransferId as fn(_) -> _, before.0);
+        let list = newest::list::<Transfers>(&self.shared, rows, of, limit, transfers::decode)?;
+        reads::list_transfers(self, before, limit, list)
     }
 
     fn list_holds(&self, before: HoldId, limit: usize) -> Result<Listing<(HoldId, Hold)>, StoreError> {
@@ -249,7 +256,15 @@ impl Ledger for SqliteStore {
         })
     }
 
+    fn archived_months(&self) -> Result<Vec<(Month, ArchivedMonth)>, StoreError> {
+        archives::all(&self.shared)
+    }
+
+    fn archives(&self) -> &Archives {
+        &self.archives
+    }
+
     fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, StoreError> {
-        Ok(Box::new(SqliteSnapshot::begin(&self.shared)?))
+        snapshot::with_archives(self, Box::new(SqliteSnapshot::begin(&self.shared)?))
     }
 }

@@ -233,7 +233,7 @@ impl Memtables {
         (found, complete)
     }
 
-    /// The newest states of at least the `most` last keys before a key, if there are as many. No row may have been removed.
+    /// The newest states of at least the `most` last keys before a key that have a row, if there are as many.
     pub(super) fn newest<T: Table>(
         &self,
         before: &T::Key,
@@ -243,8 +243,14 @@ impl Memtables {
         // The older one comes first, so that the newer one overwrites.
         let each: Vec<&Memtable> = self.each().collect();
         for memtable in each.into_iter().rev() {
-            let rows = memtable.layer::<T>().rows.range::<T::Key, _>(..before).rev().take(most);
-            found.extend(rows.map(|(key, row)| (key.clone(), row.clone())));
+            let mut left = most;
+            for (key, row) in memtable.layer::<T>().rows.range::<T::Key, _>(..before).rev() {
+                if left == 0 {
+                    break;
+                }
+                left -= usize::from(matches!(self.get::<T>(key), Some(Some(_))));
+                found.insert(key.clone(), row.clone());
+            }
         }
         found
     }

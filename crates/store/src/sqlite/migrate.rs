@@ -30,6 +30,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0015_metadata.sql"),
     include_str!("../../migrations/sqlite/0016_webhooks.sql"),
     include_str!("../../migrations/sqlite/0017_credit.sql"),
+    include_str!("../../migrations/sqlite/0018_archives.sql"),
 ];
 
 /// The first version with a journal.
@@ -40,6 +41,9 @@ pub(super) const WITH_REGISTRY: u32 = 10;
 
 /// The first version with an audit log.
 pub(super) const WITH_AUDIT: u32 = 13;
+
+/// The first version with archives of the ledger.
+pub(super) const WITH_ARCHIVES: u32 = 18;
 
 /// The version that a list of migrations leads to.
 pub(super) fn version(migrations: &[&str]) -> u32 {

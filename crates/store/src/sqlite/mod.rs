@@ -12,12 +12,14 @@
 //!   wait; `unsynced`: asynchronous commits
 //! - `journal`: a journal file that is written; `manifest`: which files exist; `journal_rows`: reading one back;
 //!   `sync_failure`: a marker for the next start
-//! - `backup`: a copy beside a running server; `recover`: after a kill; `damage`: whether it was one; `repair`: going on
+//! - `backup`: a copy beside a running server; `archive_copies`: its archives; `recover`: after a kill; `damage`: whether it was one; `repair`: going on
 //!   after damage
 //! - a file for each table, with its statements and the one place where its rows become types
 //!
 //! Not here: more than one process (see `lock`), and reading one's own uncommitted writes.
 
+mod archive_copies;
+mod archives;
 mod audit;
 mod backup;
 mod bans;
@@ -84,10 +86,12 @@ mod wallets;
 mod webhooks;
 mod windows;
 
+pub use archive_copies::{archives_beside, copy_archives};
 pub use backup::{Copied, backup, backup_on, restore, restore_on};
 pub use options::{Background, Options};
 pub use repair::{Repaired, repair};
 
+use crate::archive::Archives;
 use crate::damage::Damages;
 use crate::{Maintenance, StoreError};
 use connect::Readers;
@@ -103,6 +107,9 @@ use sync_failure::SyncFailure;
 use tables::Tables;
 use unsynced::Syncs;
 
+/// The folder of the archives of a store, beside its file.
+pub const ARCHIVES: &str = "archive";
+
 /// A store in one SQLite file and a journal beside it.
 #[derive(Debug)]
 pub struct SqliteStore {
@@ -111,6 +118,7 @@ pub struct SqliteStore {
     _flusher: FlushThread,
     _syncs: Syncs,
     shared: Arc<Shared>,
+    archives: Archives,
     lock: Mutex<lock::Lock>,
 }
 
@@ -148,12 +156,14 @@ impl SqliteStore {
         let readers = Readers::open(&files, &path, options)?;
         let writer =
             Writer::new(connect::reader(&files, &path, options, options.cache_bytes)?, last, next_key);
+        let folder = options.archives.clone().or_else(|| Some(path.parent()?.join(ARCHIVES)));
+        let archives = Archives::new(folder, Arc::clone(&options.disk));
         let memtables = Memtables { boards, ..Memtables::default() };
         let shared = Arc::new(Shared::new(path, options, readers, memtables, tables, (writer, damages)));
         let no_thread = |error| StoreError::Unavailable(format!("start a thread of the store: {error}"));
         let flusher = FlushThread::start(&shared).map_err(no_thread)?;
         let syncs = Syncs::start(&shared).map_err(no_thread)?;
-        Ok(Self { _flusher: flusher, _syncs: syncs, shared, lock: Mutex::new(lock) })
+        Ok(Self { _flusher: flusher, _syncs: syncs, shared, archives, lock: Mutex::new(lock) })
     }
 }
 

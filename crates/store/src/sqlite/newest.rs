@@ -1,4 +1,5 @@
-//! Rows whose ids ascend with time, newest first: the audit log, transfers and holds. No row of these tables is ever removed.
+//! Rows whose ids ascend with time, newest first: the audit log, transfers and holds. Of these, only
+//! archived transfers are removed.
 //!
 //! Not here: the columns, and filters.
 
@@ -32,6 +33,7 @@ pub(super) fn list<T: Table>(
             && let Some(row) = rows.next()?
         {
             match read(row) {
+                Ok((key, _)) if matches!(newer.get(&key), Some(None)) => {}
                 Ok(row) => stored.rows.push(row),
                 Err(error) => stored.leave_out(error.of_row(table, || column_text(row, id)))?,
             }

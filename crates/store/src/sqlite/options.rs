@@ -1,5 +1,6 @@
 //! The limits of a store, and its disk and threads.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tally_disk::{Disk, SystemDisk};
@@ -31,6 +32,8 @@ pub struct Options {
     pub readers: usize,
     /// How long to wait for a lock that another program (a shell, a backup) holds before it is a conflict. Default: 5 s.
     pub busy_wait: Duration,
+    /// The folder of the archives of the ledger. Default: `archive` beside the file.
+    pub archives: Option<PathBuf>,
     /// The disk of the files. Default: this machine's.
     pub disk: Arc<dyn Disk>,
     /// What runs the background work. Default: threads.
@@ -59,6 +62,7 @@ impl Default for Options {
             flush_age_max: Duration::from_secs(30),
             readers: 4,
             busy_wait: Duration::from_secs(5),
+            archives: None,
             disk: Arc::new(SystemDisk),
             background: Background::Threads,
         }

@@ -3,6 +3,7 @@
 //! The journal is flushed first, so the copy has only the rows since then. A held snapshot keeps the log of the tables from
 //! starting over. So a long reader beside a busy server uses a copy of the file instead (see `backup`).
 
+use super::archives::{self, Archives};
 use super::connect::Lent;
 use super::contest_reads::{LIST, MEMBERS as MEMBERS_OF, PRIZES, entrant, merged};
 use super::contests::{self, Applications, Contests, Enrollments, Payouts};
@@ -18,6 +19,7 @@ use super::state::Shared;
 use super::table::Table;
 use super::transfers::{self, Entries, Transfers};
 use super::wallets::{self, Totals, Wallets};
+use crate::archive::ArchivedMonth;
 use crate::contests::PayoutKey;
 use crate::damage::KeyText;
 use crate::snapshot::{ContestSnapshot, Page, Snapshot};
@@ -32,7 +34,7 @@ use tally_rules::ledger::account::{AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{
-    Entry, Hold, HoldId, Member, MemberId, ReversalLink, Transfer, TransferId, Uuid, Wallet, WalletKey,
+    Entry, Hold, HoldId, Member, MemberId, Month, ReversalLink, Transfer, TransferId, Uuid, Wallet, WalletKey,
 };
 use tally_rules::period::Payment;
 
@@ -71,6 +73,7 @@ pub(super) struct Merged {
     transfers: Newer<Transfers>,
     holds: Newer<Holds>,
     reversals: Newer<Reversals>,
+    archives: Newer<Archives>,
     totals: Newer<Totals>,
     contests: Newer<Contests>,
     enrolled: Newer<Enrollments>,
@@ -93,6 +96,7 @@ impl Merged {
             transfers: all::<Transfers>(memtables),
             holds: all::<Holds>(memtables),
             reversals: all::<Reversals>(memtables),
+            archives: all::<Archives>(memtables),
             totals: all::<Totals>(memtables),
             contests: all::<Contests>(memtables),
             enrolled: all::<Enrollments>(memtables),
@@ -171,6 +175,11 @@ impl Drop for SqliteSnapshot<'_> {
     }
 }
 
+/// How many rows were removed since: a page asks for as many more.
+fn removed<K, V>(newer: &BTreeMap<K, Option<V>>) -> usize {
+    newer.values().filter(|row| row.is_none()).count()
+}
+
 /// The bytes of an id to continue after; no id is before all others.
 fn bytes(id: Option<&Uuid>) -> &[u8] {
     id.map_or(&[], |id| &id.0)
@@ -203,9 +212,8 @@ impl Snapshot for SqliteSnapshot<'_> {
     }
 
     fn handles(&mut self, after: Option<&Handle>, limit: usize) -> Page<Handle, MemberId> {
-        // Handles are the rows that are removed here: a phone number changes, and another member may get it.
-        let removed = self.newer.handles.values().filter(|member| member.is_none()).count();
-        let asked = limit.saturating_add(removed);
+        // A phone number changes, and another member may get it.
+        let asked = limit.saturating_add(removed(&self.newer.handles));
         let (kind, text) = after.map_or((0, ""), |handle| (handle.number(), handle.as_str()));
         let page = self.page((HANDLES, asked), params![kind, text], |row| {
             let handle = Handle::of_stored(row.get(1)?, &row.get::<_, String>(2)?);
@@ -228,20 +236,22 @@ impl Snapshot for SqliteSnapshot<'_> {
         let from = bytes(after.as_ref().map(|key| &key.wallet.member.0));
         let currency = after.as_ref().map_or("", |key| key.wallet.currency.as_str());
         let sequence = after.map_or(0, |key| key.sequence.cast_signed());
-        let page = self.page((ENTRIES, limit), params![from, currency, sequence], |row| {
+        let asked = limit.saturating_add(removed(&self.newer.entries));
+        let page = self.page((ENTRIES, asked), params![from, currency, sequence], |row| {
             let sequence = wallets::counted("entries", row.get(8)?)?;
             let key = EntryKey { wallet: wallet_key(row, "entries", 6)?, sequence };
             within("entries", key, transfers::decode_entry(row))
         })?;
-        Ok(merge(page, &self.newer.entries, after.as_ref(), (limit, limit)))
+        Ok(merge(page, &self.newer.entries, after.as_ref(), (asked, limit)))
     }
 
     fn transfers(&mut self, after: Option<TransferId>, limit: usize) -> Page<TransferId, Transfer> {
         let from = bytes(after.as_ref().map(|id| &id.0));
-        let page = self.page((TRANSFERS, limit), params![from], |row| {
+        let asked = limit.saturating_add(removed(&self.newer.transfers));
+        let page = self.page((TRANSFERS, asked), params![from], |row| {
             within("transfers", TransferId(Uuid(row.get(10)?)), transfers::decode(row))
         })?;
-        Ok(merge(page, &self.newer.transfers, after.as_ref(), (limit, limit)))
+        Ok(merge(page, &self.newer.transfers, after.as_ref(), (asked, limit)))
     }
 
     fn holds(&mut self, after: Option<HoldId>, limit: usize) -> Page<HoldId, Hold> {
@@ -258,6 +268,11 @@ impl Snapshot for SqliteSnapshot<'_> {
             within("reversals", TransferId(Uuid(row.get(1)?)), reversals::decode(row))
         })?;
         Ok(merge(page, &self.newer.reversals, after.as_ref(), (limit, limit)))
+    }
+
+    fn archived_months(&mut self) -> Page<Month, ArchivedMonth> {
+        let stored = archives::list(&self.reader)?;
+        Ok(merge(stored, &self.newer.archives, None, (usize::MAX, usize::MAX)))
     }
 
     fn contests(&mut self, after: Option<&ContestId>, limit: usize) -> Page<ContestId, Record> {

@@ -10,8 +10,8 @@
 use super::batch::{Batch, take_list};
 use super::memtable::{AnyLayer, Layer};
 use super::{
-    audit, bans, boards, contests, events, holds, imports, keys, members, minted, payments, profiles,
-    requests, reversals, scores, series, transfers, wallets, webhooks, windows,
+    archives, audit, bans, boards, contests, events, holds, imports, keys, members, minted, payments,
+    profiles, requests, reversals, scores, series, transfers, wallets, webhooks, windows,
 };
 use crate::StoreError;
 use crate::codec::Input;
@@ -125,6 +125,7 @@ pub(super) static TABLES: &[&dyn AnyTable] = &[
     &entry::<audit::Audit>(),
     &entry::<minted::Minted>(),
     &entry::<webhooks::Webhooks>(),
+    &entry::<archives::Archives>(),
 ];
 
 #[cfg(test)]

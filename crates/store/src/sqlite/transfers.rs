@@ -5,7 +5,7 @@ use super::fault::{column_text, damaged};
 use super::table::{Rows, Table};
 use super::wallets::{counted, currency};
 use crate::codec::origins;
-use crate::codec::{Input, put_bytes, put_number, put_option, put_signed};
+use crate::codec::{Input, put_number, transfers};
 use crate::damage::KeyText;
 use crate::{Listing, StoreError};
 use rusqlite::{Connection, Row, params};
@@ -14,9 +14,6 @@ use std::sync::Arc;
 use tally_rules::Origin;
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::{Currency, Entry, Kind, MemberId, Transfer, TransferId, Uuid, WalletKey};
-
-/// Marks the kind of a transfer that has its origin at its end, in the journal alone: rows from before end without one.
-const WITH_ORIGIN: u8 = 0x40;
 
 pub(super) const GET: &str = "SELECT kind, currency, amount, debit_member, debit_sequence, credit_member, \
      credit_sequence, actor, reason, metadata FROM transfers WHERE id = ?1";
@@ -158,34 +155,11 @@ impl Table for Transfers {
     }
 
     fn put_value(value: &Transfer, out: &mut Vec<u8>) {
-        let has_origin = value.origin != Origin::default();
-        let metadata = value.origin.metadata.as_ref();
-        let mark = origins::mark(metadata);
-        out.push(value.kind_number() | mark | if has_origin { WITH_ORIGIN } else { 0 });
-        out.extend_from_slice(&value.currency.bytes());
-        put_signed(value.amount, out);
-        for side in [value.debit, value.credit] {
-            put_option(side, out, |(member, sequence), out| {
-                out.extend_from_slice(&member.0.0);
-                put_number(sequence, out);
-            });
-        }
-        if has_origin {
-            origins::put(&value.origin, out);
-        }
-        origins::put_metadata(metadata, out);
+        transfers::put_transfer(value, out);
     }
 
     fn take_value(input: &mut Input<'_>) -> Option<Transfer> {
-        let number = input.byte()?;
-        let (currency, amount) = (Currency::of_bytes(input.fixed()?)?, input.signed()?);
-        let mut side = || input.option(|input| Some((MemberId(Uuid(input.fixed()?)), input.number()?)));
-        let (debit, credit) = (side()?, side()?);
-        let marks = WITH_ORIGIN | origins::WITH_METADATA;
-        let (kind, reverses) = Transfer::kind_of_number(number & !marks, debit.is_some())?;
-        let origin = if number & WITH_ORIGIN == 0 { Origin::default() } else { origins::take(input)? };
-        let origin = Origin { metadata: origins::take_metadata(number, input)?, ..origin };
-        Some(Transfer { kind, reverses, currency, amount, debit, credit, origin })
+        transfers::take_transfer(input)
     }
 
     fn heap_bytes(_key: &TransferId, value: Option<&Transfer>) -> usize {
@@ -246,20 +220,11 @@ impl Table for Entries {
     }
 
     fn put_value(value: &Entry, out: &mut Vec<u8>) {
-        out.extend_from_slice(&value.transfer.0.0);
-        out.push(value.kind.number());
-        put_signed(value.amount, out);
-        put_signed(value.after, out);
-        put_option(value.counterparty, out, |member, out| out.extend_from_slice(&member.0.0));
-        put_option(value.reference.as_ref(), out, |text, out| put_bytes(text.as_bytes(), out));
+        transfers::put_entry(value, out);
     }
 
     fn take_value(input: &mut Input<'_>) -> Option<Entry> {
-        let (transfer, kind) = (TransferId(Uuid(input.fixed()?)), Kind::of_number(input.byte()?)?);
-        let (amount, after) = (input.signed()?, input.signed()?);
-        let counterparty = input.option(|input| Some(MemberId(Uuid(input.fixed()?))))?;
-        let reference = input.option(|input| input.text().map(Arc::from))?;
-        Some(Entry { transfer, kind, amount, after, counterparty, reference })
+        transfers::take_entry(input)
     }
 
     fn heap_bytes(_key: &EntryKey, value: Option<&Entry>) -> usize {

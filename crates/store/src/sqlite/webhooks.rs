@@ -11,6 +11,7 @@ use super::reads::fill;
 use super::run::states;
 use super::table::{Rows, Table};
 use super::transfers::{self, Transfers};
+use crate::archive::reads;
 use crate::codec::events::{read_topic, topic_bytes};
 use crate::codec::webhooks::{self, read_key, topic_column};
 use crate::codec::{Input, put_bytes};
@@ -167,7 +168,7 @@ impl WebhookReads for SqliteStore {
             let all = |transfer: &Transfer| Some(transfer.clone());
             memtables.first::<Transfers, _>(Bound::Excluded(after), |_| true, all, limit)
         };
-        self.shared.list(in_memory, |newer, tables| {
+        let list = self.shared.list(in_memory, |newer, tables| {
             let mut statement = tables.prepare_cached(transfers::RECENT)?;
             let mut rows = statement.query(params![after.0.0])?;
             let decode = |row: &Row<'_>| {
@@ -175,6 +176,7 @@ impl WebhookReads for SqliteStore {
                 read().map_err(|error: StoreError| error.of_row("transfers", || column_text(row, 10)))
             };
             merged(newer, |id: &TransferId, _| *id, &mut rows, decode, limit)
-        })
+        })?;
+        reads::recent_transfers(self, after, limit, list)
     }
 }

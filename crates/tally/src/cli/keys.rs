@@ -74,3 +74,17 @@ fn mint_cap(text: &str) -> Result<(String, String), &'static str> {
     let (currency, cap) = text.split_once('=').ok_or("must be such as KRW=1000000")?;
     Ok((currency.to_owned(), cap.to_owned()))
 }
+
+/// `tally archive`
+#[derive(Debug, Args)]
+pub(crate) struct ArchiveArgs {
+    /// Archive all months before this one, such as 2026-01; without it, list what is archived
+    #[arg(long, value_name = "MONTH")]
+    pub(crate) before: Option<String>,
+    /// Why
+    #[command(flatten)]
+    pub(crate) why: ReasonArgs,
+    /// Where
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
+}

@@ -139,7 +139,7 @@ fn compare(
         Place::Sqlite(path) => {
             // Only the server's process can open a file, so this reads a copy, as of a backup.
             let copies = Copies::new(data, "doctor");
-            ranks::compare(report, &target.client, &mut || copies.make(path, &mut |_, _| ()))
+            ranks::compare(report, &target.client, &mut || copies.make(path, None, &mut |_, _| ()))
         }
     }
 }

@@ -14,6 +14,14 @@ pub(super) fn webhook_settings(config: &Config) -> Result<WebhookSettings, Usage
     Ok(WebhookSettings { private, ca_file, version: env!("CARGO_PKG_VERSION") })
 }
 
+/// How many past months of the ledger stay in tables.
+fn archive_keep(config: &Config) -> Result<Option<u32>, Usage> {
+    if config.text("archive.keep") == "off" {
+        return Ok(None);
+    }
+    config.parse("archive.keep", "a number of months, or off").map(Some)
+}
+
 pub(super) fn settings(config: &Config) -> Result<Settings, Usage> {
     let keep = config.duration("idempotency.keep")?.as_micros();
     let micros = |name| config.duration(name).map(|time| i64::try_from(time.as_micros()).unwrap_or(i64::MAX));
@@ -27,6 +35,7 @@ pub(super) fn settings(config: &Config) -> Result<Settings, Usage> {
         keys_max: config.count("limits.keys")?,
         members: member_settings::members(config)?,
         webhook_retry_micros: micros("webhooks.retry")?,
+        archive_keep: archive_keep(config)?,
         ..Settings::default()
     };
     settings.lane.batch_rows_max = config.count("lane.batch_rows_max")?;

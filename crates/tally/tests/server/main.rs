@@ -3,6 +3,7 @@
 //! Not here: the API on every store (`api`), and faults (`faults`).
 
 mod acts;
+mod archive;
 mod backup;
 mod boundaries;
 mod cli;

@@ -1,5 +1,6 @@
 //! The JSON shapes of requests and replies over HTTP, one file per resource.
 
+pub mod archives;
 pub mod audit;
 pub mod contests;
 mod credits;

@@ -1,6 +1,7 @@
 //! Money over HTTP: `post` and `batch` transfer it, `holds` reserves it, `read`, `lists` and `ledger` show it.
 //! `currencies` has the rules of each currency.
 
+pub(super) mod archives;
 pub(super) mod batch;
 pub(super) mod currencies;
 pub(super) mod holds;

@@ -314,6 +314,8 @@ fn no_statement_of_a_transaction_scans_a_table() {
         webhooks::LIST,
         webhooks::RECENT,
         webhooks::REMOVE,
+        archives::GET,
+        archives::REMOVE,
     ];
     let place = Place::new();
     let store = place.open().unwrap();

@@ -4,6 +4,7 @@
 //! that the backend answers that the test is named after. A conflict is a legal answer of a store, and is tried again
 //! here as the lanes would. Not here: kills and full disks, which each backend suffers in its own way.
 
+pub(crate) mod archives;
 pub(crate) mod audit;
 pub(crate) mod batches;
 pub(crate) mod boards;
@@ -106,6 +107,10 @@ macro_rules! store_contract {
             audit: [
                 acts_read_back_newest_first,
                 an_act_that_is_refused_leaves_no_row,
+            ],
+            archives: [
+                archived_months_are_read_as_before, a_stopped_or_failed_attempt_leaves_no_files,
+                of_two_attempts_one_is_kept, a_file_that_is_missing_or_changed_is_named,
             ],
             credit: [credit_reads_back_and_is_found_when_it_is_due],
             lists: [transfers_are_listed_newest_first, holds_are_listed_as_they_are],

@@ -18,6 +18,7 @@ use tally_rules::Record;
 use tally_store::mysql::{MySqlStore, Options};
 use tally_store::{Committed, Loaded, ReadSet, Store, StoreError, WriteSet};
 use tally_testkit::{COMMIT, Cut, DatabaseKind, Proxy, ScratchDatabase};
+use tempfile::TempDir;
 
 /// An empty database on the server that all tests share.
 struct Database {
@@ -25,11 +26,18 @@ struct Database {
     url: String,
     /// Whether it is opened as by the only writer, which need not read everything before it writes.
     alone: bool,
+    /// The folder of its archives.
+    archives: TempDir,
 }
 
 impl Database {
     fn new(kind: DatabaseKind) -> Self {
-        Self { kind, url: ScratchDatabase::shared(kind).create_database(), alone: false }
+        Self {
+            kind,
+            url: ScratchDatabase::shared(kind).create_database(),
+            alone: false,
+            archives: tempfile::tempdir().unwrap(),
+        }
     }
 
     fn of_one_writer(kind: DatabaseKind) -> Self {
@@ -51,7 +59,8 @@ impl Backend for Database {
 
     fn open(&self) -> Box<dyn Store> {
         let writer = self.alone.then(|| "the contract".to_owned());
-        Box::new(MySqlStore::open(&self.url, &Options { writer, ..impatient() }).unwrap())
+        let archives = Some(self.archives.path().to_owned());
+        Box::new(MySqlStore::open(&self.url, &Options { writer, archives, ..impatient() }).unwrap())
     }
 }
 

@@ -77,10 +77,12 @@ impl Servers {
 
 struct Spider {
     url: String,
+    /// The folder of its archives.
+    archives: TempDir,
 }
 
 fn fresh() -> Spider {
-    Spider { url: Servers::shared().database().0 }
+    Spider { url: Servers::shared().database().0, archives: tempfile::tempdir().unwrap() }
 }
 
 impl Backend for Spider {
@@ -93,7 +95,8 @@ impl Backend for Spider {
     }
 
     fn open(&self) -> Box<dyn Store> {
-        Box::new(open(&self.url))
+        let archives = Some(self.archives.path().to_owned());
+        Box::new(MySqlStore::open(&self.url, &Options { archives, ..impatient() }).unwrap())
     }
 }
 

@@ -16,17 +16,20 @@ use tally_store::mysql::Options;
 use tally_store::shards::Shards;
 use tally_store::{Loaded, ReadSet, Store, StoreError, WriteSet};
 use tally_testkit::{DatabaseKind, Proxy, ScratchDatabase};
+use tempfile::TempDir;
 
 /// Empty databases on the server that all tests share.
 struct Databases {
     kind: DatabaseKind,
     urls: Vec<String>,
+    /// The folder of their archives.
+    archives: TempDir,
 }
 
 impl Databases {
     fn new(kind: DatabaseKind, count: usize) -> Self {
         let urls = (0..count).map(|_| ScratchDatabase::shared(kind).create_database()).collect();
-        Self { kind, urls }
+        Self { kind, urls, archives: tempfile::tempdir().unwrap() }
     }
 }
 
@@ -40,7 +43,8 @@ impl Backend for Databases {
     }
 
     fn open(&self) -> Box<dyn Store> {
-        Box::new(open(&self.urls))
+        let archives = Some(self.archives.path().to_owned());
+        Box::new(Shards::open(&self.urls, &Options { archives, ..impatient() }).unwrap())
     }
 }
 

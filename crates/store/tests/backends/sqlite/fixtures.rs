@@ -17,17 +17,18 @@ use tally_rules::definition::ScoreType;
 use tally_rules::ledger::account::{Account, AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::limits::Spent;
-use tally_rules::ledger::{Hold, HoldId, Kind, Transfer, TransferId, Uuid};
+use tally_rules::ledger::{Hold, HoldId, Kind, Month, Transfer, TransferId, Uuid};
 use tally_rules::outcome::Outcome;
 use tally_rules::period::Span;
 use tally_rules::{BoardId, Definition, Grant, Micros, Origin};
+use tally_store::archive::ArchivedMonth;
 use tally_store::sqlite::{Options, SqliteStore};
 use tally_store::{
-    Block, BlockKey, BoardChange, BoardNo, ContestWriteSet, ImportKey, ImportRow, KeyChange, KeyRow,
-    LedgerReadSet, LedgerWriteSet, ReadSet, Store, Window, WindowKey, WindowRow, WriteSet,
+    Archived, Block, BlockKey, BoardChange, BoardNo, ContestWriteSet, ImportKey, ImportRow, KeyChange,
+    KeyRow, LedgerReadSet, LedgerWriteSet, ReadSet, Store, Window, WindowKey, WindowRow, WriteSet,
 };
 
-const SCHEMA: u32 = 17;
+const SCHEMA: u32 = 18;
 /// A schema that no version was left with.
 const NEVER: u32 = 7;
 /// The parts of a file: its log, and its journal.
@@ -57,6 +58,8 @@ const WITH_METADATA: u32 = 15;
 const WITH_WEBHOOKS: u32 = 16;
 /// The first schema with promotional credit.
 const WITH_CREDIT: u32 = 17;
+/// The first schema with archives of the ledger.
+const WITH_ARCHIVES: u32 = 18;
 
 fn schemas() -> impl Iterator<Item = u32> {
     (1..=SCHEMA).filter(|schema| *schema != NEVER)
@@ -178,6 +181,8 @@ fn money() -> LedgerWriteSet {
         holds: vec![(HoldId(Uuid([2; 16])), hold)],
         reversals: reversals::links(),
         minted: vec![(keys::minted(7, "KRW"), Spent { day: 9, units: 8 })],
+        archives: vec![(Month(1970 * 12), ArchivedMonth::asked())],
+        archived: Archived::default(),
         transfers: vec![(TransferId(Uuid([3; 16])), transfer)],
         entries: vec![(EntryKey { wallet, sequence: 1 }, ledger::entry(3, 50, 50, true))],
         totals: vec![(account, Total { debits: 50, credits: 0 })],
@@ -232,6 +237,8 @@ fn verify_money(store: &dyn Store, schema: u32) {
     let webhooks = read.list_webhook_rows(None, 9).unwrap().rows.into_iter();
     let wanted = if schema >= WITH_WEBHOOKS { money.webhooks } else { Vec::new() };
     assert_eq!(webhooks.map(|(key, row)| (key, Some(row))).collect::<Vec<_>>(), wanted);
+    let months = read.archived_months().unwrap();
+    assert_eq!(months, if schema >= WITH_ARCHIVES { money.archives } else { Vec::new() });
     let (topic, event) = &money.events[0];
     let found = read.events(*topic, 0, 9).unwrap();
     assert_eq!(found, if schema >= WITH_EVENTS { vec![(1, event.clone())] } else { Vec::new() });

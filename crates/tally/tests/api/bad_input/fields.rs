@@ -233,6 +233,21 @@ fn fields_of_a_key() {
 }
 
 #[test]
+fn fields_of_archives() {
+    let mut world = World::start();
+    let mut refuse = |body: Value, code: &str, pointer: &str| {
+        world.refuse(&Request::new("POST", "/v1/ledger/archives").json(&body), 400, code, Some(pointer));
+    };
+    refuse(json!({}), "invalid_field", "/before");
+    for month in
+        [json!(null), json!(2026), json!("2026"), json!("2026-13"), json!("2026-01-01"), json!("9999-12")]
+    {
+        refuse(json!({"before": month}), "invalid_field", "/before");
+    }
+    refuse(json!({"before": "2020-01", "until": "2020-02"}), "unknown_field", "/until");
+}
+
+#[test]
 fn fields_of_a_webhook() {
     let mut world = World::start();
     let good = super::world::hook();

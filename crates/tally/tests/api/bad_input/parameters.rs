@@ -38,6 +38,7 @@ const PARAMETERS: &[(&str, &[&str])] = &[
     ("/v1/imports/{board}/{digest}", &[]),
     ("/v1/players/{player}", &[]),
     ("/v1/keys", &["limit", "cursor"]),
+    ("/v1/ledger/archives", &[]),
     ("/v1/webhooks", &[]),
     ("/v1/webhooks/{webhook}", &[]),
     ("/v1/webhooks/{webhook}/deliveries", &["limit", "cursor", "state"]),

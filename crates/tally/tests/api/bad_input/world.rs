@@ -316,6 +316,7 @@ pub(crate) fn valid(route: &Route) -> Request {
             request.body("application/x-ndjson", import(&ledger_head(), &[transfer_row()]))
         }
         ("POST", "/v1/keys") => request.json(&json!({"role": "reader"})),
+        ("POST", "/v1/ledger/archives") => request.json(&json!({"before": "1970-02"})),
         ("POST", "/v1/webhooks") => request.json(&hook()),
         ("PATCH", "/v1/webhooks/{webhook}") => request.json(&json!({"enabled": false})),
         ("POST", path) if path.starts_with("/v1/webhooks/") => request,

@@ -47,6 +47,7 @@ fn request(route: &Route, number: usize) -> Request {
             request.body("application/x-ndjson", format!("{head}\n{row}"))
         }
         ("POST", "/v1/keys") => request.json(&json!({"role": "reader"})),
+        ("POST", "/v1/ledger/archives") => request.json(&json!({"before": "1970-02"})),
         ("POST", "/v1/webhooks") => {
             request.json(&json!({"url": "https://localhost:9/", "events": ["contest"]}))
         }

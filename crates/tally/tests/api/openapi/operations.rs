@@ -442,6 +442,8 @@ fn endings(tour: &mut Tour<'_>) {
         200,
         Request::new("GET", "/v1/audit?action=key.revoked&from=2020-01-01T00:00:00Z"),
     );
+    tour.example("archiveLedger", 202);
+    tour.good("listLedgerArchives", 200, Request::new("GET", "/v1/ledger/archives"));
     let admin = Request::new("POST", "/v1/keys").json(&json!({"role": "admin"}));
     let admin = tour.local.send(&admin).expect(201)["id"].as_str().expect("an id").to_owned();
     tour.refused("revokeKey", 409, "last_admin_key", &Request::new("DELETE", format!("/v1/keys/{admin}")));

@@ -8,6 +8,7 @@
 //!
 //! Not here: the rest of the server.
 
+mod archives;
 mod cuts;
 mod errors;
 mod files;

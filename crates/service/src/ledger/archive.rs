@@ -1,0 +1,155 @@
+//! Archiving past months of the ledger: a request names them in the catalog, and a background task writes and deletes.
+//!
+//! The request is one transaction, so it is audited and done once for its key. The task is that of any server of the store: the catalog
+//! says how far each month is. It rests as long as it works. Not here: files, and reading them (`tally_store::archive`).
+
+use crate::audit;
+use crate::background::{Job, Next};
+use crate::failure::{Failure, Fault};
+use crate::servers;
+use crate::tally::Tally;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+use tally_rules::Origin;
+use tally_rules::audit::{AuditAction, STORE};
+use tally_rules::idempotency::IdempotencyKey;
+use tally_rules::instant::SECOND;
+use tally_rules::ledger::Month;
+use tally_rules::outcome::Outcome;
+pub use tally_store::archive::ArchivedMonth;
+use tally_store::archive::{MonthState, Step, step, to_archive};
+use tally_store::{LedgerReadSet, Loaded, ReadSet, ShardSet, StoreError, Task, WriteSet};
+
+/// How long a month must be over: by then each of its transfers is committed, also one of a server whose clock is late.
+const SETTLED_MICROS: i64 = 3_600 * SECOND;
+
+/// Between two steps, beside the rest after each.
+const STEP_PAUSE: Duration = Duration::from_millis(10);
+/// Between two looks for something to do.
+const IDLE_PAUSE: Duration = Duration::from_secs(5);
+/// Between two looks for a month that the setting archives.
+const KEEP_PAUSE: Duration = Duration::from_secs(60);
+/// The task lease of a silent server. It is renewed while a month is written.
+const LEASE: Duration = Duration::from_secs(40);
+const RENEWED: Duration = Duration::from_secs(10);
+/// The longest rest while a month is written.
+const REST_MAX: Duration = Duration::from_secs(1);
+
+/// The month that follows all that are over.
+pub fn first_open(tally: &Tally) -> Result<Month, Failure> {
+    let in_doubt =
+        || Fault::StoreUnavailable("the clock is in doubt, so no month is known to be over".into());
+    let now = tally.trusted_now().ok_or_else(in_doubt)?;
+    Ok(Month::of(now.plus(-SETTLED_MICROS)))
+}
+
+/// Every month of the catalog, oldest first. Blocks on the store.
+pub fn list(tally: &Tally) -> Result<Vec<(Month, ArchivedMonth)>, Failure> {
+    Ok(tally.store.ledger().archived_months()?)
+}
+
+/// Archives the months before `end`, which is at most [`first_open`]. Returns whether it was a replay. Blocks on the store.
+pub fn request(
+    tally: &Tally,
+    end: Month,
+    (origin, identity): (&Origin, Option<&IdempotencyKey>),
+) -> Result<bool, Failure> {
+    // A store without a folder can have no archives.
+    tally.store.ledger().archives().folder()?;
+    let months = to_archive(tally.store.ledger(), end)?;
+    let time = tally.clock.read();
+    let audited = audit::begin(origin.clone(), time.later())?;
+    let plan = plan(&months, identity);
+    let stored = servers::again(|| {
+        tally.once(&plan, identity, time, |loaded, changes| {
+            name(&months, loaded, changes);
+            let detail = format!("before {end}").into();
+            changes.audit.push(audited.row(AuditAction::LedgerArchived, STORE, Some(detail)));
+            Ok(Outcome::Removed)
+        })
+    })?;
+    tally.tasks.archives.wake();
+    Ok(stored.is_some())
+}
+
+fn plan(months: &[Month], identity: Option<&IdempotencyKey>) -> ReadSet {
+    let ledger = LedgerReadSet { archives: months.to_vec(), ..LedgerReadSet::default() };
+    let requests = identity.iter().map(|one| one.key.clone()).collect();
+    ReadSet { requests, shards: ShardSet::of(0), ledger, ..ReadSet::default() }
+}
+
+/// Adds the months that the catalog does not have.
+fn name(months: &[Month], loaded: &Loaded, changes: &mut WriteSet) {
+    let absent = months.iter().zip(&loaded.ledger.archives).filter(|(_, row)| row.is_none());
+    changes.ledger.archives.extend(absent.map(|(month, _)| (*month, ArchivedMonth::asked())));
+}
+
+/// Starts the background task.
+pub(crate) fn start(tally: &Arc<Tally>) -> Result<(), Failure> {
+    let mut archiving = Job::resting("archive the ledger", 1);
+    let mut keeping = Job::new("find months of the ledger to archive", KEEP_PAUSE);
+    tally.tasks.archives.start("archives", tally, Next::After(STEP_PAUSE), move |tally| {
+        if let Some(keep) = tally.settings.archive_keep {
+            keeping.run(|| archive_old(tally, keep));
+        }
+        let has_more = archiving.run(|| do_step(tally)).unwrap_or(false);
+        Next::After(if has_more { STEP_PAUSE } else { IDLE_PAUSE })
+    })
+}
+
+/// Names the months in the catalog that are older than the setting keeps.
+fn archive_old(tally: &Tally, keep: u32) -> Result<(), Failure> {
+    if tally.trusted_now().is_none() || !tally.store.lease_task(Task::Archives, LEASE)? {
+        return Ok(());
+    }
+    tally.store.ledger().archives().folder()?;
+    let months = to_archive(tally.store.ledger(), first_open(tally)?.back(keep))?;
+    let plan = plan(&months, None);
+    if months.is_empty() {
+        return Ok(());
+    }
+    servers::again(|| {
+        let write = |loaded: &Loaded| {
+            let mut changes = WriteSet::default();
+            name(&months, loaded, &mut changes);
+            changes
+        };
+        Ok(tally.store.run(&plan, &mut |loaded| write(loaded)).map(drop)?)
+    })
+}
+
+/// One step; whether there may be more. Blocks.
+fn do_step(tally: &Tally) -> Result<bool, Failure> {
+    let is_done = |row: &ArchivedMonth| row.state == MonthState::Done;
+    if tally.store.ledger().archived_months()?.iter().all(|(_, row)| is_done(row)) {
+        return Ok(false);
+    }
+    // Another server does it.
+    if !tally.store.lease_task(Task::Archives, LEASE)? {
+        return Ok(false);
+    }
+    let (mut worked, mut renewed) = (Instant::now(), Instant::now());
+    let mut until = || {
+        std::thread::sleep(worked.elapsed().min(REST_MAX));
+        if renewed.elapsed() >= RENEWED {
+            renewed = Instant::now();
+            // An attempt that lost its lease finds out when it records its files.
+            let _ = tally.store.lease_task(Task::Archives, LEASE);
+        }
+        worked = Instant::now();
+        !tally.tasks.stops.load(Ordering::Relaxed)
+    };
+    match step(&*tally.store, &mut until) {
+        // Another transaction was first. What is left is found again.
+        Err(StoreError::Conflict(_)) => Ok(true),
+        done => Ok(match done? {
+            Step::Nothing | Step::Stopped => false,
+            Step::Wrote(_) | Step::Deleted(_) => true,
+            Step::Done(month) => {
+                tracing::info!(%month, "a month of the ledger is archived");
+                true
+            }
+        }),
+    }
+}

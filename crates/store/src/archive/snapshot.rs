@@ -1,0 +1,209 @@
+//! A snapshot of tables and files together, over that of any backend. Its catalog is of the same moment, and files never change.
+//!
+//! Not here: reads of the present (`reads`).
+
+use super::sorted_file::{Row, Rows, SortedFile};
+use super::{Months, catalog, entry_key, read_entry, read_transfer, reads};
+use crate::plan::{Block, BoardNo, ScoreKey, WindowKey, WindowRow};
+use crate::score_snapshot::{ArchiveKey, Boards, ToPurge};
+use crate::snapshot::{ContestSnapshot, Page};
+use crate::{CorruptRow, Ledger, ScoreSnapshot, Snapshot, StoreError};
+use std::cmp::Ordering;
+use std::iter::Peekable;
+use std::sync::Arc;
+use tally_rules::contest::{Application, ContestId, ContestMember, Payout};
+use tally_rules::ledger::account::{AccountKey, Total};
+use tally_rules::ledger::member::Handle;
+use tally_rules::ledger::{
+    Entry, EntryKey, Hold, HoldId, Member, MemberId, Month, ReversalLink, Transfer, TransferId, Uuid, Wallet,
+    WalletKey,
+};
+use tally_rules::period::Payment;
+use tally_rules::{PlayerId, Record, contest};
+
+/// The rows of all files from where the last page ended.
+struct Files<K> {
+    all: Vec<(Arc<SortedFile>, Peekable<Rows>)>,
+    at: Option<K>,
+}
+
+/// How a table's rows are in a file: the bytes of a key, and a row of the bytes.
+struct Form<K, V> {
+    key: fn(&K) -> Vec<u8>,
+    read: fn(&SortedFile, &Row) -> Result<(K, V), StoreError>,
+}
+
+impl<K: Clone> Files<K> {
+    /// Some rows of a page of the tables, merged with those of the files. A row of the tables counts before one of a file.
+    fn merge<V>(&mut self, page: Vec<(K, V)>, limit: usize, form: &Form<K, V>) -> Page<K, V> {
+        let mut tables = page.into_iter().map(|row| ((form.key)(&row.0), row)).peekable();
+        let mut merged = Vec::with_capacity(limit.min(1_024));
+        while merged.len() < limit {
+            let number = self.least()?;
+            let of_file =
+                number.and_then(|number| self.all[number].1.peek()).and_then(|row| row.as_ref().ok());
+            let order = match (tables.peek(), of_file) {
+                (None, None) => break,
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (Some((key, _)), Some((other, _))) => key.cmp(other),
+            };
+            // The row of a file goes with that of the table.
+            let row = match number.filter(|_| order.is_ge()) {
+                Some(number) => self.all[number].1.next().transpose()?.map(|row| (number, row)),
+                None => None,
+            };
+            match row.filter(|_| order.is_gt()) {
+                Some((number, row)) => merged.push((form.read)(&self.all[number].0, &row)?),
+                None => merged.extend(tables.next().map(|(_, row)| row)),
+            }
+        }
+        self.at = merged.last().map(|(key, _)| key.clone()).or_else(|| self.at.take());
+        Ok(merged)
+    }
+
+    /// The file whose next row has the lowest key.
+    fn least(&mut self) -> Result<Option<usize>, StoreError> {
+        let mut least: Option<(usize, &[u8])> = None;
+        for (number, (_, rows)) in self.all.iter_mut().enumerate() {
+            match rows.peek() {
+                None => {}
+                Some(Err(error)) => return Err(error.clone()),
+                Some(Ok((key, _))) => {
+                    if least.is_none_or(|(_, other)| key.as_slice() < other) {
+                        least = Some((number, key));
+                    }
+                }
+            }
+        }
+        Ok(least.map(|(number, _)| number))
+    }
+}
+
+/// A snapshot; see the head of the file.
+struct ArchivedSnapshot<'a> {
+    tables: Box<dyn Snapshot + 'a>,
+    ledger: &'a dyn Ledger,
+    months: Months,
+    transfers: Files<TransferId>,
+    entries: Files<EntryKey>,
+}
+
+/// A snapshot with the archived rows of its moment.
+pub(crate) fn with_archives<'a>(
+    ledger: &'a dyn Ledger,
+    mut tables: Box<dyn Snapshot + 'a>,
+) -> Result<Box<dyn Snapshot + 'a>, StoreError> {
+    let months = catalog::checked(tables.archived_months()?)?;
+    if months.is_empty() {
+        return Ok(tables);
+    }
+    let (transfers, entries) = (Files { all: Vec::new(), at: None }, Files { all: Vec::new(), at: None });
+    let mut snapshot = ArchivedSnapshot { tables, ledger, months, transfers, entries };
+    snapshot.begin_transfers(None)?;
+    snapshot.begin_entries(None)?;
+    Ok(Box::new(snapshot))
+}
+
+impl ArchivedSnapshot<'_> {
+    fn begin_transfers(&mut self, after: Option<TransferId>) -> Result<(), StoreError> {
+        let (archives, key) = (self.ledger.archives(), after.map(|id| id.0.0.to_vec()));
+        let open = |of: &(Month, _)| archives.transfers(of);
+        self.transfers.all = begin(&self.months, open, key.as_deref())?;
+        self.transfers.at = after;
+        Ok(())
+    }
+
+    fn begin_entries(&mut self, after: Option<EntryKey>) -> Result<(), StoreError> {
+        let (archives, key) = (self.ledger.archives(), after.as_ref().map(entry_key));
+        let open = |of: &(Month, _)| archives.entries(of);
+        self.entries.all = begin(&self.months, open, key.as_deref())?;
+        self.entries.at = after;
+        Ok(())
+    }
+}
+
+/// The rows of all files after a key.
+fn begin(
+    months: &Months,
+    open: impl Fn(&(Month, super::ArchivedMonth)) -> Result<Arc<SortedFile>, StoreError>,
+    after: Option<&[u8]>,
+) -> Result<Vec<(Arc<SortedFile>, Peekable<Rows>)>, StoreError> {
+    let one = |of| {
+        let file = open(of)?;
+        let mut rows = file.from(after.unwrap_or_default()).peekable();
+        if let Some(after) = after {
+            rows.next_if(|row| row.as_ref().is_ok_and(|(key, _)| key == after));
+        }
+        Ok((file, rows))
+    };
+    months.iter().map(one).collect()
+}
+
+macro_rules! of_tables {
+    ($($name:ident($($arg:ident: $type:ty),*) -> $out:ty;)*) => {
+        $(fn $name(&mut self, $($arg: $type),*) -> $out {
+            self.tables.$name($($arg),*)
+        })*
+    };
+}
+
+impl Snapshot for ArchivedSnapshot<'_> {
+    of_tables! {
+        members(after: Option<MemberId>, limit: usize) -> Page<MemberId, Member>;
+        handles(after: Option<&Handle>, limit: usize) -> Page<Handle, MemberId>;
+        wallets(after: Option<WalletKey>, limit: usize) -> Page<WalletKey, Wallet>;
+        holds(after: Option<HoldId>, limit: usize) -> Page<HoldId, Hold>;
+        reversals(after: Option<TransferId>, limit: usize) -> Page<TransferId, ReversalLink>;
+        archived_months() -> Result<Months, StoreError>;
+        contests(after: Option<&ContestId>, limit: usize) -> Page<ContestId, contest::Record>;
+        contest_members(no: Uuid, after: Option<&PlayerId>, limit: usize) -> Page<PlayerId, ContestMember>;
+        payouts(no: Uuid, from: u32, limit: usize) -> Page<u32, Payout>;
+        owners(of: ContestSnapshot, after: Option<&Uuid>, limit: usize) -> Page<Uuid, ()>;
+        payments(after: Option<&WindowKey>, limit: usize) -> Page<WindowKey, Payment>;
+        members_of(ids: &[MemberId]) -> Result<Vec<Option<Member>>, StoreError>;
+        handles_of(handles: &[Handle]) -> Result<Vec<Option<MemberId>>, StoreError>;
+        reversals_of(ids: &[TransferId]) -> Result<Vec<Option<ReversalLink>>, StoreError>;
+        totals() -> Page<AccountKey, Total>;
+        corrupt_rows() -> Vec<CorruptRow>;
+        rows() -> Result<u64, StoreError>;
+    }
+
+    fn entries(&mut self, after: Option<EntryKey>, limit: usize) -> Page<EntryKey, Entry> {
+        if self.entries.at != after {
+            self.begin_entries(after)?;
+        }
+        let page = self.tables.entries(after, limit)?;
+        self.entries.merge(page, limit, &Form { key: entry_key, read: read_entry })
+    }
+
+    fn transfers(&mut self, after: Option<TransferId>, limit: usize) -> Page<TransferId, Transfer> {
+        if self.transfers.at != after {
+            self.begin_transfers(after)?;
+        }
+        let page = self.tables.transfers(after, limit)?;
+        self.transfers.merge(page, limit, &Form { key: |id| id.0.0.to_vec(), read: read_transfer })
+    }
+
+    fn entries_of(&mut self, keys: &[EntryKey]) -> Result<Vec<Option<Entry>>, StoreError> {
+        reads::fill_entries(self.ledger, &self.months, keys, self.tables.entries_of(keys)?)
+    }
+
+    fn transfers_of(&mut self, ids: &[TransferId]) -> Result<Vec<Option<Transfer>>, StoreError> {
+        reads::fill_transfers(self.ledger, &self.months, ids, self.tables.transfers_of(ids)?)
+    }
+}
+
+impl ScoreSnapshot for ArchivedSnapshot<'_> {
+    of_tables! {
+        boards() -> Result<Boards, StoreError>;
+        to_purge() -> Result<ToPurge, StoreError>;
+        scores(after: Option<&ScoreKey>, limit: usize) -> Page<ScoreKey, Record>;
+        scores_of(keys: &[ScoreKey]) -> Result<Vec<Option<Record>>, StoreError>;
+        windows(after: Option<WindowKey>, limit: usize) -> Page<WindowKey, WindowRow>;
+        blocks(window: WindowKey, version: u32, from: u64, limit: usize) -> Page<u64, Block>;
+        archives(after: Option<ArchiveKey>, limit: usize) -> Page<ArchiveKey, ()>;
+        banned(board: BoardNo) -> Result<Vec<PlayerId>, StoreError>;
+        applications(no: Uuid, after: Option<&PlayerId>, limit: usize) -> Page<PlayerId, Application>;
+    }
+}

@@ -1,0 +1,418 @@
+//! A file of rows in order of keys, which never changes: compressed blocks, and an index of them at its end.
+//!
+//! The index has the first key and the digest of each block, and the digest of the file is that of the index. So a reader that
+//! knows the digest finds any other byte in what it reads, without reading the rest. Keys are bytes in their order.
+//!
+//! Not here: what the rows are, and where the digest is kept.
+
+use super::fault;
+use crate::StoreError;
+use crate::codec::{Input, put_bytes, put_number};
+use flate2::Compression;
+use flate2::read::DeflateDecoder;
+use flate2::write::DeflateEncoder;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tally_disk::{Disk, DiskFile};
+
+/// The first bytes of a file, with the number of its format.
+const MAGIC: [u8; 8] = *b"tallyar1";
+
+/// A block is closed once its rows have this size, before they are compressed.
+const BLOCK_BYTES: usize = 32 << 10;
+
+/// The end of a file: where the index begins, its length, and the number of rows.
+const FOOTER: u64 = 24;
+
+/// A row: its key and its value.
+pub(super) type Row = (Vec<u8>, Vec<u8>);
+
+/// Writes a file, in order of keys.
+pub(super) struct Writer {
+    path: PathBuf,
+    file: Arc<dyn DiskFile>,
+    at: u64,
+    block: Vec<u8>,
+    first: Vec<u8>,
+    last: Vec<u8>,
+    in_block: u64,
+    rows: u64,
+    index: Vec<u8>,
+}
+
+/// What a finished file is known by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// The number of its rows.
+    pub rows: u64,
+    /// Its length.
+    pub bytes: u64,
+    /// Its digest.
+    pub digest: [u8; 32],
+}
+
+impl Writer {
+    pub(super) fn create(disk: &dyn Disk, path: &Path) -> Result<Self, StoreError> {
+        let file = disk.create(path).map_err(|error| fault(path, &error))?;
+        let mut writer = Self {
+            path: path.to_owned(),
+            file,
+            at: 0,
+            block: Vec::new(),
+            first: Vec::new(),
+            last: Vec::new(),
+            in_block: 0,
+            rows: 0,
+            index: Vec::new(),
+        };
+        writer.append(&MAGIC)?;
+        Ok(writer)
+    }
+
+    /// Adds a row after all others.
+    pub(super) fn add(&mut self, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
+        assert!(self.rows == 0 || self.last.as_slice() < key, "rows of an archive ascend");
+        if self.in_block == 0 {
+            self.first = key.to_vec();
+            self.last.clear();
+        }
+        let shared = self.last.iter().zip(key).take_while(|(a, b)| a == b).count();
+        put_number(shared as u64, &mut self.block);
+        put_bytes(&key[shared..], &mut self.block);
+        put_bytes(value, &mut self.block);
+        self.last.clear();
+        self.last.extend_from_slice(key);
+        self.in_block += 1;
+        self.rows += 1;
+        if self.block.len() >= BLOCK_BYTES { self.close_block() } else { Ok(()) }
+    }
+
+    fn close_block(&mut self) -> Result<(), StoreError> {
+        if self.in_block == 0 {
+            return Ok(());
+        }
+        let packed = pack(&self.block).map_err(|error| fault(&self.path, &error))?;
+        put_bytes(&self.first, &mut self.index);
+        put_number(self.at, &mut self.index);
+        put_number(packed.len() as u64, &mut self.index);
+        put_number(self.in_block, &mut self.index);
+        self.index.extend_from_slice(blake3::hash(&packed).as_bytes());
+        self.append(&packed)?;
+        self.block.clear();
+        self.in_block = 0;
+        Ok(())
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
+        self.file.write_at(self.at, bytes).map_err(|error| fault(&self.path, &error))?;
+        self.at += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Writes the index; returns when all of it is on the disk. The name of the file is durable after a sync of its folder.
+    pub(super) fn finish(mut self) -> Result<Written, StoreError> {
+        self.close_block()?;
+        let mut end = std::mem::take(&mut self.index);
+        let footer = [self.at, end.len() as u64, self.rows];
+        footer.iter().for_each(|number| end.extend_from_slice(&number.to_be_bytes()));
+        self.append(&end)?;
+        self.file.sync().map_err(|error| fault(&self.path, &error))?;
+        Ok(Written { rows: self.rows, bytes: self.at, digest: *blake3::hash(&end).as_bytes() })
+    }
+}
+
+fn pack(block: &[u8]) -> io::Result<Vec<u8>> {
+    let mut packed = DeflateEncoder::new(Vec::new(), Compression::default());
+    packed.write_all(block)?;
+    packed.finish()
+}
+
+/// A block in the index.
+#[derive(Debug)]
+struct Block {
+    first: Vec<u8>,
+    at: u64,
+    bytes: usize,
+    /// The rows of the blocks before it.
+    before: u64,
+    digest: [u8; 32],
+}
+
+/// A file that is read.
+#[derive(Debug)]
+pub(super) struct SortedFile {
+    path: PathBuf,
+    blocks: Vec<Block>,
+}
+
+impl SortedFile {
+    /// Opens the file that has this digest.
+    pub(super) fn open(path: &Path, known: &Written) -> Result<Self, StoreError> {
+        let broken = |what: &str| fault(path, &what);
+        let mut file = File::open(path).map_err(|error| fault(path, &error))?;
+        let bytes = file.metadata().map_err(|error| fault(path, &error))?.len();
+        if bytes != known.bytes {
+            return Err(broken(&format!(
+                "it has {bytes} bytes, and had {} when it was written",
+                known.bytes
+            )));
+        }
+        let mut read = |at: u64, length: u64| -> Result<Vec<u8>, StoreError> {
+            let within = at.checked_add(length).is_some_and(|end| end <= bytes);
+            let length = usize::try_from(length).ok().filter(|_| within);
+            let mut part = vec![0; length.ok_or_else(|| broken("its end cannot be"))?];
+            let done = file.seek(SeekFrom::Start(at)).and_then(|_| file.read_exact(&mut part));
+            done.map_err(|error| fault(path, &error)).map(|()| part)
+        };
+        let footer = read(bytes.saturating_sub(FOOTER), FOOTER.min(bytes))?;
+        let mut input = Input::new(&footer);
+        let mut number = || input.fixed().map(u64::from_be_bytes).ok_or_else(|| broken("its end cannot be"));
+        let (at, length, _rows) = (number()?, number()?, number()?);
+        if at.checked_add(length).and_then(|end| end.checked_add(FOOTER)) != Some(bytes) {
+            return Err(broken("its end cannot be"));
+        }
+        let end = read(at, length + FOOTER)?;
+        if *blake3::hash(&end).as_bytes() != known.digest {
+            return Err(broken("its digest is not the one that the catalog has"));
+        }
+        if read(0, MAGIC.len() as u64)? != MAGIC {
+            return Err(broken("its format is not known"));
+        }
+        let index = &end[..end.len() - FOOTER as usize];
+        let blocks = blocks(index).ok_or_else(|| broken("its index cannot be"))?;
+        Ok(Self { path: path.to_owned(), blocks })
+    }
+
+    /// The rows of a block.
+    fn block(&self, number: usize) -> Result<Vec<Row>, StoreError> {
+        let block = &self.blocks[number];
+        let mut packed = vec![0; block.bytes];
+        let mut read = || -> io::Result<()> {
+            let mut file = File::open(&self.path)?;
+            file.seek(SeekFrom::Start(block.at))?;
+            file.read_exact(&mut packed)
+        };
+        read().map_err(|error| fault(&self.path, &error))?;
+        if *blake3::hash(&packed).as_bytes() != block.digest {
+            return Err(fault(&self.path, &format!("block {number} is not what was written")));
+        }
+        let mut rows = Vec::new();
+        DeflateDecoder::new(&packed[..]).read_to_end(&mut rows).map_err(|error| fault(&self.path, &error))?;
+        unpack(&rows).ok_or_else(|| self.broken_row())
+    }
+
+    /// The block that has a key, if any has it.
+    fn place(&self, key: &[u8]) -> Option<usize> {
+        self.blocks.partition_point(|block| block.first.as_slice() <= key).checked_sub(1)
+    }
+
+    /// A fault of a row that no writer has written.
+    pub(super) fn broken_row(&self) -> StoreError {
+        fault(&self.path, &"a row cannot be")
+    }
+
+    /// The values of keys that ascend: each block is read once.
+    pub(super) fn get(&self, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
+        let mut at: Option<(usize, Vec<Row>)> = None;
+        let mut found = Vec::with_capacity(keys.len());
+        for key in keys {
+            let Some(place) = self.place(key) else {
+                found.push(None);
+                continue;
+            };
+            let rows = match at.take() {
+                Some((number, rows)) if number == place => rows,
+                _ => self.block(place)?,
+            };
+            let row = rows.binary_search_by(|(other, _)| other.cmp(key)).ok();
+            found.push(row.map(|row| rows[row].1.clone()));
+            at = Some((place, rows));
+        }
+        Ok(found)
+    }
+
+    /// The rows from a key on, in order.
+    pub(super) fn from(self: &Arc<Self>, key: &[u8]) -> Rows {
+        let next = self.place(key).unwrap_or(0);
+        Rows { file: Arc::clone(self), next, rows: Vec::new().into_iter(), skip: Skip::Before(key.to_vec()) }
+    }
+
+    /// The rows after the first so many, in order.
+    pub(super) fn after(self: &Arc<Self>, rows: u64) -> Rows {
+        let next = self.blocks.partition_point(|block| block.before <= rows).saturating_sub(1);
+        let skip = self.blocks.get(next).map_or(0, |block| rows - block.before);
+        Rows { file: Arc::clone(self), next, rows: Vec::new().into_iter(), skip: Skip::Rows(skip) }
+    }
+
+    /// At most `limit` rows before a key, the last one first, and none before `from`.
+    pub(super) fn before(&self, key: &[u8], from: &[u8], limit: usize) -> Result<Vec<Row>, StoreError> {
+        let mut found = Vec::new();
+        let mut place = self.place(key);
+        while let Some(number) = place.filter(|_| found.len() < limit) {
+            for row in self.block(number)?.into_iter().rev() {
+                if row.0.as_slice() < from {
+                    return Ok(found);
+                }
+                if row.0.as_slice() < key && found.len() < limit {
+                    found.push(row);
+                }
+            }
+            place = number.checked_sub(1);
+        }
+        Ok(found)
+    }
+}
+
+fn blocks(index: &[u8]) -> Option<Vec<Block>> {
+    let (mut input, mut blocks, mut before) = (Input::new(index), Vec::new(), 0_u64);
+    while !input.is_empty() {
+        let (first, at) = (input.bytes()?.to_vec(), input.number()?);
+        let (bytes, rows) = (usize::try_from(input.number()?).ok()?, input.number()?);
+        blocks.push(Block { first, at, bytes, before, digest: input.fixed()? });
+        before = before.checked_add(rows)?;
+    }
+    Some(blocks)
+}
+
+fn unpack(bytes: &[u8]) -> Option<Vec<Row>> {
+    let (mut input, mut rows) = (Input::new(bytes), Vec::<Row>::new());
+    while !input.is_empty() {
+        let shared = usize::try_from(input.number()?).ok()?;
+        let mut key = rows.last().map_or(&[][..], |(last, _)| last).get(..shared)?.to_vec();
+        key.extend_from_slice(input.bytes()?);
+        rows.push((key, input.bytes()?.to_vec()));
+    }
+    Some(rows)
+}
+
+/// What is left out at the beginning.
+enum Skip {
+    Before(Vec<u8>),
+    Rows(u64),
+}
+
+/// Rows of a file in order. An error ends them.
+pub(super) struct Rows {
+    file: Arc<SortedFile>,
+    next: usize,
+    rows: std::vec::IntoIter<Row>,
+    skip: Skip,
+}
+
+impl Iterator for Rows {
+    type Item = Result<Row, StoreError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(row) = self.rows.next() {
+                match &mut self.skip {
+                    Skip::Before(key) if row.0 < *key => continue,
+                    Skip::Rows(left) if *left > 0 => *left -= 1,
+                    Skip::Before(_) | Skip::Rows(_) => return Some(Ok(row)),
+                }
+                continue;
+            }
+            if self.next >= self.file.blocks.len() {
+                return None;
+            }
+            match self.file.block(self.next) {
+                Ok(rows) => (self.rows, self.next) = (rows.into_iter(), self.next + 1),
+                Err(error) => {
+                    self.next = usize::MAX;
+                    return Some(Err(error));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use tally_disk::SystemDisk;
+
+    fn written(path: &Path, rows: &[Row]) -> Written {
+        let mut writer = Writer::create(&SystemDisk, path).unwrap();
+        rows.iter().for_each(|(key, value)| writer.add(key, value).unwrap());
+        writer.finish().unwrap()
+    }
+
+    fn many(count: u32) -> Vec<Row> {
+        let value = |number: u32| blake3::hash(&number.to_be_bytes()).as_bytes().to_vec();
+        (0..count).map(|number| ((number * 2 + 1).to_be_bytes().to_vec(), value(number))).collect()
+    }
+
+    #[test]
+    fn rows_read_back_from_every_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        for count in [0, 1, 3_000] {
+            let rows = many(count);
+            let known = written(&path, &rows);
+            assert_eq!(known.rows, u64::from(count));
+            let file = Arc::new(SortedFile::open(&path, &known).unwrap());
+            assert!(file.blocks.len() >= 3 || count < 3_000);
+            for from in [0, 1, 2, 999, 1_000, 2_001, 6_000, 7_000_u32] {
+                let key = from.to_be_bytes();
+                let first = rows.partition_point(|(other, _)| other.as_slice() < &key[..]);
+                let read: Vec<Row> = file.from(&key).map(Result::unwrap).collect();
+                assert_eq!(read, rows[first..]);
+                let wanted: Vec<Row> = rows[..first].iter().rev().take(1_500).cloned().collect();
+                assert_eq!(file.before(&key, &[], 1_500).unwrap(), wanted);
+                let least = from.saturating_sub(500).to_be_bytes();
+                let wanted = wanted.into_iter().filter(|(key, _)| key.as_slice() >= &least[..]);
+                assert_eq!(file.before(&key, &least, 1_500).unwrap(), wanted.collect::<Vec<_>>());
+                let left: Vec<Row> = file.after(u64::from(from)).map(Result::unwrap).collect();
+                assert_eq!(left, rows[(from as usize).min(rows.len())..]);
+            }
+            let keys: Vec<Vec<u8>> =
+                (0..6_100_u32).step_by(7).map(|key| key.to_be_bytes().to_vec()).collect();
+            let wanted = |key: &Vec<u8>| {
+                rows.binary_search_by(|(other, _)| other.cmp(key)).ok().map(|at| rows[at].1.clone())
+            };
+            assert_eq!(file.get(&keys).unwrap(), keys.iter().map(wanted).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn any_other_byte_and_any_other_length_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let rows = many(1_500);
+        let known = written(&path, &rows);
+        let whole = std::fs::read(&path).unwrap();
+        let read = || -> Result<Vec<Row>, StoreError> {
+            Arc::new(SortedFile::open(&path, &known)?).from(&[]).collect()
+        };
+        assert_eq!(read().unwrap(), rows);
+        let is_found = |what: String| {
+            assert!(matches!(read(), Err(StoreError::Archive { file, .. }) if file == "file"), "{what}");
+        };
+        // Every byte of the head and of the index, and some of each block.
+        let end = whole.len() - 600;
+        for at in (0..whole.len()).filter(|at| *at < 64 || *at > end || at % 61 == 0) {
+            let mut other = whole.clone();
+            other[at] ^= 1 << (at % 8);
+            std::fs::write(&path, &other).unwrap();
+            is_found(format!("byte {at}"));
+        }
+        for length in [0, 1, 23, 24, whole.len() / 2, whole.len() - 1] {
+            std::fs::write(&path, &whole[..length]).unwrap();
+            is_found(format!("{length} bytes"));
+        }
+        std::fs::write(&path, [&whole[..], &[0]].concat()).unwrap();
+        is_found("a byte more".into());
+        std::fs::remove_file(&path).unwrap();
+        is_found("no file".into());
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_an_index_and_rows_or_none(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
+            let _ = (blocks(&bytes), unpack(&bytes));
+        }
+    }
+}
