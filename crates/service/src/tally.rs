@@ -340,8 +340,18 @@ impl Tally {
 
     /// Ends it: it takes no new work, makes everything accepted durable and sends the replies. Blocks until then.
     pub fn drain(&self) {
-        let Tasks { contests, periods, holds, erasures, archives, stops, maintenance, redis, redis_claim, secret } =
-            &self.tasks;
+        let Tasks {
+            contests,
+            periods,
+            holds,
+            erasures,
+            archives,
+            stops,
+            maintenance,
+            redis,
+            redis_claim,
+            secret,
+        } = &self.tasks;
         stops.store(true, Ordering::Relaxed);
         [contests, periods, holds, erasures, archives].into_iter().for_each(BackgroundTask::stop);
         self.events.stop();

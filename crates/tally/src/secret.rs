@@ -290,7 +290,7 @@ fn status(config: &Config, data: &DataDir) -> Result<ExitCode> {
     // Kept until the end, because its drop deletes the copy.
     let copies = Copies::new(data.path(), "secret");
     let store: Arc<dyn Store> = match data.place(config)? {
-        Place::Sqlite(path) => copies.make(&path, &mut |_, _| ())?,
+        Place::Sqlite(path) => copies.make(&path, None, &mut |_, _| ())?,
         Place::MySql(url) => {
             Arc::<tally_store::mysql::MySqlStore>::clone(&connect(&url, config, Opening::AsItIs, None)?)
         }

@@ -49,7 +49,8 @@ fn at(topic: Option<Topic>, number: u8) -> WebhookKey {
 pub(crate) fn rows_of_fixtures() -> Vec<(WebhookKey, Option<WebhookRow>)> {
     // As releases before marks and before a rotation of the secret stored it.
     let WebhookRow::Webhook(webhook) = webhook("https://a/") else { unreachable!("it is one") };
-    let webhook = WebhookRow::Webhook(Webhook { marks: BTreeMap::new(), made_by: 0, previous_made_by: 0, ..webhook });
+    let webhook =
+        WebhookRow::Webhook(Webhook { marks: BTreeMap::new(), made_by: 0, previous_made_by: 0, ..webhook });
     vec![(at(None, 1), Some(webhook)), (at(Some(contest(1)), 1), Some(position(7)))]
 }
 
