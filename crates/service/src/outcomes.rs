@@ -1,13 +1,13 @@
 //! Outcomes of requests with an idempotency key: those stored by earlier ones, and those that a batch stores beside its
 //! effects.
 //!
-//! Pure. Not here: requests that are running (`requests`).
+//! Pure, except for [`stored`]. Not here: requests that are running (`requests`).
 
 use tally_lanes::WorkingSet;
 use tally_rules::idempotency::{self, IdempotencyKey, KeyCheck, RequestKey, Stored};
 use tally_rules::outcome::Outcome;
 use tally_rules::{Micros, Rejection};
-use tally_store::ReadSet;
+use tally_store::{ReadSet, Store, StoreError, WriteSet};
 
 /// The time by which outcomes are stored and compared, and how long they are kept.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +19,18 @@ pub(crate) struct Retention {
 /// Adds the stored outcome of a request to a read set.
 pub(crate) fn read(plan: &mut ReadSet, identity: Option<&IdempotencyKey>) {
     plan.requests.extend(identity.map(|one| one.key.clone()));
+}
+
+/// The stored outcome of a request, read alone. Blocks on the store.
+pub(crate) fn stored(store: &dyn Store, identity: &IdempotencyKey) -> Result<Option<Stored>, StoreError> {
+    let mut plan = ReadSet::default();
+    read(&mut plan, Some(identity));
+    let mut stored = None;
+    store.run(&plan, &mut |loaded| {
+        stored.clone_from(&loaded.requests[0]);
+        WriteSet::default()
+    })?;
+    Ok(stored)
 }
 
 /// The outcome of a request that was done before; `None` for a new one. Rejects the key of another request.

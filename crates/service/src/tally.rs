@@ -292,12 +292,7 @@ impl Tally {
         let (store, identity) = (Arc::clone(&self.store), identity.clone());
         let retention = self.clock.read().retention(self.settings.idempotency_keep_micros);
         let read = move || -> Result<Option<Outcome>, Failure> {
-            let plan = ReadSet { requests: vec![identity.key.clone()], ..ReadSet::default() };
-            let mut stored = None;
-            store.run(&plan, &mut |loaded| {
-                stored.clone_from(&loaded.requests[0]);
-                WriteSet::default()
-            })?;
+            let stored = outcomes::stored(&*store, &identity)?;
             Ok(outcomes::replay(Some(&identity), stored.as_ref(), retention)?)
         };
         blocking(read).await
@@ -310,12 +305,7 @@ impl Tally {
         if now.other.is_none() {
             return Ok((now.made, now.made_by));
         }
-        let plan = ReadSet { requests: vec![identity.key.clone()], ..ReadSet::default() };
-        let mut stored = None;
-        self.store.run(&plan, &mut |loaded| {
-            stored = loaded.requests[0].as_ref().map(|stored| stored.fingerprint);
-            WriteSet::default()
-        })?;
+        let stored = outcomes::stored(&*self.store, identity)?.map(|stored| stored.fingerprint);
         let first = stored.and_then(|print| Some((print, now.maker_of(print)?)));
         Ok(first.unwrap_or((now.made, now.made_by)))
     }
