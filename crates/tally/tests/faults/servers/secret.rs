@@ -46,6 +46,7 @@ fn one_restart_of_each_server_replaces_the_secret() {
     let mut servers = start_at(&url, &format!("redis://{}", redis.address()), 2);
     for server in &mut servers {
         server.allow("a new secret is announced");
+        server.allow("a secret that was dropped");
     }
     let pay_to = json!({"login_id": "shop", "password": "correct horse", "pin": "0042", "phone_number": "010-1", "name": "shop"});
     post(&mut servers[0].local(), "/v1/members", &pay_to).expect(201);
@@ -85,7 +86,7 @@ fn one_restart_of_each_server_replaces_the_secret() {
     });
     all_accept(&servers, "after");
     // A token and a PIN of before.
-    pay(&servers[0], &old, "010-1", "old token").expect(201);
+    pay(&servers[0], &old, "010-1", "old-token").expect(201);
     let refused = servers[0].run(&["secret", "drop"]);
     assert!(refused.code == Some(1) && refused.stdout.contains("lost: the PINs of"), "{}", refused.stdout);
     servers[0].run(&["secret", "drop", "--yes"]).expect(0);
