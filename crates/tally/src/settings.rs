@@ -121,10 +121,10 @@ settings! {
     "contests.paying_members_max" = "10000" "Members of a contest with an entry fee.";
     "contests.applications_max" = "1000000" "Applications that a contest has at a time.";
     "contests.keep" = "forever" "How long leaderboards of settled or cancelled contests stay, such as `720h`, or `forever`: until they are deleted by hand.";
-    "webhooks.private" = "false" "Whether webhooks may have private addresses, this machine among them, and `http://`.";
-    "webhooks.ca_file" = "" "PEM file of the authorities that sign certificates of webhooks; empty: those of browsers.";
     "archive.dir" = "" "Folder of the archives of the ledger; empty: `archive` beside a store in a file. All servers of a database must see the same folder, and without it nothing is archived.";
     "archive.keep" = "off" "How many past months of the ledger stay in tables, or `off`: older ones are archived only by `tally archive`.";
+    "webhooks.private" = "false" "Whether webhooks may have private addresses, this machine among them, and `http://`.";
+    "webhooks.ca_file" = "" "PEM file of the authorities that sign certificates of webhooks; empty: those of browsers.";
     "webhooks.retry" = "72h" "How long an event is sent again to a webhook that does not take it; then the webhook is disabled.";
     "limits.boards" = "10000" "Leaderboards.";
     "limits.keys" = "1000" "API keys.";

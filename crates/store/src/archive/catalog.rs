@@ -4,7 +4,8 @@
 //!
 //! Not here: the bytes of a row (`codec::archives`).
 
-use super::{Months, sorted_file::Written};
+use super::Months;
+use super::writer::Written;
 use crate::StoreError;
 use crate::codec::archives::put_files;
 use tally_rules::ledger::Month;

@@ -3,7 +3,7 @@
 //! A month becomes two files: its transfers by id, and their entries by wallet. The catalog is a table of the store, so a month is
 //! archived by a transaction. Later steps delete the rows. A row that is in a table and in a file is one row, and that of the table counts.
 //!
-//! - `sorted_file`: a file; `catalog`: a month in the catalog, and the chain of digests; `month`: writing both files
+//! - `sorted_file`, `writer`: a file; `catalog`: a month in the catalog, and the chain of digests; `month`: writing both files
 //! - `steps`: from the request to the last deleted row; `reads`, `snapshot`: tables and files together
 //!
 //! What names a person stays in tables, where an erasure finds it: a transfer with a reason or with metadata keeps its row, and
@@ -15,11 +15,12 @@ pub(crate) mod reads;
 pub(crate) mod snapshot;
 mod sorted_file;
 mod steps;
+mod writer;
 
 pub(crate) use catalog::file_names;
 pub use catalog::{ArchivedMonth, MonthFiles, MonthState};
-pub use sorted_file::Written;
 pub use steps::{Step, Until, step, to_archive};
+pub use writer::Written;
 
 use crate::StoreError;
 use crate::codec::Input;

@@ -4,8 +4,9 @@
 //! Not here: the catalog.
 
 use super::catalog::{ENTRIES, MonthFiles, TRANSFERS, file_name};
-use super::sorted_file::{Row, SortedFile, Writer, Written};
+use super::sorted_file::{Row, SortedFile};
 use super::steps::Until;
+use super::writer::{Writer, Written};
 use super::{Archives, entry_key, fault};
 use crate::codec::transfers::{put_entry, put_transfer};
 use crate::damage::KeyText;
@@ -37,10 +38,11 @@ pub(super) fn write(
     until: &mut Until<'_>,
 ) -> Result<Option<MonthFiles>, StoreError> {
     let (archives, folder) = (ledger.archives(), ledger.archives().folder()?);
-    std::fs::create_dir_all(folder).map_err(|error| fault(folder, &error))?;
-    if let Some(parent) = folder.parent() {
-        // The folder may be on a disk whose root is its parent's.
-        let _ = archives.disk.sync_folder(parent);
+    if !folder.exists() {
+        std::fs::create_dir_all(folder).map_err(|error| fault(folder, &error))?;
+        let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let parent = parent.unwrap_or(Path::new("."));
+        archives.disk.sync_folder(parent).map_err(|error| fault(parent, &error))?;
     }
     // Those of an attempt that was cut short.
     remove(archives, month, |name| !name.starts_with(&of_attempt(month, attempt)))?;

@@ -21,16 +21,22 @@ use tally_rules::ledger::{
 use tally_rules::period::Payment;
 use tally_rules::{PlayerId, Record, contest};
 
+/// A file, and its rows from a place on.
+type Source = (Arc<SortedFile>, Peekable<Rows>);
+
+/// A row with its types.
+type Read<K, V> = Result<(K, V), StoreError>;
+
 /// The rows of all files from where the last page ended.
 struct Files<K> {
-    all: Vec<(Arc<SortedFile>, Peekable<Rows>)>,
+    all: Vec<Source>,
     at: Option<K>,
 }
 
 /// How a table's rows are in a file: the bytes of a key, and a row of the bytes.
 struct Form<K, V> {
     key: fn(&K) -> Vec<u8>,
-    read: fn(&SortedFile, &Row) -> Result<(K, V), StoreError>,
+    read: fn(&SortedFile, &Row) -> Read<K, V>,
 }
 
 impl<K: Clone> Files<K> {
@@ -69,11 +75,8 @@ impl<K: Clone> Files<K> {
             match rows.peek() {
                 None => {}
                 Some(Err(error)) => return Err(error.clone()),
-                Some(Ok((key, _))) => {
-                    if least.is_none_or(|(_, other)| key.as_slice() < other) {
-                        least = Some((number, key));
-                    }
-                }
+                Some(Ok((key, _))) if least.is_some_and(|(_, other)| key.as_slice() >= other) => {}
+                Some(Ok((key, _))) => least = Some((number, key)),
             }
         }
         Ok(least.map(|(number, _)| number))
@@ -128,7 +131,7 @@ fn begin(
     months: &Months,
     open: impl Fn(&(Month, super::ArchivedMonth)) -> Result<Arc<SortedFile>, StoreError>,
     after: Option<&[u8]>,
-) -> Result<Vec<(Arc<SortedFile>, Peekable<Rows>)>, StoreError> {
+) -> Result<Vec<Source>, StoreError> {
     let one = |of| {
         let file = open(of)?;
         let mut rows = file.from(after.unwrap_or_default()).peekable();

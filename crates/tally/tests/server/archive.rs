@@ -147,7 +147,9 @@ fn a_damaged_file_is_named(server: &mut TestTally, ann: &str) {
     let mut other = whole.clone();
     other[whole.len() / 2] ^= 1;
     std::fs::write(&path, other).expect("the file can be written");
-    server.allow("archive");
+    for text in ["archive", "request failed"] {
+        server.allow(text);
+    }
     let mut client = server.local();
     let mut refused = None;
     let mut next = Some(format!("/v1/wallets/{ann}/transactions?limit=1000"));

@@ -19,12 +19,17 @@ const HOUR: i64 = 3_600_000_000;
 /// Transfers of a month. A step deletes the rows of fewer.
 const OF_MONTH: i64 = 620;
 
-fn month(text: &str) -> Month {
+/// After every id.
+pub(crate) fn last() -> TransferId {
+    TransferId(Uuid([0xff; 16]))
+}
+
+pub(crate) fn month(text: &str) -> Month {
     Month::parse(text).unwrap()
 }
 
 /// Transfers of three months in a row among some members, every seventh with words.
-fn fill(store: &dyn Store) {
+pub(crate) fn fill(store: &dyn Store) {
     let (currencies, limits) = (Currencies::default(), BTreeMap::new());
     let mut book = LedgerWorkingSet::new(&currencies, &limits);
     (0..MEMBERS).for_each(|number| book.load_wallet(wallet_key(number, "KRW"), Some(Wallet::default())));
@@ -54,7 +59,7 @@ fn fill(store: &dyn Store) {
 
 /// Everything that reads give of transfers and entries.
 #[derive(Debug, PartialEq)]
-struct Seen {
+pub(crate) struct Seen {
     transfers: Vec<(TransferId, Transfer)>,
     oldest_first: Vec<(TransferId, Transfer)>,
     histories: Vec<Vec<(u64, Entry)>>,
@@ -62,9 +67,9 @@ struct Seen {
     entries_of_snapshot: Vec<(EntryKey, Entry)>,
 }
 
-fn look(store: &dyn Store) -> Seen {
+pub(crate) fn look(store: &dyn Store) -> Seen {
     let ledger = store.ledger();
-    let (mut transfers, mut before) = (Vec::new(), TransferId(Uuid([0xff; 16])));
+    let (mut transfers, mut before) = (Vec::new(), last());
     loop {
         let page = ledger.list_transfers(before, 97).unwrap().whole().unwrap();
         let Some((last, _)) = page.last() else { break };
@@ -125,12 +130,12 @@ fn look(store: &dyn Store) -> Seen {
 }
 
 /// Asks for months to be archived.
-fn ask(store: &dyn Store, months: &[Month]) {
+pub(crate) fn ask(store: &dyn Store, months: &[Month]) {
     let archives = months.iter().map(|month| (*month, ArchivedMonth::asked())).collect();
     change(store, LedgerWriteSet { archives, ..Default::default() });
 }
 
-fn one_step(store: &dyn Store) -> Step {
+pub(crate) fn one_step(store: &dyn Store) -> Step {
     loop {
         match step(store, &mut || true) {
             Err(StoreError::Conflict(_)) => std::thread::yield_now(),
@@ -281,7 +286,7 @@ pub(crate) fn a_file_that_is_missing_or_changed_is_named(backend: &dyn Backend) 
             let store = open(backend);
             let ledger = store.ledger();
             let read = || {
-                ledger.list_transfers(TransferId(Uuid([0xff; 16])), 9_999)?;
+                ledger.list_transfers(last(), 9_999)?;
                 ledger.history(wallet, 1..u64::MAX).map(drop)
             };
             names_it(read().unwrap_err(), &name);

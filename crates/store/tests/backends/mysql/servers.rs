@@ -1,10 +1,11 @@
 //! The exchange between several servers of one store: revisions, the outbox and task leases.
 
 use super::*;
-use crate::contract::{create, key_row, load, write};
+use crate::contract::{archives, create, key_row, load, write};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tally_rules::{BoardId, Definition, PlayerId};
+use tally_store::archive::Step;
 use tally_store::{
     BanKey, Bans, BoardChange, BoardNo, BoardRef, BoardState, Coordination, FeedPage, FeedPosition,
     KeyChange, Maintenance, OutboxContent, Reads, Revisions, Task, Transactions, Window, WindowKey,
@@ -20,7 +21,35 @@ for_both!(
     outbox_entries_stay_until_they_are_published,
     removed_records_are_walked_with_their_versions,
     one_has_a_turn_until_its_time_is_over,
+    a_month_that_one_server_archives_is_read_by_the_other_at_once,
 );
+
+/// Two servers with one folder: either does a step, and both read the same after each.
+fn a_month_that_one_server_archives_is_read_by_the_other_at_once(kind: DatabaseKind) {
+    let url = ScratchDatabase::shared(kind).create_database();
+    let folder = tempfile::tempdir().unwrap();
+    let beside = |who: &str| {
+        let (beside, archives) = (Some(who.to_owned()), Some(folder.path().to_owned()));
+        MySqlStore::open(&url, &Options { beside, archives, ..impatient() }).unwrap()
+    };
+    let both = [beside("one"), beside("another")];
+    archives::fill(&both[0]);
+    let before = archives::look(&both[1]);
+    archives::ask(&both[0], &[archives::month("2025-11"), archives::month("2025-12")]);
+    for at in 0.. {
+        let done = archives::one_step(&both[at % 2]);
+        assert!(both.iter().all(|store| archives::look(store) == before), "{done:?}");
+        if done == Step::Nothing {
+            break;
+        }
+    }
+    assert!(both[1].lease_task(Task::Archives, Duration::from_secs(9)).unwrap());
+    assert!(!both[0].lease_task(Task::Archives, Duration::from_secs(9)).unwrap());
+    // A server without the folder gives no shorter history.
+    let away = open(&url);
+    let everything = away.ledger().list_transfers(archives::last(), 9_999);
+    assert!(matches!(everything, Err(StoreError::Archive { .. })), "{everything:?}");
+}
 
 fn ban(board: BoardNo, player: &str, banned: bool) -> WriteSet {
     let player = PlayerId::new(player).unwrap();
