@@ -1,11 +1,13 @@
-//! `tally backup` and `tally restore`: a copy of the embedded store, and its restoration.
+//! `tally backup` and `tally restore`: a copy of the embedded store, and its restoration. `follow` has a copy that goes on.
 //!
 //! Both work on files, not over the wire: a copy would be as slow as its connection, and a restore needs a store
 //! without a server. Not here: the secret. A copy may go to places where no reader should be able to forge what the
 //! secret signs. So the operator keeps it separately, and both commands say so.
 
+mod follow;
+
 use crate::cli::{BackupArgs, Cli, RestoreArgs};
-use crate::config::Config;
+use crate::config::{Config, Usage};
 use crate::data_dir::DataDir;
 use crate::store::archives;
 use anyhow::{Context, Result};
@@ -17,12 +19,18 @@ use tally_rules::audit::AuditAction;
 use tally_service::audit;
 use tally_store::StoreError;
 use tally_store::sqlite::{self, Copied};
+use tally_wire::time;
 
 /// Runs `tally backup`.
 pub(crate) fn backup(cli: &Cli, args: &BackupArgs) -> Result<ExitCode> {
     let config = Config::load(cli)?;
     let data = DataDir::of(&config);
     let store = data.place(&config)?.file("backup")?;
+    let file = match (&args.file, &args.follow) {
+        (_, Some(folder)) => return follow::run(&config, &data, &store, folder, args),
+        (Some(file), None) => file,
+        (None, None) => return Err(Usage("a file, or --follow with a directory".into()).into()),
+    };
     let bar = std::io::stderr().is_terminal().then(bar);
     let mut progress = |done, total| {
         if let Some(bar) = &bar {
@@ -30,12 +38,12 @@ pub(crate) fn backup(cli: &Cli, args: &BackupArgs) -> Result<ExitCode> {
             bar.set_position(done);
         }
     };
-    let copied = sqlite::backup(&store, &args.file, &mut progress);
+    let copied = sqlite::backup(&store, file, &mut progress);
     bar.inspect(ProgressBar::finish_and_clear);
     let copied = copied.map_err(plain).with_context(|| format!("back up {}", store.display()))?;
-    println!("{} holds {}, checked", args.file.display(), holds(&copied));
-    let beside = sqlite::archives_beside(&args.file);
-    match sqlite::copy_archives(&args.file, &archives_of(&config, &store), &beside)? {
+    println!("{} holds {}, checked", file.display(), holds(&copied));
+    let beside = sqlite::archives_beside(file);
+    match sqlite::copy_archives(file, &archives_of(&config, &store), &beside)? {
         0 => {}
         files => {
             println!("{} holds {files} files of the ledger's archives: they belong to it", beside.display())
@@ -54,17 +62,27 @@ pub(crate) fn restore(cli: &Cli, args: &RestoreArgs) -> Result<ExitCode> {
     let config = Config::load(cli)?;
     let data = DataDir::open(&config)?;
     let store = data.place(&config)?.file("restore")?;
-    let name = args.file.file_name().unwrap_or_default().to_string_lossy();
+    let mut from = format!("from {}", args.file.file_name().unwrap_or_default().to_string_lossy());
+    args.at.iter().for_each(|at| from.push_str(&format!(" at {}", time::format(*at))));
     let reason = args.why.reason.as_deref();
-    let act = audit::of_command(AuditAction::StoreRestored, &format!("from {name}"), reason)?;
-    let restored = match sqlite::restore(&args.file, &store, args.force, Some(&act)) {
+    let act = audit::of_command(AuditAction::StoreRestored, &from, reason)?;
+    let plan = follow::plan(args)?;
+    let restored = match &plan {
+        Some(plan) => plan.restore(&sqlite::Options::default(), &store, args.force, Some(&act)),
+        None => sqlite::restore(&args.file, &store, args.force, Some(&act)),
+    };
+    let restored = match restored {
         Err(StoreError::Row(taken)) => anyhow::bail!("{taken}; --force replaces it"),
         done => done.map_err(plain).with_context(|| format!("restore {}", args.file.display()))?,
     };
-    let beside = sqlite::archives_beside(&args.file);
+    let beside = match plan {
+        Some(_) => args.file.join(sqlite::ARCHIVES),
+        None => sqlite::archives_beside(&args.file),
+    };
     let missing = || format!("the store is restored, and its archives must come from {}", beside.display());
     sqlite::copy_archives(&store, &beside, &archives_of(&config, &store)).with_context(missing)?;
     println!("{} holds {}, checked", store.display(), holds(&restored));
+    plan.iter().for_each(follow::report);
     match data.secret_given(&config) {
         Some(secret) => eprintln!("It needs the secret it was written with: is that the one in {secret}?"),
         None => eprintln!(

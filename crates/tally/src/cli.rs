@@ -170,6 +170,10 @@ first stays the first. Cut short, the same command goes on; until it has ended n
 Examples:
   tally backup monday.db
   tally backup --data /var/lib/tally /backups/tally.db
+  tally backup --follow /backups/tally --keep 168h
+
+With --follow it goes on until it is ended: a base, then every change within a second, so that `tally
+restore DIR --at` brings any instant back. A process that was away goes on where it was.
 
 The copy is consistent, checked, and a complete store: everything acknowledged before the command began
 is in it. It does not contain the secret of the store, the file `secret` of the data directory: keep
@@ -180,8 +184,10 @@ that as well, and apart. A store cannot be served without the secret it was writ
 Examples:
   tally restore monday.db
   tally restore monday.db --data /var/lib/tally --force
+  tally restore /backups/tally --at 2026-11-27T14:04:59Z
 
-The copy is checked first. A data directory that is in use is refused, and so is one that has a store,
+The copy is checked first. Of a directory, the last change at or before the instant is the last that
+is restored, and the command says its instant. A data directory that is in use is refused, and so is one that has a store,
 unless --force replaces it. The secret is not in the copy: put the file `secret` beside the store.")]
     Restore(RestoreArgs),
     /// Repair an embedded store whose journal is damaged or missing: keep everything that is intact

@@ -28,7 +28,7 @@ use tally_server::{
     HttpServer, KeysRequired, Machine, OperatorServer, Readiness, Security, Tls, WebhookClient,
 };
 use tally_service::{Keys, Progress, RankingBackend, Settings, Tally, clock, rotation};
-use tally_store::Store;
+use tally_store::{Store, sqlite};
 use tally_traces::Traces;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -141,11 +141,15 @@ enum End {
 
 /// What a scrape reads of the machine.
 fn machine(data: &DataDir, place: &Place, tls: Option<Tls>) -> Machine {
-    let (folder, backup) = match place {
-        Place::Sqlite(store) => (store.parent().unwrap_or(data.path()), Some(data.backup_path())),
-        _ => (data.path(), None),
+    let (folder, backup, followed) = match place {
+        Place::Sqlite(store) => (
+            store.parent().unwrap_or(data.path()),
+            Some(data.backup_path()),
+            Some(sqlite::followed_marker(store)),
+        ),
+        _ => (data.path(), None, None),
     };
-    Machine { data: folder.to_owned(), backup, tls }
+    Machine { data: folder.to_owned(), backup, followed, tls }
 }
 
 impl Server {

@@ -167,6 +167,11 @@ fn machine(scrape: &mut Scrape, machine: &Machine) {
         let help = "When `tally backup` last made a checked copy, in seconds since 1970; 0 is never";
         scrape.gauge("backup_last_success_timestamp_seconds", help, at);
     }
+    if let Some(at) = machine.last_followed() {
+        let help =
+            "When `tally backup --follow` last had copied everything, in seconds since 1970; 0 is never";
+        scrape.gauge("backup_followed_timestamp_seconds", help, at);
+    }
     if let Some(at) = machine.certificate_end() {
         let help = "When the certificate of the listeners ends, in seconds since 1970";
         scrape.gauge("tls_certificate_not_after_timestamp_seconds", help, at);

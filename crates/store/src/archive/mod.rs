@@ -19,6 +19,7 @@ mod writer;
 
 pub(crate) use catalog::file_names;
 pub use catalog::{ArchivedMonth, MonthFiles, MonthState};
+pub(crate) use month::UNFINISHED;
 pub use steps::{Step, Until, step, to_archive};
 pub use writer::Written;
 

@@ -23,7 +23,7 @@ const PAGE: usize = 1_000;
 const SORTED_MAX: usize = 200_000;
 
 /// The end of the name of a file that is not complete.
-const UNFINISHED: &str = ".part";
+pub(crate) const UNFINISHED: &str = ".part";
 
 /// The id before all of a month.
 pub(super) fn before_all(month: Month) -> TransferId {

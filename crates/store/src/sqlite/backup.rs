@@ -122,8 +122,19 @@ pub fn restore_on(
         )));
     }
     let copied = check(&files, &from)?;
+    put_in_place(&files, to, (replace, act), &mut |unfinished| files.copy(&from, unfinished))?;
+    Ok(copied)
+}
+
+/// Puts the store that `fill` writes in place of what is at `to`.
+pub(super) fn put_in_place(
+    files: &Files,
+    to: &Path,
+    (replace, act): (bool, Option<&(AuditId, AuditEntry)>),
+    fill: &mut dyn FnMut(&Path) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
     let to = identity::resolve(to)?;
-    let lock = lock::Lock::take(&files, &to)?;
+    let lock = lock::Lock::take(files, &to)?;
     let taken =
         std::fs::metadata(&to).is_ok_and(|file| file.len() > 0) || !files::journals(&to)?.0.is_empty();
     let mark = files::restore_mark(&to);
@@ -131,9 +142,9 @@ pub fn restore_on(
         return Err(StoreError::Row(format!("there is a store at `{}` already", to.display())));
     }
     let unfinished = beside(&to, files::UNFINISHED);
-    remove_database(&files, &unfinished)?;
-    files.copy(&from, &unfinished)?;
-    renew(&files, &unfinished, act)?;
+    remove_database(files, &unfinished)?;
+    fill(&unfinished)?;
+    renew(files, &unfinished, act)?;
     files.sync(&unfinished)?;
     // From here on the place holds a part of each store, until the mark is removed.
     if !is_seeded(SeededFault::RestoreUnmarked) {
@@ -143,7 +154,7 @@ pub fn restore_on(
     // Files of the old store are deleted before the new one arrives: a log must never be used with the tables of another
     // store.
     let (journals, left_over) = files::journals(&to)?;
-    journals.iter().try_for_each(|path| journal::delete(&files, path))?;
+    journals.iter().try_for_each(|path| journal::delete(files, path))?;
     left_over
         .iter()
         .chain([&beside(&to, files::LOG), &beside(&to, files::LOG_INDEX)])
@@ -154,7 +165,7 @@ pub fn restore_on(
     files.remove(&mark)?;
     files.sync_folder(&to)?;
     drop(lock);
-    Ok(copied)
+    Ok(())
 }
 
 /// Gives a copy a new id, so that journals of the replaced store are never accepted as its own; and the row of its restoration,
@@ -307,7 +318,7 @@ fn flush_into(
 }
 
 /// Checks every page, and counts the contents.
-fn check(files: &Files, path: &Path) -> Result<Copied, StoreError> {
+pub(super) fn check(files: &Files, path: &Path) -> Result<Copied, StoreError> {
     let connection = connect::open(path, OpenFlags::SQLITE_OPEN_READ_ONLY, files.vfs())?;
     let verdict: String = connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
     if verdict != "ok" {
@@ -321,7 +332,7 @@ fn check(files: &Files, path: &Path) -> Result<Copied, StoreError> {
     Ok(Copied { records: count("scores")?, boards: count("boards")?, bytes })
 }
 
-fn must_be_there(path: &Path) -> Result<(), StoreError> {
+pub(super) fn must_be_there(path: &Path) -> Result<(), StoreError> {
     match std::fs::metadata(path) {
         Ok(file) if file.len() > 0 => Ok(()),
         Ok(_) => Err(StoreError::NotOurs(format!("`{}` is empty, so it", path.display()))),

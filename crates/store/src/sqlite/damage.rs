@@ -88,6 +88,8 @@ struct PageRow<'a> {
     record: &'a [u8],
     /// The offset of the digest in the record.
     digest_at: usize,
+    /// The length of the body, which follows the digest.
+    body_bytes: usize,
 }
 
 impl PageRow<'_> {
@@ -107,7 +109,8 @@ impl PageRow<'_> {
             rest = page;
         }
         let digest = whole.get(self.digest_at..)?.first_chunk().copied()?;
-        Some((digest, whole.split_off(self.digest_at + digest.len())))
+        let body = whole.get(self.digest_at + digest.len()..)?.get(..self.body_bytes)?;
+        Some((digest, body.to_vec()))
     }
 }
 
@@ -151,8 +154,9 @@ fn row(mut cell: &[u8]) -> Option<PageRow<'_>> {
     let digest_at = head.checked_add(width)?;
     let is_ours = no_kind == 0 && varint(&mut kinds)? == DIGEST_KIND && digest_at <= length;
     let bytes = cell.get(head..digest_at).filter(|_| is_ours)?;
+    let body_bytes = usize::try_from(varint(&mut kinds)?.checked_sub(12)?).ok()? / 2;
     let read = || bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
-    Some(PageRow { no, synced: constant.unwrap_or_else(read), length, record: cell, digest_at })
+    Some(PageRow { no, synced: constant.unwrap_or_else(read), length, record: cell, digest_at, body_bytes })
 }
 
 /// Reads SQLite's varint of one to nine bytes: seven bits of each, the high bits first, all eight of the ninth.

@@ -177,7 +177,7 @@ fn write_all(from: &Path, to: &dyn DiskFile) -> std::io::Result<()> {
     }
 }
 
-fn folder_of(path: &Path) -> &Path {
+pub(super) fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 

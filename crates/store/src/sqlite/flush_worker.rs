@@ -4,6 +4,7 @@
 //! here: when it works (`flush`), and the rotation to another file (`rotation`).
 
 use super::flush::{TRANSACTION_ROWS, into_tables};
+use super::follow::Followed;
 use super::journal::{self, Journal};
 use super::manifest;
 use super::options::Background;
@@ -131,7 +132,8 @@ impl Worker {
     fn clear(&mut self, shared: &Shared, settle: bool) -> Result<(), StoreError> {
         while let Some(journal) = self.spent.last_mut() {
             let number = journal.number();
-            let wanted = !settle && self.spare.is_none();
+            // A process that follows has the file open, and reads it after its deletion.
+            let wanted = !settle && self.spare.is_none() && !Followed::is_marked(&shared.path);
             let emptied = if wanted { journal.empty() } else { Ok(false) };
             if is_seeded(SeededFault::FlushedForgotten) && emptied.is_err() {
                 self.spent.pop();

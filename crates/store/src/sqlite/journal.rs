@@ -28,6 +28,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tally_disk::DiskFile;
+use tally_rules::Micros;
 
 /// The number of bytes by which a full log is extended.
 const EXTEND_BYTES: std::ops::RangeInclusive<u64> = (64 << 10)..=(4 << 20);
@@ -57,14 +58,15 @@ const TABLE: &str = "CREATE TABLE batches (
     no     INTEGER NOT NULL PRIMARY KEY,
     synced INTEGER NOT NULL, -- the last batch that was on the disk when this one was written
     digest BLOB NOT NULL,    -- of the journal, no, synced and body
-    body   BLOB NOT NULL     -- rows by table, see the `batch` module of tally-store
+    body   BLOB NOT NULL,    -- rows by table, see the `batch` module of tally-store
+    at     INTEGER           -- when it was written, in microseconds; not in the digest, which older versions check
 ) STRICT;
 CREATE TABLE journal (
     store  BLOB NOT NULL,    -- the id of the store that it belongs to
     number INTEGER NOT NULL  -- its number there, never given twice
 ) STRICT;";
 const IDENTITY: &str = "INSERT INTO journal (store, number) VALUES (?1, ?2)";
-const APPEND: &str = "INSERT INTO batches (no, synced, digest, body) VALUES (?1, ?2, ?3, ?4)";
+const APPEND: &str = "INSERT INTO batches (no, synced, digest, body, at) VALUES (?1, ?2, ?3, ?4, ?5)";
 const EMPTY: &str = "DELETE FROM batches";
 
 /// One file that is written.
@@ -150,7 +152,7 @@ impl Journal {
     /// Appends a batch that there is room for. A synced one is on the disk, with all before it.
     pub(super) fn append(
         &mut self,
-        no: u64,
+        (no, at): (u64, Micros),
         synced: u64,
         body: &[u8],
         syncs: bool,
@@ -158,7 +160,7 @@ impl Journal {
         self.set_syncs(syncs)?;
         let digest = journal_rows::digest(Some(&self.identity), no, synced, body);
         let mut statement = self.connection.prepare_cached(APPEND)?;
-        statement.execute(params![no.cast_signed(), synced.cast_signed(), digest, body])?;
+        statement.execute(params![no.cast_signed(), synced.cast_signed(), digest, body, at.0])?;
         Ok(())
     }
 

@@ -13,6 +13,7 @@ use std::path::Path;
 const AFTER: &str = "SELECT no, synced, digest, body FROM batches WHERE no > ?1 ORDER BY no";
 const SPAN: &str = "SELECT min(no), max(no) FROM batches WHERE no > ?1";
 const HAS_IDENTITY: &str = "SELECT 1 FROM sqlite_schema WHERE name = 'journal'";
+const HAS_INSTANTS: &str = "SELECT 1 FROM pragma_table_info('batches') WHERE name = 'at'";
 const IDENTITY: &str = "SELECT store, number FROM journal";
 
 /// The identity of a journal file. Files that were written before schema 10 have none.
@@ -75,6 +76,11 @@ impl Source {
         let (first, last) = self.connection.query_row(SPAN, params![after.cast_signed()], read)?;
         Ok(first.zip(last).map(|(first, last)| (first.cast_unsigned(), last.cast_unsigned())))
     }
+}
+
+/// Whether the rows of a file have instants. Those that earlier versions wrote have none.
+pub(super) fn has_instants(connection: &Connection) -> Result<bool, StoreError> {
+    Ok(connection.query_row(HAS_INSTANTS, [], |_| Ok(())).optional()?.is_some())
 }
 
 /// The error of a corrupt journal file. Its text says what is wrong, and names the command that continues without the file.

@@ -12,8 +12,8 @@
 //!   wait; `unsynced`: asynchronous commits
 //! - `journal`: a journal file that is written; `manifest`: which files exist; `journal_rows`: reading one back;
 //!   `sync_failure`: a marker for the next start
-//! - `backup`: a copy beside a running server; `archive_copies`: its archives; `recover`: after a kill; `damage`: whether it was one; `repair`: going on
-//!   after damage
+//! - `backup`: a copy beside a running server; `archive_copies`: its archives; `follow`: one that goes on, for any instant
+//! - `recover`: after a kill; `damage`: whether it was one; `repair`: going on after damage
 //! - a file for each table, with its statements and the one place where its rows become types
 //!
 //! Not here: more than one process (see `lock`), and reading one's own uncommitted writes.
@@ -35,6 +35,7 @@ mod fault;
 mod files;
 mod flush;
 mod flush_worker;
+mod follow;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzing;
 mod holds;
@@ -88,6 +89,7 @@ mod windows;
 
 pub use archive_copies::{archives_beside, copy_archives};
 pub use backup::{Copied, backup, backup_on, restore, restore_on};
+pub use follow::{FollowEvent, FollowOptions, FollowStep, Follower, Found, Plan, followed_marker};
 pub use options::{Background, Options};
 pub use repair::{Repaired, repair};
 

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tally_disk::{Disk, SystemDisk};
+use tally_rules::Micros;
 
 /// The limits of a store.
 #[derive(Clone, Debug)]
@@ -36,6 +37,8 @@ pub struct Options {
     pub archives: Option<PathBuf>,
     /// The disk of the files. Default: this machine's.
     pub disk: Arc<dyn Disk>,
+    /// The clock of the instants in the journal, by which a followed copy is restored. Default: this machine's.
+    pub now: fn() -> Micros,
     /// What runs the background work. Default: threads.
     pub background: Background,
 }
@@ -64,7 +67,13 @@ impl Default for Options {
             busy_wait: Duration::from_secs(5),
             archives: None,
             disk: Arc::new(SystemDisk),
+            now: wall_clock,
             background: Background::Threads,
         }
     }
+}
+
+fn wall_clock() -> Micros {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Micros(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
 }

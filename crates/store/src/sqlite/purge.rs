@@ -95,6 +95,11 @@ fn from_tables(connection: &Connection, limit: i64) -> Result<usize, StoreError>
     Ok(deleted + of_windows(connection, None, left)?)
 }
 
+/// Deletes every row of all deleted windows.
+pub(super) fn windows(connection: &Connection) -> Result<(), StoreError> {
+    of_windows(connection, None, i64::MAX).map(drop)
+}
+
 /// The first row of `deleted_parts`, of all or of one window: board, window and version.
 fn first(connection: &Connection, only: Option<WindowKey>) -> Result<Option<(i64, i64, i64)>, StoreError> {
     let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));

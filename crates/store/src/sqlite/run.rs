@@ -82,7 +82,9 @@ impl Writer {
         // The log gets no part of the row before there is room for all of it, so a full disk leaves no commit in doubt.
         journal.make_room(self.body.len())?;
         reach("append");
-        if let Err(error) = journal.append(no, shared.unsynced.synced(), &self.body, syncs) {
+        if let Err(error) =
+            journal.append((no, (shared.options.now)()), shared.unsynced.synced(), &self.body, syncs)
+        {
             return Err(self.after_failed_append(shared, error));
         }
         reach("appended");

@@ -14,6 +14,7 @@ mod descriptors;
 mod doctor;
 mod edges;
 mod file_modes;
+mod follow;
 mod load;
 mod logs;
 mod members;

@@ -42,7 +42,7 @@ fn a_file_that_is_used_again_counts_what_is_written_anew() {
     let append = |journal: &mut Journal, first: u64, count: u64, bytes: usize| {
         for no in first..first + count {
             journal.make_room(bytes).unwrap();
-            journal.append(no, 0, &vec![7; bytes], false).unwrap();
+            journal.append((no, Micros(0)), 0, &vec![7; bytes], false).unwrap();
         }
     };
     append(&mut journal, 1, 32, 1 << 20);

@@ -5,6 +5,7 @@
 mod backup;
 mod crash;
 mod file;
+mod follow;
 mod journal;
 mod log;
 mod lost;

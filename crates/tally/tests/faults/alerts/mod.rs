@@ -324,6 +324,12 @@ fn every_alert_is_fired_by_its_cause() {
         assert_eq!(world.prometheus.value(&of_file), None, "{alert}");
     }
 
+    // A process followed the store once.
+    let marker = std::fs::File::create(on_clock.data().join("tally.db.followed")).expect("it can be made");
+    let before = std::time::SystemTime::now() - Duration::from_secs(120);
+    marker.set_modified(before).expect("it has a time");
+    world.fire("clock", &["TallyFollowBehind"]);
+
     file_is_in_trouble(&mut world, &on_file, &folder, disk.as_ref());
     held::readers_hold_it(&mut world, &held);
     held::its_disk_is_slow(&mut world, &held);

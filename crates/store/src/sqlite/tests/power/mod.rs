@@ -13,6 +13,7 @@ mod cuts;
 mod errors;
 mod files;
 mod flips;
+mod follow;
 mod lines;
 mod planted;
 mod workload;
