@@ -44,7 +44,7 @@ pub(super) fn run(
             Ok(step) => {
                 log.works();
                 for event in &step.events {
-                    log.event(event, data, folder)?;
+                    log.event(event, data, folder);
                 }
                 log.caught_up(step.caught_up || step.until.is_none());
                 if step.caught_up || step.until.is_none() { LOOK_EVERY } else { Duration::ZERO }
@@ -72,10 +72,12 @@ struct Log {
 
 impl Log {
     fn line(text: &str) {
-        eprintln!("{} {text}", time::format(tally_service::clock::system().now()));
+        let now = time::format(tally_service::clock::system().now());
+        // The copy goes on without a reader of its log.
+        drop(writeln!(std::io::stderr(), "{now} {text}"));
     }
 
-    fn event(&mut self, event: &FollowEvent, data: &DataDir, folder: &Path) -> Result<()> {
+    fn event(&mut self, event: &FollowEvent, data: &DataDir, folder: &Path) {
         match event {
             FollowEvent::Gap(why) => {
                 // A base that fails is begun again for the same reason.
@@ -89,18 +91,14 @@ impl Log {
             }
             FollowEvent::Base { path, bytes } => {
                 self.gap = None;
-                println!(
-                    "{} follows from {} on, of {bytes} bytes, checked",
-                    folder.display(),
-                    path.display()
-                );
-                std::io::stdout().flush()?;
+                let (folder, path) = (folder.display(), path.display());
+                let line = format!("{folder} follows from {path} on, of {bytes} bytes, checked\n");
+                drop(std::io::stdout().write_all(line.as_bytes()).and_then(|()| std::io::stdout().flush()));
                 if let Err(error) = data.note_backup() {
                     Self::line(&format!("the server does not know of this backup: {error:#}"));
                 }
             }
         }
-        Ok(())
     }
 
     fn fails(&mut self, why: String) {

@@ -1,5 +1,6 @@
 //! `tally archive`: months of the ledger move into files beside a running server, and every read is as before.
 
+use super::follow::{Follows, copy_of, wait_whole};
 use crate::TALLY;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -71,6 +72,8 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 fn months_of_the_ledger_move_into_files_and_all_reads_stay() {
     let mut clock = WallClock::at_noon();
     let mut server = server(&clock);
+    // A copy that goes on meanwhile.
+    let (followed, follows) = (copy_of(&server), Follows::start(&server, &copy_of(&server), true));
     let mut client = server.local();
     let (ann, bob) = (member(&mut client, "ann"), member(&mut client, "bob"));
     client.post("/v1/deposits", &json!({"to": ann, "amount": 10_000})).expect(201);
@@ -121,23 +124,27 @@ fn months_of_the_ledger_move_into_files_and_all_reads_stay() {
         assert_eq!((&transfer["reason"], &transfer["metadata"]), (&json!(null), &json!(null)));
     }
     server.run(&["verify"]).expect(0);
-    a_copy_has_its_archives(&server, &clock);
+    wait_whole(&server);
+    drop(follows);
+    let copy = server.data().join("copy.db");
+    server.run(&["backup", copy.to_str().expect("UTF-8")]).expect(0);
+    for copy in [copy, followed] {
+        a_copy_has_its_archives(&server, &clock, &copy);
+    }
     a_damaged_file_is_named(&mut server, &ann);
 }
 
-fn a_copy_has_its_archives(server: &TestTally, clock: &WallClock) {
-    let copy = server.data().join("copy.db");
-    let copy = copy.to_str().expect("UTF-8");
-    server.run(&["backup", copy]).expect(0);
+fn a_copy_has_its_archives(server: &TestTally, clock: &WallClock, copy: &Path) {
     let mut other = TestTally::stopped(TALLY);
     clock.set_for(&mut other);
     other.set("TALLY_CLOCK_JUMP_MAX", "90000h");
     std::fs::copy(server.data().join("secret"), other.data().join("secret")).expect("the secret is copied");
-    other.run(&["restore", copy]).expect(0);
+    other.run(&["restore", copy.to_str().expect("UTF-8")]).expect(0);
     other.restart();
     let list =
         |server: &TestTally| read_pages(&mut server.local(), "/v1/ledger/transactions?limit=1000", "items").0;
-    assert!(list(&other) == list(server));
+    assert!(list(&other) == list(server), "{}", copy.display());
+    other.run(&["verify"]).expect(0);
 }
 
 fn a_damaged_file_is_named(server: &mut TestTally, ann: &str) {

@@ -4,7 +4,7 @@ use crate::TALLY;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, ChildStdout, Stdio};
 use std::time::{Duration, SystemTime};
 use tally_testkit::command::command;
 use tally_testkit::{TestTally, wait_until};
@@ -12,28 +12,32 @@ use tally_testkit::{TestTally, wait_until};
 const BOARD: &str = "/v1/leaderboards/b";
 
 /// A process that follows, killed when it is dropped.
-struct Follows(Child);
+pub(super) struct Follows {
+    child: Child,
+    /// Open until the end.
+    _out: BufReader<ChildStdout>,
+}
 
 impl Follows {
     /// Starts it. With `first`, waits for its first base.
-    fn start(server: &TestTally, to: &Path, first: bool) -> Self {
+    pub(super) fn start(server: &TestTally, to: &Path, first: bool) -> Self {
         let mut command = command(TALLY, &["backup", "--follow"]);
         command.arg(to).arg("--data").arg(server.data());
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts");
-        let out = BufReader::new(child.stdout.take().expect("it is piped"));
-        let follows = Self(child);
+        let mut out = BufReader::new(child.stdout.take().expect("it is piped"));
         if first {
-            let line = out.lines().next().expect("a line").expect("UTF-8");
+            let mut line = String::new();
+            out.read_line(&mut line).expect("UTF-8");
             assert!(line.contains("follows from"), "{line}");
         }
-        follows
+        Self { child, _out: out }
     }
 }
 
 impl Drop for Follows {
     fn drop(&mut self) {
-        self.0.kill().expect("it can be killed");
-        self.0.wait().expect("it ends");
+        self.child.kill().expect("it can be killed");
+        self.child.wait().expect("it ends");
     }
 }
 
@@ -44,7 +48,7 @@ fn whole_at(server: &TestTally) -> SystemTime {
 }
 
 /// Waits until the copy has everything that was acknowledged before.
-fn wait_whole(server: &TestTally) {
+pub(super) fn wait_whole(server: &TestTally) {
     // The look of the second time began after the first one was written.
     for _ in 0..2 {
         let before = whole_at(server);
@@ -83,7 +87,7 @@ fn restored(from: &TestTally, copy: &Path, at: Option<&str>) -> (TestTally, Stri
     (server, said)
 }
 
-fn copy_of(server: &TestTally) -> PathBuf {
+pub(super) fn copy_of(server: &TestTally) -> PathBuf {
     server.data().join("followed")
 }
 
@@ -101,6 +105,7 @@ fn every_instant_comes_back_whatever_is_killed() {
             20 | 75 => {
                 drop(follows);
                 follows = Follows::start(&server, &copy, false);
+                wait_whole(&server);
             }
             40 | 60 => {
                 server.kill9();
