@@ -57,6 +57,22 @@ pub(crate) const PROGRAMS: &[Program] = &[
         why: "tests look into MariaDB with its own client",
     },
     Program {
+        suite: "bookworm",
+        packages: &["mariadb-client"],
+        path: "usr/bin/mariadb-dump",
+        args: &[],
+        data: None,
+        why: "a test runs the commands of docs/operate/backup.md",
+    },
+    Program {
+        suite: "bookworm",
+        packages: &["mariadb-client"],
+        path: "usr/bin/mariadb-binlog",
+        args: &[],
+        data: None,
+        why: "a test runs the commands of docs/operate/backup.md",
+    },
+    Program {
         suite: "unstable",
         packages: &["valkey-server"],
         path: "usr/bin/valkey-server",

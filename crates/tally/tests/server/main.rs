@@ -8,6 +8,7 @@ mod backup;
 mod boundaries;
 mod cli;
 mod contests;
+mod database_backup;
 mod demo;
 mod deploy;
 mod descriptors;
