@@ -195,8 +195,9 @@ impl<M: Moments> Timetable<M> {
     /// over when it opens.
     fn made_at(&self, start: Micros, ahead: u32, since: Micros) -> Micros {
         let before = |at: Micros| self.start.previous(at.plus(-1));
-        let mut starts = std::iter::successors(Some(start), |at| before(*at));
-        starts.nth(ahead as usize).map_or(since, |at| at.max(since)).min(start.plus(-1))
+        // Earlier starts give the same: without the bound a start of the server walks back to the beginning of time.
+        let mut starts = std::iter::successors(Some(start), |at| before(*at)).take_while(|at| *at > since);
+        starts.nth(ahead as usize).unwrap_or(since).min(start.plus(-1))
     }
 
     /// Where to continue when contests were not created for long.

@@ -21,6 +21,7 @@ mod logs;
 mod members;
 mod secret;
 mod security_events;
+mod upgrades;
 
 /// The program under test.
 const TALLY: &str = env!("CARGO_BIN_EXE_tally");
