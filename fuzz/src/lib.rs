@@ -12,6 +12,8 @@ mod fuzzing;
 mod limit_settings;
 #[path = "../../crates/tally/src/member_settings.rs"]
 mod member_settings;
+#[path = "../../crates/tally/src/memory.rs"]
+mod memory;
 #[path = "../../crates/tally/src/money_settings.rs"]
 mod money_settings;
 #[path = "../../crates/tally/src/settings.rs"]

@@ -16,6 +16,7 @@ pub mod damaged;
 pub mod events;
 pub mod failure;
 pub mod fingerprint;
+pub mod footprint;
 pub mod keyring;
 pub mod keys;
 pub mod ledger;

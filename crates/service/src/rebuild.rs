@@ -9,6 +9,7 @@ use crate::clock::ClockReading;
 use crate::contests::play;
 use crate::damaged;
 use crate::failure::{Failure, Fault};
+use crate::footprint;
 use crate::periods::archive::{self, ArchivePlace, Step};
 use crate::periods::scan::Readers;
 use crate::periods::{catch_up, scheduler};
@@ -51,8 +52,16 @@ pub fn rebuild(
         boards.set_damaged(&row.key);
     }
     let rebuilt = std::thread::scope(|scope| {
-        // Counting a hundred million rows takes seconds, and is for progress only. If it fails, so does the rest.
-        scope.spawn(|| count(store, &rows).map(|total| progress.expect(total)));
+        if matches!(settings.ranking, RankingBackend::Memory) {
+            // It comes first, because a process that loads more than fits is killed without a word. If it fails, so does the rest.
+            if let Ok(total) = count(store, &rows) {
+                progress.expect(total);
+                footprint::check(total, settings.memory_max)?;
+            }
+        } else {
+            // Counting takes seconds, and is for progress only. If it fails, so does the rest.
+            scope.spawn(|| count(store, &rows).map(|total| progress.expect(total)));
+        }
         load_all((store, settings), boards, &rows, time, progress)
     });
     tally_memory::give_back();

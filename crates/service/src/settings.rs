@@ -33,6 +33,8 @@ pub struct Settings {
     pub contests_keep_micros: Option<i64>,
     /// How many API keys there may be.
     pub keys_max: usize,
+    /// The memory that this process may use, in bytes: a start whose ranks do not fit into it is refused.
+    pub memory_max: u64,
     /// When the clock is trusted.
     pub clock: ClockBounds,
     /// Settings of the ledger and of contests.
@@ -80,6 +82,7 @@ impl Default for Settings {
             staleness_max: Duration::from_secs(5),
             boards_max: 10_000,
             contests_keep_micros: None,
+            memory_max: u64::MAX,
             keys_max: 1_000,
             clock: ClockBounds::default(),
             ledger: LedgerSettings::default(),

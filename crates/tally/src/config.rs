@@ -6,6 +6,7 @@
 //!
 //! Not here: reading the file, variables and flags (`sources`).
 
+use crate::memory::{self, Limit};
 pub(crate) use crate::settings::SETTINGS;
 use crate::settings::{BY_CURRENCY, CURRENCIES_REFERENCE, Setting};
 use std::collections::BTreeMap;
@@ -40,6 +41,8 @@ pub(crate) struct Config {
     by_currency: BTreeMap<(&'static str, String), (String, &'static str)>,
     /// Warnings about unknown variables.
     warnings: Vec<String>,
+    /// The memory that bounds with the value `auto` follow.
+    memory: Limit,
 }
 
 impl Config {
@@ -49,6 +52,7 @@ impl Config {
             values: SETTINGS.iter().map(|one| (one.name, (one.default.to_owned(), DEFAULT))).collect(),
             by_currency: BTreeMap::new(),
             warnings: Vec::new(),
+            memory: Limit::NONE,
         }
     }
 
@@ -141,6 +145,26 @@ impl Config {
     pub(crate) fn count(&self, name: &'static str) -> Result<usize, Usage> {
         let count: usize = self.parse(name, "a whole number")?;
         if count == 0 { Err(self.wrong(name, "a whole number of at least 1")) } else { Ok(count) }
+    }
+
+    /// A bound that may follow the memory.
+    pub(crate) fn bound(&self, name: &'static str) -> Result<usize, Usage> {
+        if self.text(name) == memory::AUTO
+            && let Some(bound) = memory::bound(self.memory.bytes, name)
+        {
+            return Ok(usize::try_from(bound).unwrap_or(usize::MAX));
+        }
+        self.count(name).map_err(|_| self.wrong(name, "a whole number of at least 1, or auto"))
+    }
+
+    /// The memory that this process may use.
+    pub(crate) fn memory(&self) -> Limit {
+        self.memory
+    }
+
+    /// Sets it.
+    pub(crate) fn set_memory(&mut self, limit: Limit) {
+        self.memory = limit;
     }
 
     /// A setting as a duration.

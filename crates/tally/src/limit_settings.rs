@@ -32,8 +32,8 @@ pub(crate) fn limits(config: &Config, demo: bool) -> Result<Limits, Usage> {
     };
     Ok(Limits {
         body_bytes_max: config.count("http.body_bytes_max")?,
-        bodies_bytes_max: config.count("http.bodies_bytes_max")?,
-        responses_bytes_max: config.count("http.responses_bytes_max")?,
+        bodies_bytes_max: config.bound("http.bodies_bytes_max")?,
+        responses_bytes_max: config.bound("http.responses_bytes_max")?,
         connections: connections(config, "http.connections_max")?,
         head_timeout: config.duration("http.head_timeout")?,
         body_timeout: config.duration("http.body_timeout")?,

@@ -32,6 +32,7 @@ mod limit_settings;
 mod load;
 mod log;
 mod member_settings;
+mod memory;
 mod migrate;
 mod money_settings;
 mod repair;

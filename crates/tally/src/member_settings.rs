@@ -41,7 +41,7 @@ pub(crate) fn members(config: &Config) -> Result<MemberSettings, Usage> {
         passwords_waiting_max: config.count("members.passwords_waiting_max")?,
         token_time: config.duration("auth.token_ttl")?,
         cache: CacheSettings {
-            entries: config.count("members.cache_entries")?,
+            entries: config.bound("members.cache_entries")?,
             policy,
             time: config.duration("members.cache_time")?,
             shared_time: config.duration("members.cache_shared_time")?,

@@ -17,7 +17,7 @@ use anyhow::{Context, Error, Result, bail};
 pub(crate) use listen::{Listen, UNIX};
 use open::LogOnce;
 use progress::{announce_ready, show_progress};
-use service::{settings, webhook_settings};
+use service::{announce_memory, settings, webhook_settings};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -62,6 +62,7 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
     let config = Config::load(cli)?;
     log::start(&config)?;
     tracing::info!(version = env!("CARGO_PKG_VERSION"), process = std::process::id(), "starting");
+    announce_memory(&config)?;
     let mut server = Server::listen(&config, &Listen::settings(&config)?, (true, args.demo))?;
     let (mut terminate, mut interrupt) = server.signals.take().context("hear signals")?;
     let (address, resp) = (server.address(), server.resp_address());

@@ -39,9 +39,9 @@ settings! {
     "store.lock_wait" = "2s" "How long a database lets a statement wait for rows of another, in whole seconds; less than `store.query_timeout`.";
     "store.lease" = "10s" "How long a silent server keeps its right to write to a database. The successor of a killed server waits this long.";
     "store.staleness_max" = "5s" "How old a server's knowledge of what other servers have changed may be; then it answers 503. A database that pauses for less is not noticed; for so long, a server that it does not answer accepts a key that was revoked at another one.";
-    "store.cache_mib" = "64" "Memory of the store for pages, in MiB.";
+    "store.cache_mib" = "auto" "Memory of the store for pages, in MiB; `auto` follows the memory of the container, up to 64.";
     "store.wal_mib" = "256" "Limit of the write-ahead log of the store's tables, in MiB.";
-    "store.overlay_mib" = "256" "Memory for changes that are not in the store's tables yet, in MiB; from half of it on, commits are slowed; above it, they wait.";
+    "store.overlay_mib" = "auto" "Memory for changes that are not in the store's tables yet, in MiB (`auto`: up to 256); from half of it on, commits are slowed; above it, they wait.";
     "store.journal_mib" = "1024" "Size of a journal file, in MiB, at which its changes are flushed into the tables; there are two such files.";
     "ranking.url" = "memory" "Where rankings are kept: `memory`, `redis://host:port` or `redis-cluster://host:port,host:port` (with TLS `rediss://` or `rediss-cluster://`); Redis needs a store in a database.";
     "ranking.url_file" = "" "File with `ranking.url`, if that has a password.";
@@ -56,8 +56,8 @@ settings! {
     "http.trusted_proxies" = "" "Proxies, comma-separated addresses or networks such as `10.0.0.0/8`, whose `X-Forwarded-For` says the client's address; without them, all clients behind a proxy share one limit of wrong passwords.";
     "http.cors_origins" = "" "Web origins, comma-separated, whose pages may read in a browser (CORS).";
     "http.body_bytes_max" = "2097152" "Bytes of a request's body; above it, 413.";
-    "http.bodies_bytes_max" = "268435456" "Bytes of all bodies that are being received, beyond 64 KiB of each; above it, 503.";
-    "http.responses_bytes_max" = "268435456" "Bytes of all responses that clients have not read, beyond 64 KiB of each; above it, reads get 503.";
+    "http.bodies_bytes_max" = "auto" "Bytes of all bodies that are being received, beyond 64 KiB of each; above it, 503. `auto`: up to 268435456.";
+    "http.responses_bytes_max" = "auto" "Bytes of all responses that clients have not read, beyond 64 KiB of each; above it, reads get 503. `auto`: up to 268435456.";
     "http.connections_max" = "10000" "Open connections; further ones wait. The last tenths, up to 16 each, are for health checks and for commands of this machine.";
     "http.head_timeout" = "75s" "Time for a request's head, and for an idle connection to stay: longer than a balancer keeps idle connections (60 s with most; 620 s fits that of Google).";
     "http.body_timeout" = "30s" "Time for a request's body; after it, 408.";
@@ -74,7 +74,7 @@ settings! {
     "resp.socket_mode" = "600" "The same as `http.socket_mode`.";
     "resp.durability" = "commit" "When its writes are answered: `commit`, durable; `relaxed`, at once and durable within a second.";
     "resp.connections_max" = "10000" "Open connections of the Redis protocol; further ones wait. The last tenth, up to 16, is for clients of this machine.";
-    "resp.buffer_bytes_max" = "536870912" "Bytes of unfinished commands, open transactions and unread replies of all connections; above it, the connection with most of them is closed.";
+    "resp.buffer_bytes_max" = "auto" "Bytes of unfinished commands, open transactions and unread replies of all connections; above it, the connection with most of them is closed. `auto`: up to 536870912.";
     "resp.threads" = "auto" "Threads that serve them; `auto` is half of the machine's processors.";
     "resp.idle_timeout" = "never" "How long a connection may be idle, or `never`.";
     "resp.auth_timeout" = "10s" "How long a connection may take to present a key, where one is needed, before it is closed.";
@@ -97,7 +97,7 @@ settings! {
     "lane.batch_rows_max" = "1000" "Rows of one batch, of scores or of money.";
     "lane.batch_bytes_max" = "4194304" "Bytes of one batch.";
     "lane.queue_requests_max" = "20000" "Requests that wait for a batch; above it, 503.";
-    "lane.queue_bytes_max" = "67108864" "Bytes that wait for a batch; above it, 503.";
+    "lane.queue_bytes_max" = "auto" "Bytes that wait for a batch; above it, 503. `auto`: up to 67108864.";
     "wallet.currency" = "KRW" "The currency in which every member has a wallet from the start; fixed once there is a member.";
     "wallet.transfer_max" = "off" "The limit of one transfer, in the smallest unit, or `off`; `transfer_max_USD` sets it for one currency.";
     "wallet.day_max" = "off" "The limit of all transfers from one wallet on one UTC day, in the smallest unit, or `off`; `day_max_USD` sets it for one currency.";
@@ -110,7 +110,7 @@ settings! {
     "members.password_passes" = "2" "How often the digest of a new password passes over that memory.";
     "members.passwords_at_once" = "auto" "Concurrent password digests of sign-ins, and as many of passwords that API keys set; `auto` is half of the machine's processors.";
     "members.passwords_waiting_max" = "500" "Waiting password digests of each of the two kinds; above it, 503.";
-    "members.cache_entries" = "200000" "Phone numbers, and members, that are kept in memory.";
+    "members.cache_entries" = "auto" "Phone numbers, and members, that are kept in memory. `auto`: up to 200000.";
     "members.cache_policy" = "s3-fifo" "Eviction policy of the cache: `s3-fifo` evicts entries that were read once before those that are read often; `lru` evicts the least recently used.";
     "members.cache_time" = "12h" "How long each is kept.";
     "members.cache_shared_time" = "1s" "The same if other servers write to the same store: their changes of names, numbers and passwords appear within this time.";

@@ -4,6 +4,7 @@
 
 use crate::cli::{Cli, Command, LogFormat};
 use crate::config::{Config, Usage, without_password};
+use crate::memory;
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 
@@ -19,6 +20,7 @@ impl Config {
     /// Reads all sources.
     pub(crate) fn load(cli: &Cli) -> Result<Self> {
         let mut config = Self::defaults();
+        config.set_memory(memory::limit(Path::new("/")));
         let file =
             cli.config.clone().or_else(|| Some(PathBuf::from("tally.toml")).filter(|path| path.is_file()));
         if let Some(path) = &file {

@@ -318,10 +318,11 @@ impl Drop for Opened {
 /// The options of a store in a file.
 pub(crate) fn file_options(config: &Config) -> Result<sqlite::Options> {
     let mib = |name| -> Result<u64> { Ok(u64::try_from(config.count(name)?)? << 20) };
+    let bound = |name| -> Result<u64> { Ok(u64::try_from(config.bound(name)?)? << 20) };
     Ok(sqlite::Options {
-        cache_bytes: mib("store.cache_mib")?,
+        cache_bytes: bound("store.cache_mib")?,
         wal_bytes_max: mib("store.wal_mib")?,
-        memtable_bytes_max: mib("store.overlay_mib")?,
+        memtable_bytes_max: bound("store.overlay_mib")?,
         journal_bytes_max: mib("store.journal_mib")?,
         archives: archives(config),
         ..sqlite::Options::default()

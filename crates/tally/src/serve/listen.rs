@@ -55,7 +55,7 @@ impl Listen {
         };
         let settings = resp::Settings {
             connections: limit_settings::connections(config, "resp.connections_max")?,
-            buffer_bytes_max: config.count("resp.buffer_bytes_max")?,
+            buffer_bytes_max: config.bound("resp.buffer_bytes_max")?,
             auth_timeout: config.duration("resp.auth_timeout")?,
             command_timeout: config.duration("resp.command_timeout")?,
             idle_timeout: config.duration_or("resp.idle_timeout", "never")?,

@@ -3,6 +3,7 @@
 //! Not here: those of the listeners (`listen`, `limit_settings`) and of the store (`store`).
 
 use crate::config::{Config, Usage};
+use crate::memory::Limit;
 use crate::{member_settings, money_settings};
 use tally_rules::clock::ClockBounds;
 use tally_server::WebhookSettings;
@@ -33,6 +34,7 @@ pub(super) fn settings(config: &Config) -> Result<Settings, Usage> {
         boards_max: config.count("limits.boards")?,
         contests_keep_micros: money_settings::contests_keep(config)?,
         keys_max: config.count("limits.keys")?,
+        memory_max: config.memory().bytes,
         members: member_settings::members(config)?,
         webhook_retry_micros: micros("webhooks.retry")?,
         archive_keep: archive_keep(config)?,
@@ -41,7 +43,25 @@ pub(super) fn settings(config: &Config) -> Result<Settings, Usage> {
     settings.lane.batch_rows_max = config.count("lane.batch_rows_max")?;
     settings.lane.batch_bytes_max = config.count("lane.batch_bytes_max")?;
     settings.lane.queue_requests_max = config.count("lane.queue_requests_max")?;
-    settings.lane.queue_bytes_max = config.count("lane.queue_bytes_max")?;
+    settings.lane.queue_bytes_max = config.bound("lane.queue_bytes_max")?;
     settings.ledger = money_settings::ledger(config, &settings)?;
     Ok(settings)
+}
+
+/// Logs how much memory there is, and the bounds that follow it.
+pub(super) fn announce_memory(config: &Config) -> Result<(), Usage> {
+    let Limit { bytes, by } = config.memory();
+    tracing::info!(
+        limit_mib = bytes >> 20,
+        by,
+        store.cache_mib = config.bound("store.cache_mib")?,
+        store.overlay_mib = config.bound("store.overlay_mib")?,
+        http.bodies_bytes_max = config.bound("http.bodies_bytes_max")?,
+        http.responses_bytes_max = config.bound("http.responses_bytes_max")?,
+        resp.buffer_bytes_max = config.bound("resp.buffer_bytes_max")?,
+        lane.queue_bytes_max = config.bound("lane.queue_bytes_max")?,
+        members.cache_entries = config.bound("members.cache_entries")?,
+        "memory"
+    );
+    Ok(())
 }

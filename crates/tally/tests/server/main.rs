@@ -19,6 +19,7 @@ mod follow;
 mod load;
 mod logs;
 mod members;
+mod memory;
 mod secret;
 mod security_events;
 mod upgrades;
