@@ -255,10 +255,11 @@ fn a_window_that_is_used_again_keeps_its_new_rows() {
     let write =
         |changes: WriteSet| store.run(&ReadSet::default(), &mut |_| changes.clone()).map(drop).unwrap();
     write(WriteSet { scores: vec![(row("old"), Some(record))], ..WriteSet::default() });
+    catch_up(&mut follower);
     write(WriteSet { garbage: vec![crate::Garbage::Window(window)], ..WriteSet::default() });
     assert!(store.purge_deleted(100).unwrap() > 0);
     write(WriteSet { scores: vec![(row("new"), Some(record))], ..WriteSet::default() });
-    catch_up(&mut follower);
+    assert_eq!(catch_up(&mut follower), [], "no new base");
     let (_place, store) = restored(&plan(&copy_of(&place), None));
     store.purge_deleted(100).unwrap();
     assert_eq!(store.records(&[row("old"), row("new")]).unwrap(), [None, Some(record)]);
