@@ -134,6 +134,29 @@ fn months_of_the_ledger_move_into_files_and_all_reads_stay() {
     a_damaged_file_is_named(&mut server, &ann);
 }
 
+#[test]
+fn old_months_are_archived_without_a_request() {
+    let mut clock = WallClock::at_noon();
+    let mut server = server(&clock);
+    let mut client = server.local();
+    let ann = member(&mut client, "ann");
+    for _ in 0..3 {
+        client.post("/v1/deposits", &json!({"to": ann, "amount": 5})).expect(201);
+        clock.jump(30 * DAY);
+    }
+    // It is June, and May stays: from the start on.
+    server.terminate();
+    server.set("TALLY_ARCHIVE_KEEP", "1");
+    server.restart();
+    let mut client = server.local();
+    let wanted = ["2031-03", "2031-04"].map(|month| (month.to_owned(), "done".to_owned()));
+    wait_until("both months are archived", || states(&mut client) == wanted);
+    let history = read_pages(&mut client, &format!("/v1/wallets/{ann}/transactions?limit=1"), "items").0;
+    assert_eq!(history.len(), 3);
+    let acts = client.get("/v1/audit?action=ledger.archived").expect(200);
+    assert_eq!(acts["items"], json!([]));
+}
+
 fn a_copy_has_its_archives(server: &TestTally, clock: &WallClock, copy: &Path) {
     let mut other = TestTally::stopped(TALLY);
     clock.set_for(&mut other);
