@@ -1,11 +1,11 @@
 //! The help texts, in one place so that they stay consistent.
 //!
-//! Written by hand: eleven tasks with four options between them need no argument parser, and a parser would be the
+//! Written by hand: twelve tasks with four options between them need no argument parser, and a parser would be the
 //! slowest thing to compile here.
 
 /// The tasks, in the order in which a contributor meets them.
 #[cfg(test)]
-pub(crate) const TASKS: [&str; 11] = [
+pub(crate) const TASKS: [&str; 12] = [
     "test",
     "check",
     "soak",
@@ -16,6 +16,7 @@ pub(crate) const TASKS: [&str; 11] = [
     "deny",
     "advisories",
     "readme",
+    "dist",
     "ci",
 ];
 
@@ -34,6 +35,7 @@ Usage: cargo xtask <task>
   deny      advisories, licences, duplicates and sources of dependencies, by cargo-deny
   advisories  brings the copy of the advisories up to date
   readme    runs the README's commands as they are written
+  dist      packs the binary for this platform, with what it is made of and digests
   ci        all of it, as the build server does
 
 `cargo xtask <task> --help` says more and gives examples.
@@ -52,6 +54,7 @@ pub(crate) fn of(task: &str) -> Option<&'static str> {
         "deny" => Some(DENY),
         "advisories" => Some(ADVISORIES),
         "readme" => Some(README),
+        "dist" => Some(DIST),
         "ci" => Some(CI),
         _ => None,
     }
@@ -208,6 +211,20 @@ Run it after a change of Cargo.lock that brings a package, and once a week.
 Examples:
   cargo xtask advisories                     from github.com/rustsec/advisory-db
   cargo xtask advisories ../advisory-db      from a clone
+";
+
+const DIST: &str = "\
+Builds the binary of this commit with the profile `dist`, and packs it for this platform.
+
+Usage: cargo xtask dist
+
+Needs a tree without changes, GNU tar, gzip, sha256sum and objdump. Writes to `packages` of the target folder:
+
+  tally-VERSION-PLATFORM.tar.gz     the binary, licences, documents, and files of a deployment
+  tally-VERSION-PLATFORM.cdx.json   the packages it is made of, with licences and digests (CycloneDX 1.6)
+  SHA256SUMS                        the digests of both, for `sha256sum --check`
+
+The archive of the same files has the same bytes. The last line says which glibc the binary needs.
 ";
 
 const CI: &str = "\

@@ -1,4 +1,4 @@
-//! The project's own tasks: `cargo xtask test | check | soak | simulate | packages | bench | drivers | deny | advisories | readme | ci`.
+//! The project's own tasks: `cargo xtask test | check | soak | simulate | packages | bench | drivers | deny | advisories | readme | dist | ci`.
 //!
 //! One small binary instead of shell scripts, because each task is then tested like the rest and works the same on every machine.
 //! It depends on `anyhow` and `serde_json` alone: a fresh clone compiles it in seconds, before anything else.
@@ -16,6 +16,7 @@ mod check;
 mod ci;
 mod clients;
 mod deny;
+mod dist;
 mod drivers;
 mod fresh_data;
 mod help;
@@ -69,6 +70,7 @@ fn run(args: &[String]) -> anyhow::Result<()> {
         "deny" => no_arguments(task, rest).and_then(|()| deny::main()),
         "advisories" => deny::update(rest),
         "readme" => no_arguments(task, rest).and_then(|()| readme::main()),
+        "dist" => no_arguments(task, rest).and_then(|()| dist::main()),
         "ci" => no_arguments(task, rest).and_then(|()| ci::main()),
         other => anyhow::bail!("`{other}` has a help text and no task behind it"),
     }

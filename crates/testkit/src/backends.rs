@@ -7,6 +7,7 @@
 
 use crate::database::{DatabaseKind, ScratchDatabase};
 use crate::redis::{RedisKind, ScratchRedis};
+use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -18,21 +19,26 @@ pub fn share() -> usize {
     if matches!(std::env::var(VARIABLE).as_deref(), Err(_) | Ok("" | "sqlite")) { 1 } else { 3 }
 }
 
-/// The environment variables that put a new server onto the store and the ranking of this run.
+/// The environment variables that put a new server onto the store and the ranking of this run. A store in databases has its archives
+/// in the server's data directory.
 ///
 /// # Panics
 ///
 /// If the variable has an unknown value.
-pub fn settings() -> Vec<(String, String)> {
+pub fn settings(data: &Path) -> Vec<(String, String)> {
     let on = std::env::var(VARIABLE).unwrap_or_default();
-    match on.as_str() {
+    let mut settings = match on.as_str() {
         "" | "sqlite" => Vec::new(),
         "mariadb" => database(DatabaseKind::MariaDb10),
         "mysql" => database(DatabaseKind::MySql9),
         "shards" => shards(),
         "mariadb+redis" => [database(DatabaseKind::MariaDb10), redis()].concat(),
         other => panic!("{VARIABLE}={other}: there are sqlite, mariadb, mysql, shards and mariadb+redis"),
+    };
+    if !settings.is_empty() {
+        settings.push(("TALLY_ARCHIVE_DIR".into(), data.join("archive").display().to_string()));
     }
+    settings
 }
 
 /// The Redis of all servers of this process, each with its own keys.

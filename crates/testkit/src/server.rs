@@ -84,7 +84,8 @@ impl TestTally {
         Self {
             binary: binary.into(),
             args: Vec::new(),
-            settings: [backends::settings(), vec![("TALLY_KEYS_REQUIRED".into(), "false".into())]].concat(),
+            settings: [backends::settings(dir.path()), vec![("TALLY_KEYS_REQUIRED".into(), "false".into())]]
+                .concat(),
             dir,
             // Most tests make no key, and a machine of tests may have few file descriptors.
             allowed: vec![WITHOUT_KEY.into(), FEW_DESCRIPTORS.into()],

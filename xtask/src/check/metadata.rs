@@ -87,18 +87,18 @@ fn linked(value: &Value, names: &HashMap<&str, &str>) -> Result<HashMap<String, 
     Ok(graph)
 }
 
-fn kind(value: Option<&Value>) -> Kind {
+pub(crate) fn kind(value: Option<&Value>) -> Kind {
     if value.and_then(Value::as_str) == Some("dev") { Kind::Dev } else { Kind::Normal }
 }
 
-fn list<'a>(value: &'a Value, field: &str) -> Result<&'a Vec<Value>> {
+pub(crate) fn list<'a>(value: &'a Value, field: &str) -> Result<&'a Vec<Value>> {
     value
         .get(field)
         .and_then(Value::as_array)
         .with_context(|| format!("find the list `{field}` in the metadata"))
 }
 
-fn text<'a>(value: &'a Value, field: &str) -> Result<&'a str> {
+pub(crate) fn text<'a>(value: &'a Value, field: &str) -> Result<&'a str> {
     value
         .get(field)
         .and_then(Value::as_str)

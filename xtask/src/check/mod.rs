@@ -14,7 +14,7 @@ mod images;
 mod links;
 mod lints;
 mod map;
-mod metadata;
+pub(crate) mod metadata;
 mod ports;
 mod repository;
 mod text;

@@ -166,8 +166,8 @@ mod tests {
             enabled_at: Micros(-1),
             disabled: disabled.then(|| Disabled { at: Micros(2), why: "ä".into() }),
             secret: 3,
-            made_by: 2,
-            previous_made_by: u8::from(disabled),
+            made_by: if disabled { 15 } else { 0 },
+            previous_made_by: if disabled { 14 } else { 0 },
             previous_until: disabled.then_some(Micros(4)),
         })
     }

@@ -5,7 +5,7 @@ use crate::TALLY;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use tally_testkit::audit::read_pages;
-use tally_testkit::{Client, TestTally, WallClock, wait_until};
+use tally_testkit::{Client, DatabaseKind, ScratchDatabase, TestTally, WallClock, wait_until};
 
 const ARCHIVES: &str = "/v1/ledger/archives";
 const DAY: i64 = 24 * 3_600;
@@ -155,6 +155,16 @@ fn old_months_are_archived_without_a_request() {
     assert_eq!(history.len(), 3);
     let acts = client.get("/v1/audit?action=ledger.archived").expect(200);
     assert_eq!(acts["items"], json!([]));
+}
+
+#[test]
+fn a_store_in_a_database_needs_a_folder_for_archives() {
+    let database = ScratchDatabase::shared(DatabaseKind::MariaDb10).create_database();
+    let server = TestTally::start_set(TALLY, &[("TALLY_STORE_URL", &database), ("TALLY_ARCHIVE_DIR", "")]);
+    server.local().post(ARCHIVES, &json!({"before": "2020-01"})).refused(409, "no_archive_dir");
+    let refused = server.run(&["archive", "--before", "2020-01"]);
+    assert!(refused.code == Some(1) && refused.stderr.contains("archive.dir"), "{}", refused.stderr);
+    assert_eq!(states(&mut server.local()), []);
 }
 
 fn a_copy_has_its_archives(server: &TestTally, clock: &WallClock, copy: &Path) {

@@ -8,7 +8,6 @@ use hyper::StatusCode;
 use serde_json::{Value, json};
 use tally_rules::ledger::Month;
 use tally_service::ledger::archive::{self, ArchivedMonth};
-
 use tally_wire::Problem;
 use tally_wire::api::archives::{read_request, write_digest};
 
@@ -30,6 +29,10 @@ pub(in crate::http) async fn create(mut call: Call) -> Result<Response, Problem>
     let open = archive::first_open(&tally).map_err(|failure| problem::of_failure(&failure))?;
     if before > open {
         return Err(Problem::field("/before", format!("must be at most {open}: that month is not over")));
+    }
+    if !archive::has_folder(&tally) {
+        let detail = "the setting `archive.dir` names no folder: all servers of a store in a database must have the same one";
+        return Err(Problem::new(409, "no_archive_dir", detail));
     }
     let replayed = blocking(move || archive::request(&tally, before, (&origin, identity.as_ref()))).await?;
     let body = json!({"before": before.to_string()});

@@ -11,8 +11,9 @@ use std::collections::BTreeSet;
 use tally_testkit::{Client, EventStream, Request, Response, TestTally};
 
 /// Answers that need a fault, a moment or a competing request: other tests make them.
-const NOT_HERE: [(u16, &str); 12] = [
+const NOT_HERE: [(u16, &str); 13] = [
     (409, "applications_lost"),
+    (409, "no_archive_dir"),
     (500, "internal"),
     (500, "damaged"),
     (500, "leaderboard_damaged"),
