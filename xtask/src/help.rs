@@ -225,6 +225,9 @@ Needs a tree without changes, GNU tar, gzip, sha256sum and objdump. Writes to `p
   SHA256SUMS                        the digests of both, for `sha256sum --check`
 
 The archive of the same files has the same bytes. The last line says which glibc the binary needs.
+
+Examples:
+  cargo xtask dist
 ";
 
 const CI: &str = "\
