@@ -70,24 +70,31 @@ fn declared(package: &Value) -> Result<Vec<Dependency>> {
 
 /// The resolved graph, from package id to the names it links.
 fn linked(value: &Value, names: &HashMap<&str, &str>) -> Result<HashMap<String, Vec<String>>> {
+    let name = |id: &str| Ok((*names.get(id).context("name a resolved package")?).to_owned());
+    let of = |(id, needs): (&str, Vec<&str>)| {
+        Ok((id.to_owned(), needs.into_iter().map(name).collect::<Result<_>>()?))
+    };
+    graph(value)?.into_iter().map(of).collect()
+}
+
+/// The resolved graph by package ids, without dev-dependencies.
+pub(crate) fn graph(value: &Value) -> Result<HashMap<&str, Vec<&str>>> {
     let nodes = value.get("resolve").context("find `resolve` in the metadata")?;
     let mut graph = HashMap::new();
     for node in list(nodes, "nodes")? {
-        let mut targets = Vec::new();
+        let mut needs = Vec::new();
         for dependency in list(node, "deps")? {
-            let normal =
-                list(dependency, "dep_kinds")?.iter().any(|entry| kind(entry.get("kind")) == Kind::Normal);
-            let name = names.get(text(dependency, "pkg")?).context("name a resolved package")?;
-            if normal {
-                targets.push((*name).to_owned());
+            let kinds = list(dependency, "dep_kinds")?;
+            if kinds.iter().any(|entry| kind(entry.get("kind")) == Kind::Normal) {
+                needs.push(text(dependency, "pkg")?);
             }
         }
-        graph.insert(text(node, "id")?.to_owned(), targets);
+        graph.insert(text(node, "id")?, needs);
     }
     Ok(graph)
 }
 
-pub(crate) fn kind(value: Option<&Value>) -> Kind {
+fn kind(value: Option<&Value>) -> Kind {
     if value.and_then(Value::as_str) == Some("dev") { Kind::Dev } else { Kind::Normal }
 }
 

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
-use crate::check::metadata::{Kind, kind, list, text};
+use crate::check::metadata::{graph, list, text};
 
 /// The digests of packages in Cargo.lock, by name and version.
 pub(super) fn checksums(lock: &str) -> HashMap<(String, String), String> {
@@ -78,23 +78,6 @@ pub(super) fn of(metadata: &Value, root: &str, sums: &HashMap<(String, String), 
         "components": components.into_values().collect::<Vec<_>>(),
         "dependencies": dependencies,
     }))
-}
-
-/// What each package needs in a build, by id.
-fn graph(metadata: &Value) -> Result<HashMap<&str, Vec<&str>>> {
-    let mut graph = HashMap::new();
-    let resolve = metadata.get("resolve").context("find `resolve` in the metadata")?;
-    for node in list(resolve, "nodes")? {
-        let mut needs = Vec::new();
-        for dependency in list(node, "deps")? {
-            let kinds = list(dependency, "dep_kinds")?;
-            if kinds.iter().any(|entry| kind(entry.get("kind")) == Kind::Normal) {
-                needs.push(text(dependency, "pkg")?);
-            }
-        }
-        graph.insert(text(node, "id")?, needs);
-    }
-    Ok(graph)
 }
 
 fn reached<'a>(graph: &HashMap<&'a str, Vec<&'a str>>, root: &'a str) -> BTreeSet<&'a str> {

@@ -175,7 +175,7 @@ pub(crate) fn archived_months_are_read_as_before(backend: &dyn Backend) {
             break;
         }
         steps.push(done);
-        // Some steps meet rows in the tables, and others in what is not flushed yet.
+        // Some steps find rows in the tables, and others in what is not flushed yet.
         if steps.len() % 2 == 0 {
             store.checkpoint().unwrap();
         }
