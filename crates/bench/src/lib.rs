@@ -15,6 +15,7 @@ mod delay;
 mod device;
 mod disk;
 mod drivers;
+mod endurance;
 mod error;
 mod events;
 mod http;

@@ -43,6 +43,9 @@ struct Args {
     /// Write report.json and report.html into this directory
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
+    /// Minutes of the load of `endurance` [default: 120]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_080))]
+    minutes: Option<u32>,
     /// Seed of the random numbers
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -90,6 +93,7 @@ fn run(args: Args) -> Result<(), Error> {
     let mut options = Options {
         rows: args.rows,
         report_dir: args.report,
+        minutes: args.minutes,
         seed: args.seed,
         redis: args.redis,
         mysql: args.mysql,

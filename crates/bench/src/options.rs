@@ -22,6 +22,8 @@ pub struct Options {
     pub size: Size,
     /// Seconds for each measurement that lasts for a time.
     pub seconds: f64,
+    /// Minutes of the load of the scenario `endurance`, if not the default.
+    pub minutes: Option<u32>,
     /// Equal seeds give equal work.
     pub seed: u64,
     /// Initial rows of a scenario's table, in scenarios that support it; `None` for its default.
@@ -62,6 +64,7 @@ impl Options {
         Self {
             size,
             seconds,
+            minutes: None,
             seed: 1,
             rows: None,
             report_dir: None,

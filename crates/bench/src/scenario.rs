@@ -4,8 +4,8 @@ use crate::cpu::Cpu;
 use crate::error::{During, Error};
 use crate::options::Options;
 use crate::{
-    contest_clear, contest_start, database, drivers, events, http, hundred_million, index, mixed, page,
-    periods, resp, store, submit, transfer, upsert,
+    contest_clear, contest_start, database, drivers, endurance, events, http, hundred_million, index, mixed,
+    page, periods, resp, store, submit, transfer, upsert,
 };
 use tally_load::report::Report;
 
@@ -58,6 +58,12 @@ pub const SCENARIOS: &[Scenario] = &[
         about: "submits beside a thousand open streams of events; beside none, and beside callers that ask again",
         needs: events::needs,
         measure: events::measure,
+    },
+    Scenario {
+        name: "endurance",
+        about: "two hours of submits and keyed transfers: memory, descriptors, journal and tables; beside its own begin",
+        needs: endurance::needs,
+        measure: endurance::measure,
     },
     Scenario {
         name: "resp",

@@ -62,6 +62,9 @@ pub(crate) const R3_MEMORY_GIB: f64 = 64.0;
 /// The latency of a submit beside a thousand streams, divided by that without them: at most.
 pub(crate) const SUBMIT_BESIDE_STREAMS: Target = Target { floor: 1.1, aim: 1.05 };
 
+/// A figure of a server after two hours, divided by the same after half an hour: at most.
+pub(crate) const ENDURANCE_GROWTH: Target = Target { floor: 1.1, aim: 1.05 };
+
 /// Nakama on PostgreSQL 15, 64 connections: leaderboard writes per second.
 pub(crate) const NAKAMA_SUBMITS: f64 = 2_088.0;
 /// Its top tens per second.

@@ -37,6 +37,16 @@ fn events() {
 }
 
 #[test]
+fn endurance() {
+    let (text, report) = bench("endurance", &[]);
+    assert!(
+        text.contains("keyed transfers a second") && text.contains("`tally verify` afterwards"),
+        "{text}"
+    );
+    assert_eq!([0, 1].map(|table| rows(&report, table)), [6, 2]);
+}
+
+#[test]
 fn resp() {
     let redis = RedisKind::Redis7.program();
     let (text, report) = bench("resp", &["--redis", redis.to_str().unwrap(), "--members", "1500"]);
@@ -157,7 +167,7 @@ fn all_leaves_out_what_cannot_run_here_and_says_so() {
         assert!(written["skipped"].as_str().unwrap().contains("apt-get install"), "{written}");
     }
     assert_eq!(text.matches("  skipped: ").count(), 9, "{text}");
-    for scenario in ["index", "store", "submit", "periods", "http", "events"] {
+    for scenario in ["index", "store", "submit", "periods", "http", "events", "endurance"] {
         let written = std::fs::read(folder.path().join(format!("{scenario}.json"))).unwrap();
         let written: Value = serde_json::from_slice(&written).unwrap();
         assert!(written["skipped"].is_null() && !written["tables"].as_array().unwrap().is_empty());

@@ -30,7 +30,7 @@ pub struct View {
 enum Of {
     AllTime,
     Live(Arc<LiveWindow>),
-    /// Open, and without scores, as far as this server knows.
+    /// Open or the one before, and without scores, as far as this server knows.
     Empty(Window),
     ArchivedRanking(WindowRow),
 }
@@ -92,7 +92,7 @@ impl View {
             Of::Live(Arc::clone(live))
         } else if let Some(row) = state.closed.iter().find(|row| row.window == window && row.version > 0) {
             Of::ArchivedRanking(*row)
-        } else if span == current {
+        } else if span == current || (which == Some(PREVIOUS) && state.rule.keep > 0) {
             Of::Empty(window)
         } else {
             return Err(Rejection::PeriodNotFound);
@@ -183,9 +183,13 @@ impl View {
             Of::AllTime => Ok(self.board.ranking.read(with)?),
             Of::Live(live) => Ok(live.ranking.read(with)?),
             Of::Empty(window) => {
-                // Another server may have opened it a moment ago.
+                // Another server may have opened or closed it a moment ago.
                 servers::renew(store, &self.board)?;
-                let live = self.board.periods().live(*window).cloned();
+                let periods = self.board.periods();
+                if let Some(row) = periods.closed(*window).filter(|row| row.version > 0) {
+                    return Self { of: Of::ArchivedRanking(*row), ..self.clone() }.read_once(store, with);
+                }
+                let live = periods.live(*window).cloned();
                 match live.filter(|live| live.ranking.waits()) {
                     Some(live) => Ok(live.ranking.read(with)?),
                     None => Ok(MemoryRanking::new(&self.board.definition).read(with)),

@@ -5,6 +5,7 @@
 mod console;
 mod libraries;
 mod tls;
+mod tutorial;
 
 /// The program under test.
 const TALLY: &str = env!("CARGO_BIN_EXE_tally");

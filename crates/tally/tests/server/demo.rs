@@ -4,6 +4,7 @@
 //! that fills them (`import.rs`).
 
 use crate::TALLY;
+use crate::pages::run_page;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use tally_testkit::audit::{audit_board, boards, read_pages};
@@ -13,7 +14,7 @@ use tally_testkit::{Client, TestTally};
 const GOALSCORERS: &str = include_str!("../../sample/goalscorers.csv");
 const RESULTS: &str = include_str!("../../sample/results.csv");
 
-fn demo() -> TestTally {
+pub(crate) fn demo() -> TestTally {
     let mut server = TestTally::stopped(TALLY);
     server.add_arg("--demo");
     server
@@ -268,23 +269,6 @@ fn check_contests(client: &mut Client) {
     assert_eq!(balance(client, "Chile").0, "10000", "it plays in none that was not called off");
 }
 
-/// Runs the commands that a page shows for the demo, as they are written, at this server.
-fn run_page(server: &TestTally, text: &str) -> usize {
-    let blocks = text.split("```sh demo\n").skip(1).map(|rest| rest.split("```").next().expect("it ends"));
-    let blocks = blocks.filter(|block| block.contains("/v1/contests"));
-    let prelude =
-        "set -euo pipefail\ncurl() { command curl --silent --show-error --fail-with-body \"$@\"; }\n";
-    let mut commands = 0;
-    for block in blocks {
-        let here = block.replace("127.0.0.1:8420", &server.address().to_string());
-        let mut bash = std::process::Command::new("bash");
-        let done = bash.args(["-c", &format!("{prelude}{here}")]).output().expect("bash runs");
-        assert!(done.status.success(), "{block}\n{}", String::from_utf8_lossy(&done.stdout));
-        commands += block.matches("curl ").count();
-    }
-    commands
-}
-
 #[test]
 fn contests_of_every_state_are_there_and_what_the_pages_show_works() {
     let mut server = demo();
@@ -292,7 +276,8 @@ fn contests_of_every_state_are_there_and_what_the_pages_show_works() {
     check_contests(&mut server.client());
     let readme = include_str!("../../../../README.md");
     let page = include_str!("../../../../docs/contests.md");
-    assert!(run_page(&server, page) > 5 && run_page(&server, readme) > 5);
+    let of_contests = |block: &str| block.contains("/v1/contests");
+    assert!(run_page(&server, page, of_contests) > 5 && run_page(&server, readme, of_contests) > 5);
     let states = |client: &mut Client| -> Vec<Value> {
         let all = client.get("/v1/contests").expect(200);
         all["items"].as_array().expect("contests").iter().map(|one| one["state"].clone()).collect()

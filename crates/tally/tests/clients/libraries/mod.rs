@@ -34,7 +34,7 @@ fn python() -> Command {
 }
 
 /// A script for node, in the folder where node searches the libraries that it imports.
-fn node(script: &str, name: &str) -> Command {
+pub(crate) fn node(script: &str, name: &str) -> Command {
     let folder = fetched("node/node_modules").with_file_name("scripts");
     std::fs::create_dir_all(&folder).expect("the folder can be made");
     let path = folder.join(name);
@@ -46,7 +46,7 @@ fn node(script: &str, name: &str) -> Command {
 
 /// Runs a program to its end, which must be good; returns its output.
 #[track_caller]
-fn run(command: &mut Command, input: &str) -> String {
+pub(crate) fn run(command: &mut Command, input: &str) -> String {
     let mut child = spawn(command);
     let mut stdin = child.stdin.take().expect("it is piped");
     // A program that ends early gives the reason itself.
