@@ -133,7 +133,6 @@ fn periods_that_are_nowhere() {
     let of_w = [
         "Weekly",
         "weekly:",
-        "weekly:previous",
         "weekly:next",
         "weekly:Previous",
         "weekly:x",
