@@ -3,7 +3,7 @@
 //! They are the releases that a user gets: `pip`, `npm` and `cargo` fetch those that the lists beside the tests name, each with
 //! its digest, into the target folder. This runs once, and again when a list changes; a copy of the list records it. So a test
 //! needs no network, and `cargo clean` removes everything. The Rust client is built here, with the program that uses it. It is a
-//! workspace of its own, so that its dependencies stay out of ours.
+//! workspace of its own, so that its dependencies stay out of ours. The tools are generators of clients over HTTP, and what compiles and checks clients.
 //!
 //! Not here: running any of them (the tests do), and the programs that they need (`packages.rs`).
 
@@ -24,6 +24,9 @@ pub(crate) fn ensure() -> Result<()> {
     let (lists, folder) = (process::root()?.join(LISTS), process::target_folder()?.join(FOLDER));
     make(&folder.join("python"), &lists, &["requirements.txt"], python)?;
     make(&folder.join("node"), &lists, &["package-lock.json", "package.json"], node)?;
+    let tools = lists.join("tools");
+    make(&folder.join("tools-python"), &tools, &["requirements.txt"], python)?;
+    make(&folder.join("tools-node"), &tools, &["package-lock.json", "package.json"], node)?;
     make(&folder.join("rust"), &lists.join("rust"), &["Cargo.lock", "Cargo.toml", "story.rs"], rust)
 }
 

@@ -3,6 +3,7 @@
 //! Not here: the bytes on the wire, which `api` compares.
 
 mod console;
+mod generated;
 mod libraries;
 mod tls;
 mod tutorial;

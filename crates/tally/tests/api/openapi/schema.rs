@@ -146,7 +146,7 @@ impl Schemas {
                 value.as_str().is_none_or(|text| self.pattern(&Value::from(INSTANT)).is_match(text))
             }
             // Their bounds are beside them, or are those of any number here.
-            Some("int64" | "uint64" | "uri") => true,
+            Some("int64" | "uint64" | "uri" | "binary") => true,
             _ => panic!("the format {said} is not known here"),
         }
     }

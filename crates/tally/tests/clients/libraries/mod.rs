@@ -17,7 +17,7 @@ use std::process::{Child, Command, Stdio};
 use tally_testkit::TestTally;
 
 /// A file of the fetched libraries.
-fn fetched(name: &str) -> PathBuf {
+pub(crate) fn fetched(name: &str) -> PathBuf {
     let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     let folder = target.parent().expect("it lies in the target folder").join("clients");
     let path = folder.join(name);
@@ -30,6 +30,20 @@ fn python() -> Command {
     // Its compiled files would lie beside the sources.
     let mut command = Command::new(fetched("python/environment/bin/python"));
     command.env("PYTHONDONTWRITEBYTECODE", "1");
+    command
+}
+
+/// A program of the tools for clients over HTTP, such as mypy.
+pub(crate) fn tool_of_python(name: &str) -> Command {
+    let mut command = Command::new(fetched("tools-python/environment/bin").join(name));
+    command.env("PYTHONDONTWRITEBYTECODE", "1");
+    command
+}
+
+/// A script of the tools for clients over HTTP, such as the compiler of TypeScript.
+pub(crate) fn tool_of_node(path: &str) -> Command {
+    let mut command = Command::new("node");
+    command.arg(fetched("tools-node/node_modules").join(path));
     command
 }
 
@@ -61,7 +75,7 @@ pub(crate) fn run(command: &mut Command, input: &str) -> String {
 }
 
 #[track_caller]
-fn spawn(command: &mut Command) -> Child {
+pub(crate) fn spawn(command: &mut Command) -> Child {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.spawn().unwrap_or_else(|error| panic!("{error}: {command:?}; run `cargo xtask packages`"))
 }
