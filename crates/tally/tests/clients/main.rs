@@ -5,6 +5,7 @@
 mod console;
 mod generated;
 mod libraries;
+mod packages;
 mod tls;
 mod tutorial;
 

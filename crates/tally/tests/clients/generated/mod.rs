@@ -2,8 +2,8 @@
 //!
 //! The story is that of a board, a wallet and a contest, in each language once. It compiles only if the document says what a
 //! user may leave out, and it runs only if the document says what the server does. The generated code stays in a temporary
-//! folder: a user generates it from their own server. Not here: each answer against the document, which `api`
-//! compares.
+//! folder: a user generates it from their own server. Not here: the packages in `clients/`, and each answer against the
+//! document, which `api` compares.
 
 use crate::TALLY;
 use crate::libraries::{fetched, run, tool_of_node, tool_of_python};
@@ -57,6 +57,9 @@ fn openapi_python_client() {
 fn openapi_typescript() {
     let (server, folder) = stage();
     write(&folder, "story.mts", include_str!("story.mts"));
+    // The package for TypeScript has types of its own, which must be those of the document.
+    write(&folder, "agree.mts", include_str!("agree.mts"));
+    write(&folder, "types.ts", include_str!("../../../../../clients/typescript/src/types.ts"));
     let libraries = fetched("tools-node/node_modules");
     std::os::unix::fs::symlink(libraries, folder.path().join("node_modules")).expect("a link can be made");
     let tool = |name: &str| {
@@ -68,7 +71,13 @@ fn openapi_typescript() {
     let strict = ["--strict", "--exactOptionalPropertyTypes", "--noUncheckedIndexedAccess", "--skipLibCheck"];
     let target = ["--target", "es2022", "--module", "nodenext", "--lib", "es2022,dom,dom.iterable"];
     run(
-        tool("typescript/bin/tsc").args(strict).args(target).args(["--types", "node", "api.ts", "story.mts"]),
+        tool("typescript/bin/tsc").args(strict).args(target).args([
+            "--types",
+            "node",
+            "api.ts",
+            "agree.mts",
+            "story.mts",
+        ]),
         "",
     );
     let address = format!("http://{}", server.address());

@@ -1,0 +1,187 @@
+// What the package promises, against a real server behind a proxy. Argument: the address of the proxy.
+//
+// A line on the standard output asks the test for a fault; the answer is a line on the standard input.
+
+import assert from "node:assert/strict";
+import readline from "node:readline";
+import { type BoardEvent, EventStream, MemoryStorage, SubmitQueue, Tally, TallyError } from "tally-client";
+
+const url = process.argv[2] ?? "";
+const answers = readline.createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+const ask = async (what: string): Promise<string> => {
+  console.log(what);
+  return (await answers.next()).value as string;
+};
+/** Patient: a server of a busy machine may take long to start. */
+const retry = { attempts: 200, firstWait: 20, longestWait: 300 };
+const tally = new Tally({ url, retry });
+const once = new Tally({ url, retry: { attempts: 1 } });
+const failure = async (call: Promise<unknown>): Promise<TallyError> => {
+  const error: unknown = await call.then(
+    () => assert.fail("it succeeds"),
+    (error: unknown) => error,
+  );
+  assert.ok(error instanceof TallyError, String(error));
+  return error;
+};
+const score = async (player: string): Promise<unknown> => (await tally.rank("sums", player))?.score;
+
+async function errors(): Promise<void> {
+  const wrong = await failure(tally.putBoard("b", { periods: [{ name: "weekly", schedule: "nonsense" }] }));
+  assert.equal(wrong.code, "invalid_definition");
+  assert.equal(wrong.status, 422);
+  assert.match(wrong.errors[0]?.pointer ?? "", /schedule/);
+  assert.ok(wrong.requestId && wrong.message);
+  assert.equal((await failure(tally.board("nothing"))).code, "leaderboard_not_found");
+  const nowhere = new Tally({ url: "http://127.0.0.1:1", retry: { attempts: 2, firstWait: 1 } });
+  const lost = await failure(nowhere.health());
+  assert.deepEqual([lost.code, lost.status], ["network_error", 0]);
+  assert.match(lost.message, /127\.0\.0\.1:1/);
+  assert.equal((await failure(tally.health({ signal: AbortSignal.abort() }))).code, "aborted");
+  assert.throws(() => new Tally({ url: "localhost:8420" }), /http:\/\//);
+}
+
+async function retries(): Promise<void> {
+  await tally.putBoard("sums", { update: "sum" });
+  // The server commits and its answer is lost. Without retries the call fails, and the effect is there.
+  await ask("cut lost-1");
+  const lost = await failure(once.submit("sums", { player: "ann", score: 1 }, { idempotencyKey: "lost-1" }));
+  assert.equal(lost.code, "network_error");
+  assert.equal(await score("ann"), 1);
+  // With them, it succeeds and counts once.
+  await ask("cut lost-2");
+  const done = await tally.submit("sums", { player: "ann", score: 10 }, { idempotencyKey: "lost-2" });
+  assert.deepEqual([done.score, done.rank], [11, 1]);
+  // The same with a key that the package makes: the player is the mark for the proxy.
+  await ask("cut bob-the-mark");
+  await tally.submit("sums", { player: "bob-the-mark", score: 5 });
+  assert.equal(await score("bob-the-mark"), 5);
+  // A batch, and money.
+  await ask("cut dee-the-mark");
+  await tally.submitMany(["cy", "dee-the-mark"].map((player) => ({ board: "sums", player, score: 3 })));
+  assert.deepEqual([await score("cy"), await score("dee-the-mark")], [3, 3]);
+  const member = await tally.createMember({ login_id: "ann", name: "Ann", player: "ann" });
+  await ask("cut the-deposit");
+  await tally.deposit({ to: member.id, amount: 70n, reference: "the-deposit" });
+  assert.equal((await tally.wallets(member.id))[0]?.balance, "70");
+  assert.deepEqual((await tally.transactions(member.id).take(9)).map(({ amount }) => amount), ["70"]);
+  assert.equal((await tally.findMember({ player: "ann" }))?.id, member.id);
+  // A server that is killed answers after its restart.
+  const calls = Array.from({ length: 20 }, (_, at) => tally.submit("sums", { player: "eve", score: at }));
+  await ask("kill");
+  await Promise.all(calls);
+  assert.equal(await score("eve"), 190);
+  // Integers beyond 2^53 keep their digits.
+  const exact = new Tally({ url, retry, int64: "string" });
+  const big = await exact.submit("sums", { player: "max", score: 2n ** 62n + 1n });
+  assert.equal(big.score, "4611686018427387905");
+  // A longer Retry-After than the client waits is told at once.
+  const answers = async (): Promise<Response> =>
+    new Response(JSON.stringify({ code: "too_many_attempts", detail: "wait" }), { status: 429, headers: { "retry-after": "900" } });
+  const throttled = await failure(new Tally({ url, fetch: answers }).health());
+  assert.deepEqual([throttled.code, throttled.retryAfter], ["too_many_attempts", 900]);
+}
+
+async function pages(): Promise<void> {
+  await tally.putBoard("pages", {});
+  const rows = Array.from({ length: 25 }, (_, at) => ({ board: "pages", player: `p${at}`, score: at }));
+  await tally.submitMany(rows);
+  const seen: string[] = [];
+  for await (const { player } of tally.scores("pages", { limit: 4 })) seen.push(player);
+  assert.deepEqual(seen, rows.map(({ player }) => player).reverse());
+  const sizes: number[] = [];
+  for await (const { items } of tally.scores("pages", { limit: 10, offset: 2 }).pages()) sizes.push(items.length);
+  assert.deepEqual(sizes, [10, 10, 3]);
+  assert.equal((await tally.scores("pages", { limit: 4 }).take(6)).length, 6);
+  assert.equal((await tally.top("pages", 3)).length, 3);
+  assert.equal(await tally.rank("pages", "nobody"), null);
+  assert.deepEqual((await tally.boards({ limit: 1 }).take(9)).map(({ board }) => board), ["pages", "sums"]);
+}
+
+async function events(): Promise<void> {
+  const contest = await tally.createContest({ id: "cup", title: "Cup" });
+  const stop = new AbortController();
+  const stream = tally.contestEvents("cup", { lastEventId: "0", signal: stop.signal });
+  const states: [string, string | undefined][] = [];
+  const steps = [
+    () => tally.openContest("cup"),
+    // The server ends, and the stream goes on with the next one.
+    () => ask("kill").then(() => tally.startContest("cup")),
+    () => tally.finishContest("cup"),
+    () => tally.settleContest("cup"),
+  ];
+  for await (const event of stream) {
+    assert.equal(event.type, "contest");
+    if (event.type !== "contest") continue;
+    states.push([event.data.state, event.id]);
+    const step = steps.shift();
+    if (step) await step();
+    else stop.abort();
+  }
+  assert.deepEqual(states.map(([state]) => state), ["draft", "open", "running", "finished", "settled"]);
+  assert.equal(stream.lastEventId, states[4]?.[1]);
+  // Another stream goes on behind the event that it is given.
+  for await (const event of tally.contestEvents(contest.id, { lastEventId: states[2]?.[1] })) {
+    assert.deepEqual([event.type === "contest" && event.data.state, event.id], ["finished", states[3]?.[1]]);
+    break;
+  }
+  // A live feed begins before its first event.
+  const feed: EventStream<BoardEvent> = tally.boardEvents("pages");
+  const heard: string[] = [];
+  const submits = setInterval(() => void tally.submit("pages", { player: "live", score: 1000 + heard.length }), 50);
+  for await (const event of feed) {
+    if (event.type === "score") heard.push(...event.data.entries.map(({ player }) => player));
+    if (heard.length > 0) break;
+  }
+  clearInterval(submits);
+  assert.ok(heard.every((player) => player === "live"), String(heard));
+  const gone = (async () => {
+    for await (const _ of tally.boardEvents("nothing")) assert.fail("it has events");
+  })();
+  assert.equal((await failure(gone)).code, "leaderboard_not_found");
+}
+
+async function queue(): Promise<void> {
+  const storage = new MemoryStorage();
+  const told: string[] = [];
+  const options = {
+    storage,
+    max: 3,
+    onSent: ({ player }: { player: string }) => told.push(player),
+    onRefused: ({ player }: { player: string }, { code }: TallyError) => told.push(`${player} ${code}`),
+  };
+  const offline = new Tally({ url: "http://127.0.0.1:1", retry: { attempts: 1 } });
+  const away = new SubmitQueue(offline, options);
+  await away.add("sums", { player: "q1", score: 4 });
+  await away.add("nowhere at all@", { player: "q2", score: 4 });
+  await away.add("sums", { player: "q3", score: 5n });
+  const full = await failure(away.add("sums", { player: "q4", score: 4 }));
+  assert.equal(full.code, "queue_full");
+  const report = await away.flush();
+  assert.deepEqual([report.sent, report.refused, report.waiting, report.error?.code], [0, 0, 3, "network_error"]);
+  // The program ends; its next run has the scores. The first answer is lost, and they count once.
+  const back = new SubmitQueue(new Tally({ url, retry: { attempts: 1 } }), options);
+  await ask("cut q3");
+  const broken = await back.flush();
+  assert.deepEqual([broken.waiting, broken.error?.code], [3, "network_error"]);
+  const done = await new SubmitQueue(tally, options).flush();
+  assert.deepEqual([done.sent, done.refused, done.waiting], [2, 1, 0]);
+  assert.deepEqual([await score("q1"), await score("q3")], [4, 5]);
+  assert.deepEqual(told.filter((line) => !line.includes(" ")), ["q1", "q3"]);
+  assert.match(told[1] ?? "", /^q2 [a-z_]+$/);
+  // What was sent a day ago without an answer is not sent again.
+  const old = { board: "sums", player: "q1", score: 4, id: "old", sent_at: Date.now() - 86_400_000 };
+  storage.save(JSON.stringify([old]));
+  assert.equal((await new SubmitQueue(tally, options).flush()).refused, 1);
+  assert.equal(told.at(-1), "q1 outcome_unknown");
+  storage.save("{broken");
+  assert.equal((await failure(new SubmitQueue(tally, options).size())).code, "storage_failed");
+}
+
+await errors();
+await retries();
+await pages();
+await events();
+await queue();
+console.log("end");
+process.exit(0);
