@@ -5,7 +5,7 @@
 //! it. Not here: generated clients (`generated`).
 
 use crate::TALLY;
-use crate::libraries::{fetched, run, spawn, tool_of_node};
+use crate::libraries::{fetched, run, spawn, tool_of_node, tool_of_python};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -115,4 +115,27 @@ fn typescript() {
     };
     tutorial(&mut node("tutorial.mjs"));
     story(&mut node("story.mjs"));
+}
+
+#[test]
+fn python() {
+    let files = ["python/tests/story.py", "python/tests/agree.py", "python/examples/tutorial.py"];
+    let folder = folder(&files, "python/README.md", "python", "page.py");
+    let source = package("python/src");
+    let known_types = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mypy-package");
+    let mut check = tool_of_python("mypy");
+    // The oldest release that the package promises; any Python may run the rest.
+    check.args(["--strict", "--python-version", "3.9", "--cache-dir"]).arg(known_types);
+    check.arg(source.join("tally_client")).args(["story.py", "agree.py", "tutorial.py", "page.py"]);
+    run(check.env("MYPYPATH", &source).current_dir(&folder), "");
+    let python = |script: &str| {
+        let mut command = Command::new("python3");
+        command.env("PYTHONPATH", &source).env("PYTHONDONTWRITEBYTECODE", "1");
+        command.current_dir(&folder).arg(script);
+        command
+    };
+    let document = Path::new(env!("CARGO_MANIFEST_DIR")).join("../server/openapi/openapi.json");
+    assert_eq!(run(python("agree.py").arg(document), ""), "end\n");
+    tutorial(&mut python("tutorial.py"));
+    story(&mut python("story.py"));
 }
