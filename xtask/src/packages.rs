@@ -51,6 +51,13 @@ pub(crate) const PACKAGES: &[Package] = &[
     Package { binary: "strace", package: "strace", why: "delays the syncs of a server under test" },
     Package { binary: "faketime", package: "faketime", why: "sets the clock of a server under test" },
     Package { binary: "npm", package: "npm", why: "fetches the clients of node" },
+    Package { binary: "mcs", package: "mono-mcs", why: "compiles the package for C#" },
+    Package { binary: "mono", package: "mono-runtime", why: "runs the package for C#" },
+    Package {
+        binary: "mcs",
+        package: "libmono-system-net-http4.0-cil",
+        why: "has the HttpClient of the package for C#",
+    },
 ];
 
 /// What to do about missing programs.

@@ -139,3 +139,34 @@ fn python() {
     tutorial(&mut python("tutorial.py"));
     story(&mut python("story.py"));
 }
+
+#[test]
+fn csharp() {
+    let files = ["csharp/tests/Story.cs", "csharp/examples/Tutorial.cs"];
+    let folder = folder(&files, "csharp/README.md", "cs", "page");
+    let page = std::fs::read_to_string(folder.path().join("page")).expect("the code can be read");
+    let page = format!(
+        "using System; using System.Threading.Tasks; using TallyClient;\n\
+         static class Page {{ static async Task Run() {{\n{page}\n}} }}\n"
+    );
+    std::fs::write(folder.path().join("Page.cs"), page).expect("the code can be written");
+    // The language of the oldest Unity that has .NET Standard 2.1 is newer than what Mono compiles.
+    let compile = |kind: &str, out: &str, sources: &[&str]| {
+        let mut mcs = Command::new("mcs");
+        mcs.args(["-langversion:7.2", "-r:System.Net.Http"]).arg(format!("-target:{kind}"));
+        run(mcs.arg(format!("-out:{out}")).args(sources).current_dir(&folder), "");
+    };
+    let library = package("csharp/src/*.cs");
+    let library = library.to_str().expect("a path is text");
+    compile("library", "TallyClient.dll", &["-warn:4", "-warnaserror", library]);
+    compile("library", "Page.dll", &["-r:TallyClient.dll", "Page.cs"]);
+    compile("exe", "tutorial.exe", &["-r:TallyClient.dll", "Tutorial.cs"]);
+    compile("exe", "story.exe", &["-r:TallyClient.dll", "Story.cs"]);
+    let mono = |program: &str| {
+        let mut command = Command::new("mono");
+        command.current_dir(&folder).arg(program);
+        command
+    };
+    tutorial(&mut mono("tutorial.exe"));
+    story(&mut mono("story.exe"));
+}
