@@ -133,20 +133,20 @@ impl RemoteRanking {
         answer
     }
 
-    /// A player's rank in each of several rankings. Those that can be queried are queried at once.
-    pub(crate) fn ranked_in(
-        remotes: &[&Self],
-        player: &PlayerId,
-    ) -> Vec<Result<Option<Ranked>, RankingError>> {
-        let asked: Vec<&Self> = remotes.iter().copied().filter(|remote| !remote.is_lagging()).collect();
-        let items: Vec<(&RedisWindow, &PlayerId)> =
-            asked.iter().map(|remote| (&remote.window, player)).collect();
-        let mut answers = asked.iter().zip(RedisWindow::ranks_in(&items)).peekable();
-        let answer = |remote: &&Self| match answers.next_if(|(asked, _)| std::ptr::eq(**asked, *remote)) {
+    /// The rank of a player in each of several rankings. Those that can be queried are queried at once.
+    pub(crate) fn ranked_in(items: &[(&Self, &PlayerId)]) -> Vec<Result<Option<Ranked>, RankingError>> {
+        let asked: Vec<(&Self, &PlayerId)> =
+            items.iter().copied().filter(|(remote, _)| !remote.is_lagging()).collect();
+        let windows: Vec<(&RedisWindow, &PlayerId)> =
+            asked.iter().map(|(remote, player)| (&remote.window, *player)).collect();
+        let mut answers = asked.iter().zip(RedisWindow::ranks_in(&windows)).peekable();
+        let answer = |(remote, _): &(&Self, &PlayerId)| match answers
+            .next_if(|((asked, _), _)| std::ptr::eq(*asked, *remote))
+        {
             Some((_, answer)) => remote.noted(answer),
             None => Err(RankingError::Loading),
         };
-        remotes.iter().map(answer).collect()
+        items.iter().map(answer).collect()
     }
 
     /// Publishes changes of one transaction, in order.

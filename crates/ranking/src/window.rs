@@ -112,16 +112,17 @@ impl WindowRanking {
         }
     }
 
-    /// A player's rank in each of several rankings of one [`RankingBackend`]. Those in Redis are queried at once: one
+    /// The rank of a player in each of several rankings of one [`RankingBackend`]. Those in Redis are queried at once: one
     /// round trip, or two if one is partitioned. Each fails alone.
-    pub fn ranked_in(rankings: &[&Self], player: &PlayerId) -> Vec<Result<Option<Ranked>, RankingError>> {
-        let remotes: Vec<&RemoteRanking> = rankings.iter().filter_map(|ranking| ranking.remote()).collect();
-        let mut elsewhere = RemoteRanking::ranked_in(&remotes, player).into_iter();
-        let ranked = |ranking: &&Self| match ranking {
+    pub fn ranked_in(items: &[(&Self, &PlayerId)]) -> Vec<Result<Option<Ranked>, RankingError>> {
+        let remotes: Vec<(&RemoteRanking, &PlayerId)> =
+            items.iter().filter_map(|(ranking, player)| Some((ranking.remote()?, *player))).collect();
+        let mut elsewhere = RemoteRanking::ranked_in(&remotes).into_iter();
+        let ranked = |(ranking, player): &(&Self, &PlayerId)| match ranking {
             Self::Memory(ranking) => Ok(ranking.read(|ranking| ranking.ranked(player))),
             Self::Redis(_) => elsewhere.next().expect("an answer for each that was asked"),
         };
-        rankings.iter().map(ranked).collect()
+        items.iter().map(ranked).collect()
     }
 
     /// Publishes the committed changes of a transaction of that version, in their order. A ranking that cannot publish now

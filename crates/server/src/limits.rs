@@ -93,6 +93,9 @@ pub const BATCH_ROWS_MAX: usize = 1_000;
 /// Players of one `among`.
 pub const AMONG_MAX: usize = 1_000;
 
+/// Rows of one `POST /v1/ranks`. Each may read the archive of a closed period.
+pub const RANKS_MAX: usize = 200;
+
 /// Entries above and below a player.
 pub const AROUND_MAX: u64 = 100;
 

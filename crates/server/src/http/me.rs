@@ -1,19 +1,19 @@
 //! Operations of members: sign in, their own data, and transfers to a phone number.
 
 use super::call::{Call, bad_parameter};
-use super::keys::{blocking, invalid_cursor};
+use super::keys::blocking;
+use super::ranks::board_after;
 use super::response::{self, Response};
 use super::{members, problem};
 use crate::limits::SIGN_IN_BYTES_MAX;
 use hyper::StatusCode;
 use serde_json::json;
-use tally_rules::BoardId;
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::MemberId;
 use tally_rules::ledger::member::Login;
 use tally_service::members::pay::{self, NewPayment, Payment};
-use tally_service::members::ranks;
 use tally_service::members::signin::{self, SignedIn};
+use tally_service::players::ranks::{self, Windows};
 use tally_service::{CallerKind, Failure};
 use tally_wire::api::members::{read_payment, read_sign_in};
 use tally_wire::cursor::{self, Names};
@@ -58,30 +58,26 @@ pub(super) async fn ranks(mut call: Call) -> Result<Response, Problem> {
     let after = call.query.text("cursor");
     call.finish_query()?;
     let (tally, int64, me) = (call.tally()?, call.int64()?, me(&call));
-    let after = match after {
-        None => None,
-        Some(text) => {
-            let name = cursor::decode_name(Names::Ranks, &text).ok_or_else(invalid_cursor)?;
-            Some(BoardId::new(&name).map_err(|_| invalid_cursor())?)
-        }
-    };
+    let after = after.map(|text| board_after(&text)).transpose()?;
     let failed = |failure: Failure| problem::of_failure(&failure);
     let member = tally.members.known(&tally, me).await.map_err(failed)?;
-    let page = blocking(move || ranks::of_player(&tally, &member.player, after.as_ref(), limit)).await?;
-    let item = |one: &ranks::BoardRank| {
+    let read = move || ranks::of_player(&tally, &member.player, Windows::AllTime, after.as_ref(), limit);
+    let page = blocking(read).await?;
+    let item = |one: &ranks::BoardRanks| {
         let definition = &one.board.definition;
+        let ranked = one.windows.first()?.ranked.as_ref()?;
         let mut item = json!({
             "board": one.board.id.as_str(),
-            "score": ScoreOut::new(definition.score, one.ranked.record.score, int64),
-            "rank": one.ranked.rank,
-            "total": one.ranked.total,
+            "score": ScoreOut::new(definition.score, ranked.record.score, int64),
+            "rank": ranked.rank,
+            "total": ranked.total,
         });
-        if one.has_subscore() {
-            item["subscore"] = json!(ScoreOut::integer(one.ranked.record.subscore, int64));
+        if definition.has_subscore() {
+            item["subscore"] = json!(ScoreOut::integer(ranked.record.subscore, int64));
         }
-        item
+        Some(item)
     };
-    let mut body = json!({"items": page.items.iter().map(item).collect::<Vec<_>>()});
+    let mut body = json!({"items": page.items.iter().filter_map(item).collect::<Vec<_>>()});
     if let Some(next) = page.next {
         body["next_cursor"] = json!(cursor::encode_name(Names::Ranks, next.as_str()));
     }

@@ -23,6 +23,7 @@ mod openapi;
 mod players;
 mod problem;
 pub mod proxies;
+mod ranks;
 mod response;
 mod routes;
 mod service;

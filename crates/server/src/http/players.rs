@@ -42,7 +42,7 @@ pub(super) async fn get(mut call: Call) -> Result<Response, Problem> {
         }
     }
     let name = player.clone();
-    let profile = blocking(move || profile::get(&tally, &player)).await?;
+    let profile = blocking(move || profile::of_known(&tally, &player)).await?;
     Ok(response::ok(&players::write_player(name.as_str(), &profile)))
 }
 

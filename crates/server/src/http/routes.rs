@@ -4,7 +4,7 @@ use super::call::Call;
 use super::response::Response;
 use super::{
     audit_log, contests, events, export, imports, keys, leaderboards, ledger_imports, me, members, players,
-    service, wallets, webhooks,
+    ranks, service, wallets, webhooks,
 };
 use std::future::Future;
 use std::pin::Pin;
@@ -114,9 +114,11 @@ pub(super) const ROUTES: &[Route] = &[
     route!("POST" "/v1/leaderboards/{board}/players/{player}/restore" BoardsAdmin players::restore),
     route!("POST" "/v1/leaderboards/{board}/among" Read leaderboards::among::among),
     route!("POST" "/v1/scores/batch" ScoresWrite leaderboards::batch::batch),
+    route!("POST" "/v1/ranks" Read ranks::of_many),
     route!("PUT" "/v1/players/{player}" ScoresWrite players::put),
     route!("GET" "/v1/players/{player}" Read players::get),
     route!("DELETE" "/v1/players/{player}" BoardsAdmin players::erase),
+    route!("GET" "/v1/players/{player}/ranks" Read ranks::of_player),
     route!("GET" "/v1/currencies" Read wallets::currencies::list),
     route!("GET" "/v1/wallets/{member}" MoneyRead wallets::read::wallets),
     route!("GET" "/v1/wallets/{member}/transactions" MoneyRead wallets::read::transactions),

@@ -19,7 +19,6 @@ pub mod find;
 pub mod password;
 pub mod pay;
 pub mod pin;
-pub mod ranks;
 pub mod signin;
 mod throttle;
 pub mod token;

@@ -7,7 +7,7 @@ use crate::failure::{Failure, Fault};
 use crate::scores::WindowInMemory;
 use crate::servers;
 use std::sync::Arc;
-use tally_ranking::{ArchivedRanking, MemoryRanking, Reads};
+use tally_ranking::{ArchivedRanking, MemoryRanking, Reads, WindowRanking};
 use tally_rules::period::Span;
 use tally_rules::{Micros, Rejection};
 use tally_store::plan::ALL_TIME;
@@ -112,6 +112,15 @@ impl View {
             Of::Live(live) => live.ranking.waits(),
             Of::Empty(_) => self.board.is_shared(),
             Of::ArchivedRanking(_) => true,
+        }
+    }
+
+    /// Its ranking, if it is in memory or in Redis.
+    pub(crate) fn ranking(&self) -> Option<&WindowRanking> {
+        match &self.of {
+            Of::AllTime => Some(&self.board.ranking),
+            Of::Live(live) => Some(&live.ranking),
+            Of::Empty(_) | Of::ArchivedRanking(_) => None,
         }
     }
 

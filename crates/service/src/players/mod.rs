@@ -1,4 +1,5 @@
-//! Players: their profiles, bans on a leaderboard, and erasing them everywhere.
+//! Players: their profiles, their ranks, bans on a leaderboard, and erasing them everywhere.
 
 pub mod erase;
 pub mod profile;
+pub mod ranks;

@@ -1,5 +1,6 @@
 //! Profiles: put, get, and many at once for a page. Blocks on the store.
 
+use super::ranks;
 use crate::failure::Failure;
 use crate::servers;
 use crate::tally::Tally;
@@ -49,6 +50,16 @@ pub fn get(tally: &Tally, player: &PlayerId) -> Result<Profile, Failure> {
     let mut found = tally.store.profiles(std::slice::from_ref(player))?;
     let profile = found.pop().unwrap_or(Ok(None))?;
     profile.ok_or(Failure::Rejected(Rejection::PlayerNotFound))
+}
+
+/// The same; it is empty for a player without a profile that has a score, a ban or a member.
+pub fn of_known(tally: &Tally, player: &PlayerId) -> Result<Profile, Failure> {
+    match get(tally, player) {
+        Err(Failure::Rejected(Rejection::PlayerNotFound)) if ranks::is_known(tally, player)? => {
+            Ok(Profile::default())
+        }
+        profile => profile,
+    }
 }
 
 /// The profiles of a page, each with its own result: a failed one does not affect the others.

@@ -23,7 +23,7 @@ pub mod submit;
 pub(crate) mod unpublished;
 
 pub(crate) use ban::Ban;
-pub(crate) use batch::{Listed, StoreTimes, WindowInMemory};
+pub(crate) use batch::{Listed, StoreTimes, WindowInMemory, score_key};
 pub(crate) use delete_unused::DeleteUnused;
 pub(crate) use erase::Erase;
 pub(crate) use redefine::{Redefine, Redefined};

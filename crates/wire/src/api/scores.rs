@@ -64,6 +64,31 @@ pub fn read_row(row: Value) -> Result<NewRow, Vec<FieldError>> {
     Ok(NewRow { board: board.expect("no field is wrong"), score: score.expect("no field is wrong"), id })
 }
 
+/// One row of a request for ranks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewRank {
+    /// The board.
+    pub board: BoardId,
+    /// The player.
+    pub player: PlayerId,
+    /// The window.
+    pub period: Option<String>,
+}
+
+/// Reads one row of a request for ranks; `pointer` is that of the row.
+pub fn read_rank(pointer: &str, row: Value) -> Result<NewRank, Vec<FieldError>> {
+    let mut fields = Fields::new(pointer, row)?;
+    let board = fields.required("board", |value| BoardId::new(&text(value)?).map_err(|bad| bad.0));
+    let player = fields.required("player", |value| PlayerId::new(&text(value)?).map_err(|bad| bad.0));
+    let period = fields.optional("period", text);
+    fields.finish()?;
+    Ok(NewRank {
+        board: board.expect("no field is wrong"),
+        player: player.expect("no field is wrong"),
+        period,
+    })
+}
+
 /// Reads an idempotency key: 1 to 255 visible ASCII characters.
 pub fn read_key(key: &str) -> Result<String, &'static str> {
     let visible = key.bytes().all(|byte| byte.is_ascii_graphic());
@@ -251,6 +276,46 @@ pub struct PlayerJson<'a> {
     /// Two decimals.
     #[serde(serialize_with = "write_percentile")]
     pub percentile: Percentile,
+}
+
+/// A leaderboard of a player.
+#[derive(Clone, Debug, Serialize)]
+pub struct BoardRanksJson<'a> {
+    /// The board.
+    pub board: &'a str,
+    /// Whether it has banned the player.
+    pub banned: bool,
+    /// All time and the open periods, as far as the player has a score there.
+    pub ranks: Vec<WindowRankJson>,
+}
+
+/// A record of a player with its rank; banned players have none.
+#[derive(Clone, Debug, Serialize)]
+pub struct WindowRankJson {
+    /// The window.
+    pub period: String,
+    /// Score and subscore.
+    #[serde(flatten)]
+    pub scores: Scores,
+    /// The record's instant.
+    pub at: String,
+    /// From 1.
+    pub rank: Option<u64>,
+    /// Players in the window.
+    pub total: Option<u64>,
+    /// Two decimals.
+    #[serde(serialize_with = "write_percentile_or_null")]
+    pub percentile: Option<Percentile>,
+}
+
+fn write_percentile_or_null<S: Serializer>(
+    percentile: &Option<Percentile>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match percentile {
+        Some(percentile) => write_percentile(percentile, serializer),
+        None => serializer.serialize_none(),
+    }
 }
 
 fn write_percentile<S: Serializer>(percentile: &Percentile, serializer: S) -> Result<S::Ok, S::Error> {

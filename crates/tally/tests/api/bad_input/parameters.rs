@@ -5,12 +5,13 @@ use serde_json::{Value, json};
 use tally_testkit::Request;
 use tally_testkit::routes::all;
 
-const LISTS: [&str; 8] = [
+const LISTS: [&str; 9] = [
     "/v1/leaderboards",
     "/v1/keys",
     "/v1/audit",
     "/v1/leaderboards/b/scores",
     "/v1/leaderboards/b/periods",
+    "/v1/players/p/ranks",
     "/v1/ledger/owed",
     "/v1/ledger/transactions",
     "/v1/holds",
@@ -37,6 +38,7 @@ const PARAMETERS: &[(&str, &[&str])] = &[
     ("/v1/leaderboards/{board}/players/{player}/around", &["above", "below", "period", "expand"]),
     ("/v1/imports/{board}/{digest}", &[]),
     ("/v1/players/{player}", &[]),
+    ("/v1/players/{player}/ranks", &["limit", "cursor"]),
     ("/v1/keys", &["limit", "cursor"]),
     ("/v1/ledger/archives", &[]),
     ("/v1/webhooks", &[]),

@@ -333,6 +333,7 @@ pub(crate) fn valid(route: &Route) -> Request {
         ("POST", "/v1/scores/batch") => {
             request.json(&json!({"scores": [{"board": "b", "player": "new", "score": 1}]}))
         }
+        ("POST", "/v1/ranks") => request.json(&json!({"ranks": [{"board": "b", "player": "p"}]})),
         ("POST", path) if path.ends_with("/among") => request.json(&json!({"players": ["p"]})),
         ("POST", path) if path.ends_with("/ban") || path.ends_with("/restore") => request,
         ("POST", _) => request.json(&json!({"player": "new", "score": 1})),

@@ -84,6 +84,7 @@ fn request(route: &Route, number: usize) -> Request {
         ("POST", "/v1/scores/batch") => {
             request.json(&json!({"scores": [{"board": board, "player": "p", "score": 2}]}))
         }
+        ("POST", "/v1/ranks") => request.json(&json!({"ranks": [{"board": board, "player": "p"}]})),
         ("POST", path) if path.ends_with("/among") => request.json(&json!({"players": ["p"]})),
         ("POST", _) => request.json(&json!({"player": "p", "score": 2})),
         ("PUT", _) => request.json(&json!({})),

@@ -219,6 +219,10 @@ fn successes(tour: &mut Tour<'_>) {
     tour.example("putPlayer", 201);
     tour.example("putPlayer", 200);
     tour.example("getPlayer", 200);
+    tour.example("listPlayerRanks", 200);
+    let again = Request::new("GET", "/v1/players/zico/ranks?limit=1").header("Tally-Int64", "string");
+    tour.good("listPlayerRanks", 200, again);
+    tour.example("listRanks", 200);
     for id in ["listScores", "getRank", "listAround", "listAmong"] {
         tour.example(id, 200);
         let with = |query: &str| {

@@ -7,6 +7,7 @@ mod among;
 mod erasing;
 mod hiding;
 mod profiles;
+mod ranks;
 
 use crate::TALLY;
 use serde_json::{Value, json};

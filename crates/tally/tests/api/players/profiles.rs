@@ -188,7 +188,6 @@ fn a_profile_has_nothing_to_do_with_boards() {
     let mut client = server.client();
     create(&mut client, "b", &json!({}));
     submit(&mut client, "b", "p", 1);
-    client.get("/v1/players/p").refused(404, "player_not_found");
     client.send(&put("p", &json!({"name": "P"}))).expect(201);
     client.send(&turn("b", "p", "ban")).expect(200);
     client.delete("/v1/leaderboards/b").expect(204);

@@ -1,0 +1,250 @@
+//! The leaderboards of a player, by name, with its ranks. It reads the rankings; with Redis it blocks, and reads many at once.
+//!
+//! A banned player has no rank. Its records are read from the store, so that a person can see what a ban hides. Not here: closed
+//! periods, which are read one by one (`periods::view`).
+
+use crate::boards::Board;
+use crate::failure::Failure;
+use crate::periods::view::View;
+use crate::periods::{ALL_TIME_NAME, LiveWindow};
+use crate::scores::score_key;
+use crate::tally::Tally;
+use std::collections::HashMap;
+use std::sync::Arc;
+use tally_ranking::{Ranked, WindowRanking};
+use tally_rules::ledger::member::Handle;
+use tally_rules::{BoardId, Micros, PlayerId, Record, Rejection};
+use tally_store::plan::ALL_TIME;
+use tally_store::{ScoreKey, Window};
+
+/// Rankings that one page reads; after that the page ends early.
+const SCANNED_MAX: usize = 10_000;
+
+/// Rankings that are read at once in Redis: few enough that no other request waits long there.
+const AT_ONCE: usize = 200;
+
+/// Records of banned players that are read at once.
+const RECORDS_AT_ONCE: usize = 1_000;
+
+/// Which windows of a leaderboard are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Windows {
+    /// All time, on leaderboards that rank the player.
+    AllTime,
+    /// All time and the open periods, also on leaderboards that have banned the player.
+    Open(Micros),
+}
+
+/// A leaderboard, and what it has of the player.
+pub struct BoardRanks {
+    /// The leaderboard.
+    pub board: Arc<Board>,
+    /// Whether it has banned the player.
+    pub banned: bool,
+    /// The windows that have a record of the player.
+    pub windows: Vec<WindowRank>,
+}
+
+/// The record of the player in a window.
+pub struct WindowRank {
+    /// The public name of the window.
+    pub period: String,
+    /// The record.
+    pub record: Record,
+    /// The rank; `None` if the player is banned.
+    pub ranked: Option<Ranked>,
+}
+
+/// A page of leaderboards.
+pub struct Page {
+    /// The leaderboards that have the player.
+    pub items: Vec<BoardRanks>,
+    /// The leaderboard after which the next page begins, if there may be more.
+    pub next: Option<BoardId>,
+}
+
+/// A window of a leaderboard that is open.
+struct Slot {
+    board: Arc<Board>,
+    window: Window,
+    /// `None` for all time.
+    live: Option<(Arc<LiveWindow>, String)>,
+}
+
+impl Slot {
+    fn ranking(&self) -> &WindowRanking {
+        self.live.as_ref().map_or(&self.board.ranking, |(live, _)| &live.ranking)
+    }
+
+    fn into_rank(self, record: Record, ranked: Option<Ranked>) -> WindowRank {
+        let period = self.live.map_or_else(|| ALL_TIME_NAME.into(), |(_, name)| name);
+        WindowRank { period, record, ranked }
+    }
+}
+
+/// The leaderboards after `after` that have the player.
+pub fn of_player(
+    tally: &Tally,
+    player: &PlayerId,
+    windows: Windows,
+    after: Option<&BoardId>,
+    limit: usize,
+) -> Result<Page, Failure> {
+    let mut page = Page { items: Vec::new(), next: None };
+    let boards = tally.boards.list(after, SCANNED_MAX);
+    // In memory a batch saves nothing, so no ranking is read in vain.
+    let at_once = if boards.first().is_some_and(|board| board.ranking.waits()) { AT_ONCE } else { 1 };
+    let (mut rest, mut scanned) = (boards.as_slice(), 0);
+    let mut hidden = Vec::new();
+    while !rest.is_empty() && page.next.is_none() {
+        let (mut some, mut slots) = (0, Vec::new());
+        while some < rest.len() && (some == 0 || slots.len() < at_once) {
+            slots.extend(slots_of(&rest[some], windows));
+            some += 1;
+        }
+        let mut found = read(player, slots)?;
+        for board in &rest[..some] {
+            scanned += found.get(&board.no).map_or(1, |of_board| of_board.0);
+            let banned = windows != Windows::AllTime && board.is_banned(player);
+            let ranks = found.remove(&board.no).map_or_else(Vec::new, |of_board| of_board.1);
+            if banned || !ranks.is_empty() {
+                let windows = if banned { Vec::new() } else { ranks };
+                hidden.extend(banned.then_some(page.items.len()));
+                page.items.push(BoardRanks { board: Arc::clone(board), banned, windows });
+            }
+            let is_last = boards.last().is_some_and(|last| last.no == board.no);
+            let is_over = page.items.len() == limit || scanned >= SCANNED_MAX;
+            // A list that was cut may go on after its last board.
+            if is_over && !is_last || is_last && boards.len() == SCANNED_MAX {
+                page.next = Some(board.id.clone());
+                break;
+            }
+        }
+        rest = &rest[some..];
+    }
+    show_hidden(tally, player, &mut page.items, &hidden, windows)?;
+    Ok(page)
+}
+
+/// The ranks that some windows have, by leaderboard, with the number of windows that were read.
+type ByBoard = HashMap<tally_store::BoardNo, (usize, Vec<WindowRank>)>;
+
+fn read(player: &PlayerId, slots: Vec<Slot>) -> Result<ByBoard, Failure> {
+    let rankings: Vec<(&WindowRanking, &PlayerId)> =
+        slots.iter().map(|slot| (slot.ranking(), player)).collect();
+    let answers = WindowRanking::ranked_in(&rankings);
+    let mut found = ByBoard::new();
+    for (slot, ranked) in slots.into_iter().zip(answers) {
+        let of_board = found.entry(slot.board.no).or_default();
+        of_board.0 += 1;
+        if let Some(ranked) = ranked? {
+            of_board.1.push(slot.into_rank(ranked.record, Some(ranked)));
+        }
+    }
+    Ok(found)
+}
+
+fn slots_of(board: &Arc<Board>, windows: Windows) -> Vec<Slot> {
+    let slot = |window, live| Slot { board: Arc::clone(board), window, live };
+    let mut slots = Vec::new();
+    if windows == Windows::AllTime || board.definition.all_time {
+        slots.push(slot(ALL_TIME, None));
+    }
+    let Windows::Open(now) = windows else { return slots };
+    for state in &board.periods().rules {
+        let Some(span) = state.span_at(now) else { continue };
+        let window = state.target(span).window;
+        if let Some(live) = state.live(window) {
+            slots.push(slot(window, Some((Arc::clone(live), state.name(span.start)))));
+        }
+    }
+    slots
+}
+
+/// Gives the leaderboards that have banned the player its records, which no ranking has.
+fn show_hidden(
+    tally: &Tally,
+    player: &PlayerId,
+    items: &mut [BoardRanks],
+    hidden: &[usize],
+    windows: Windows,
+) -> Result<(), Failure> {
+    let mut wanted: Vec<(ScoreKey, usize, Slot)> = Vec::new();
+    for at in hidden {
+        let slots = slots_of(&items[*at].board, windows).into_iter();
+        wanted.extend(slots.map(|slot| (score_key(slot.board.no, slot.window, player), *at, slot)));
+    }
+    let mut keys: Vec<ScoreKey> = wanted.iter().map(|(key, ..)| key.clone()).collect();
+    keys.sort_unstable();
+    let mut records = Vec::with_capacity(keys.len());
+    for some in keys.chunks(RECORDS_AT_ONCE) {
+        records.extend(tally.store.records(some)?);
+    }
+    for (key, at, slot) in wanted {
+        let record = keys.binary_search(&key).ok().and_then(|found| records[found]);
+        items[at].windows.extend(record.map(|record| slot.into_rank(record, None)));
+    }
+    Ok(())
+}
+
+/// A rank that is asked for.
+pub struct Asked {
+    /// The leaderboard.
+    pub board: BoardId,
+    /// The player.
+    pub player: PlayerId,
+    /// The window, as [`View::find`] reads it.
+    pub period: Option<String>,
+}
+
+/// A window, and the rank in it if there is one.
+pub type Found = (View, Option<Ranked>);
+
+/// Each rank that is asked for, or its own failure. Windows in Redis are read at once, closed periods one by one. Blocks.
+pub fn of_many(
+    tally: &Tally,
+    asked: &[Asked],
+    instant: impl Fn(&str) -> Option<Micros>,
+) -> Vec<Result<Found, Failure>> {
+    let now = tally.now();
+    let find = |one: &Asked| {
+        let board = tally.boards.find(&one.board)?;
+        View::find(&board, one.period.as_deref(), now, &instant)
+    };
+    let views: Vec<Result<View, Rejection>> = asked.iter().map(find).collect();
+    let ranking = |view: &'_ Result<View, Rejection>| view.as_ref().ok().and_then(View::ranking).is_some();
+    let items: Vec<(&WindowRanking, &PlayerId)> = views
+        .iter()
+        .zip(asked)
+        .filter_map(|(view, one)| Some((view.as_ref().ok()?.ranking()?, &one.player)))
+        .collect();
+    let mut ranked = WindowRanking::ranked_in(&items).into_iter();
+    let answers: Vec<_> = views.iter().map(|view| if ranking(view) { ranked.next() } else { None }).collect();
+    let answer = |((view, one), ranked): ((Result<View, Rejection>, &Asked), Option<_>)| {
+        let view = view?;
+        let ranked = match ranked {
+            Some(ranked) => ranked?,
+            None => view.read(&*tally.store, |ranking| ranking.ranked(&one.player))?,
+        };
+        Ok((view, ranked))
+    };
+    views.into_iter().zip(asked).zip(answers).map(answer).collect()
+}
+
+/// Whether anything is known of a player without a profile: a member, a score or a ban. Blocks.
+pub fn is_known(tally: &Tally, player: &PlayerId) -> Result<bool, Failure> {
+    if tally.store.ledger().member_of(&Handle::Player(player.clone()))?.is_some() {
+        return Ok(true);
+    }
+    let (windows, mut after) = (Windows::Open(tally.now()), None);
+    loop {
+        let page = of_player(tally, player, windows, after.as_ref(), 1)?;
+        if !page.items.is_empty() {
+            return Ok(true);
+        }
+        match page.next {
+            Some(next) => after = Some(next),
+            None => return Ok(false),
+        }
+    }
+}
