@@ -71,6 +71,12 @@ pub trait Snapshot: ScoreSnapshot {
     /// Every month of the catalog of archives, oldest first.
     fn archived_months(&mut self) -> Page<Month, ArchivedMonth>;
 
+    /// Leaves the files of archived months up to this one out of the pages of transfers and entries. Reads by key still have them. Each file must
+    /// be there with its length.
+    fn leave_out(&mut self, _until: Month) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     /// Contests.
     fn contests(&mut self, after: Option<&ContestId>, limit: usize) -> Page<ContestId, Record>;
 

@@ -6,7 +6,7 @@
 //! (`tally_service::verify`), and that comparison (`doctor`).
 
 use crate::cli::Cli;
-use crate::config::Config;
+use crate::config::{Config, Usage};
 use crate::copies::Copies;
 use crate::data_dir::DataDir;
 use crate::doctor;
@@ -18,10 +18,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use tally_rules::Micros;
-use tally_service::verify::{Disagreement, Listener, Owed, Replayed, Scores, home, replay};
-use tally_store::Store;
+use tally_rules::ledger::Month;
+use tally_service::verify::{Checkpoint, Disagreement, Listener, Owed, Replayed, Scores, home, replay};
 use tally_store::mysql::MySqlStore;
 use tally_store::shards::Shards;
+use tally_store::{Snapshot, Store};
 
 /// Rows that are named; further ones are only counted.
 const SHOWN_MAX: u64 = 100;
@@ -32,6 +33,24 @@ pub(crate) struct VerifyArgs {
     /// Also compare the ranks that a server gives with a sort of the stored rows, as `tally doctor` does
     #[arg(long)]
     ranks: bool,
+
+    /// Check only what came after the end of this archived month, such as 2026-01, or `latest`
+    #[arg(long, value_name = "CHECKPOINT", value_parser = since)]
+    since: Option<Since>,
+}
+
+/// The end of an archived month.
+#[derive(Clone, Copy, Debug)]
+enum Since {
+    Latest,
+    Month(Month),
+}
+
+fn since(text: &str) -> Result<Since, String> {
+    match text {
+        "latest" => Ok(Since::Latest),
+        month => Month::parse(month).map(Since::Month).ok_or("a month such as 2026-01, or latest".into()),
+    }
 }
 
 /// How far a server's clock may be ahead.
@@ -62,15 +81,15 @@ pub(crate) fn run(cli: &Cli, args: &VerifyArgs) -> Result<ExitCode> {
             Arc::new(store.context("open the store")?)
         }
     };
-    let mut replayed = read(&*store, !of_databases)?;
+    let (mut replayed, checkpoint) = read(&*store, args.since, !of_databases)?;
     if of_databases && replayed.disagreements > 0 {
         // A snapshot of MariaDB may have a commit without one that it depends on. A real error remains.
         eprintln!("note: {} rows disagree; the store is read once more", replayed.disagreements);
-        replayed = read(&*store, true)?;
+        (replayed, _) = read(&*store, args.since, true)?;
     }
     drop(store);
     drop(copies);
-    let agrees = told(&replayed, started.elapsed().as_secs_f64());
+    let agrees = told(&replayed, args.since.map(|_| checkpoint.as_ref()), started.elapsed().as_secs_f64());
     let ranked = if args.ranks { doctor::ranks_agree(cli)? } else { true };
     if !args.ranks {
         println!("note  ranks in a server's memory are not compared; `tally verify --ranks` does it");
@@ -85,9 +104,10 @@ fn now() -> Micros {
 }
 
 /// Verifies the store; with `tells`, it names every row that disagrees.
-fn read(store: &dyn Store, tells: bool) -> Result<Replayed> {
+fn read(store: &dyn Store, since: Option<Since>, tells: bool) -> Result<(Replayed, Option<Checkpoint>)> {
     let home = home(store)?;
     let mut books = store.ledger().snapshot().context("read the store")?;
+    let checkpoint = since.map(|since| find(&mut *books, since)).transpose()?.flatten();
     let bar = bar("verifying", "rows")?;
     bar.set_length(books.rows().context("read the ledger")?);
     let mut shown = 0;
@@ -102,13 +122,27 @@ fn read(store: &dyn Store, tells: bool) -> Result<Replayed> {
     };
     // Clocks of other servers may be ahead.
     let now = now().plus(CLOCKS_APART_MICROS);
-    let replayed = replay(store, &mut *books, (home, now), listener).context("verify the store")?;
+    let terms = (home, now, checkpoint.clone());
+    let replayed = replay(store, &mut *books, terms, listener).context("verify the store")?;
     bar.finish_and_clear();
-    Ok(replayed)
+    Ok((replayed, checkpoint))
+}
+
+/// The checkpoint to begin at. None is the latest one of a ledger without archives.
+fn find(books: &mut dyn Snapshot, since: Since) -> Result<Option<Checkpoint>> {
+    let Since::Month(month) = since else { return Ok(Checkpoint::find(books, None)?) };
+    if let Some(found) = Checkpoint::find(books, Some(month))? {
+        return Ok(Some(found));
+    }
+    let latest = match Checkpoint::find(books, None)? {
+        Some(latest) => format!("the latest checkpoint is {}", latest.month),
+        None => "no month is archived".into(),
+    };
+    Err(Usage(format!("--since {month}: this month is not archived, or not all of it; {latest}")).into())
 }
 
 /// Prints what was checked; returns whether all of it agrees.
-fn told(replayed: &Replayed, seconds: f64) -> bool {
+fn told(replayed: &Replayed, since: Option<Option<&Checkpoint>>, seconds: f64) -> bool {
     let Replayed { members, handles, wallets, entries, transfers, holds, contests, .. } = replayed;
     let Replayed { applications, scores, totals, owed, disagreements, erased, being_erased, .. } = replayed;
     for (key, total) in totals {
@@ -129,6 +163,7 @@ fn told(replayed: &Replayed, seconds: f64) -> bool {
     );
     let period = format!("periods: {periods}, of them {earlier_schedule} by an earlier schedule");
     let application = format!("applications: {applications}");
+    tell_since(since);
     let agrees = *disagreements == 0;
     if agrees {
         println!(
@@ -158,6 +193,20 @@ fn told(replayed: &Replayed, seconds: f64) -> bool {
     list(owed);
     println!("      verified in {seconds:.1} s");
     agrees
+}
+
+/// Says what was not checked.
+fn tell_since(since: Option<Option<&Checkpoint>>) {
+    match since {
+        None => {}
+        Some(None) => println!("since no month is archived: all of the ledger is checked"),
+        Some(Some(Checkpoint { month, months, transfers, entries, .. })) => println!(
+            "since the end of {month}. Not read: {months} archived months with {transfers} movements and {entries} \
+             entries; `tally verify` without --since reads them. Checked of them: that the catalog's chain of digests is \
+             whole, that each file is there with its length, and that the balances and numbers of entries with which \
+             wallets begin come to the sums of the catalog"
+        ),
+    }
 }
 
 /// Lists the payouts that contests and periods still owe.

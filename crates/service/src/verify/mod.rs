@@ -9,6 +9,7 @@
 //! - `reversals`: reversals against the transfers that they reverse
 //! - `contests`, `periods`: fees, prizes and refunds against their transfers
 //! - `pools`: pools of contests against their wallets
+//! - `since`: what comes after the end of an archived month alone
 //! - `owed`: unpaid debts of contests and periods, which are listed and no disagreement
 //! - `scores`, `archives`, `schedule`: records against boards, periods and archives; archives against periods; periods against
 //!   the calendar
@@ -34,6 +35,7 @@ mod pools;
 mod reversals;
 mod schedule;
 mod scores;
+mod since;
 mod sorted_rows;
 mod sum;
 mod wallets;
@@ -43,11 +45,12 @@ use crate::failure::Failure;
 use crate::ledger::HOME_META;
 pub use owed::Owed;
 pub use scores::Scores;
+pub use since::Checkpoint;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use tally_rules::Micros;
-use tally_rules::ledger::Currency;
 use tally_rules::ledger::account::{Account, AccountKey, Total, Totals};
+use tally_rules::ledger::{Currency, TransferId};
 use tally_store::{CorruptRow, Snapshot, Store};
 
 /// Corrupt rows that are named once; of more there is no memory.
@@ -117,15 +120,19 @@ pub fn home(store: &dyn Store) -> Result<Option<Currency>, Failure> {
     Ok(stored.and_then(|bytes| Currency::parse(std::str::from_utf8(&bytes).ok()?)))
 }
 
-/// Replays all of it, and checks the positions of webhooks, which follow no snapshot.
+/// Replays all of it, or what came after a checkpoint. Also checks the positions of webhooks, which follow no snapshot.
 pub fn replay(
     store: &dyn Store,
     snapshot: &mut dyn Snapshot,
-    (home, now): (Option<Currency>, Micros),
+    (home, now, checkpoint): (Option<Currency>, Micros, Option<Checkpoint>),
     listener: Listener<'_>,
 ) -> Result<Replayed, Failure> {
     let (replayed, named) = (Replayed::default(), BTreeSet::new());
-    let mut run = Run { listener, replayed, named, key: sum::key()?, erased: erased::Erased::default() };
+    if let Some(checkpoint) = &checkpoint {
+        snapshot.leave_out(checkpoint.month)?;
+    }
+    let (erased, since) = (erased::Erased::default(), checkpoint.map(since::Since::new));
+    let mut run = Run { listener, replayed, named, key: sum::key()?, erased, since };
     scores::replay(snapshot, now, &mut run)?;
     run.damaged(snapshot);
     let scan = wallets::replay(snapshot, home, &mut run)?;
@@ -138,6 +145,7 @@ pub fn replay(
     erased::replay(snapshot, &mut run)?;
     webhooks::check(store, &mut run)?;
     check_totals(&totals, &snapshot.totals()?, &scan.balances, &mut run);
+    since::check(&mut run);
     run.damaged(snapshot);
     run.replayed.totals = totals.into_rows();
     Ok(run.replayed)
@@ -151,6 +159,7 @@ struct Run<'a> {
     named: BTreeSet<(&'static str, String)>,
     key: [u8; 32],
     erased: erased::Erased,
+    since: Option<since::Since>,
 }
 
 impl Run<'_> {
@@ -161,6 +170,11 @@ impl Run<'_> {
                 self.found(table, key, format!("it is damaged: {what}"));
             }
         }
+    }
+
+    /// Transfers up to this id are not checked.
+    fn after(&self) -> Option<TransferId> {
+        self.since.as_ref().map(since::Since::last)
     }
 
     fn found(&mut self, table: &'static str, row: impl fmt::Display, what: impl Into<String>) {

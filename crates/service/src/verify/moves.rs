@@ -9,7 +9,7 @@ use super::reversals::Links;
 use super::sorted_rows::{PAGE_ROWS, SortedRows};
 use super::sum::{Line, Sum};
 use super::wallets::{line, name_of_entry};
-use super::{Run, erased};
+use super::{Run, erased, since};
 use crate::failure::Failure;
 use std::collections::BTreeMap;
 use tally_rules::ledger::account::Totals;
@@ -42,10 +42,12 @@ pub(super) fn replay(
     run: &mut Run<'_>,
 ) -> Result<Totals, Failure> {
     let (mut totals, mut lines) = (Totals::default(), Sum::default());
-    let mut holds = 0;
-    let mut captured = Ahead::gather(CAPTURED_MAX, again, |put| captured_holds(snapshot, &mut holds, put))?;
+    let (mut holds, from) = (0, run.after());
+    let mut captured =
+        Ahead::gather(CAPTURED_MAX, again, |put| captured_holds(snapshot, (&mut holds, from), put))?;
     run.replayed.holds = holds;
-    let (mut transfers, mut links) = (SortedRows::default(), Links::default());
+    since::add_earlier(snapshot, (&mut totals, &mut lines), run)?;
+    let (mut transfers, mut links) = (SortedRows::after(from), Links::after(from));
     loop {
         let read = transfers.fill(|after, limit| snapshot.transfers(after.copied(), limit))?;
         run.read(read);
@@ -59,14 +61,14 @@ pub(super) fn replay(
         if transfer.entries() == [None, None] {
             run.found("transfers", id.0, "it is of no wallet");
         }
-        let scan = |put: &mut Put<'_, _, _>| captured_holds(snapshot, &mut holds, put);
+        let scan = |put: &mut Put<'_, _, _>| captured_holds(snapshot, (&mut holds, from), put);
         let hold = captured.at(&id, scan, &mut |id, hold| not_there(run, id, &hold))?;
         check_capture(run, id, &transfer, hold);
         erased::check_transfer(run, id, &transfer);
         links.reach(snapshot, (id, &transfer), run)?;
     }
     links.finish(snapshot, run)?;
-    let scan = |put: &mut Put<'_, _, _>| captured_holds(snapshot, &mut holds, put);
+    let scan = |put: &mut Put<'_, _, _>| captured_holds(snapshot, (&mut holds, from), put);
     captured.rest(scan, &mut |id, hold| not_there(run, id, &hold))?;
     if lines != of_entries {
         name_sides(snapshot, run)?;
@@ -76,7 +78,7 @@ pub(super) fn replay(
 }
 
 /// The lines of a transfer, one for each of its entries.
-fn each_line(id: TransferId, transfer: &Transfer, mut each: impl FnMut(Line)) {
+pub(super) fn each_line(id: TransferId, transfer: &Transfer, mut each: impl FnMut(Line)) {
     for (key, kind, counterparty) in transfer.sides().into_iter().flatten() {
         each(Line { key, transfer: id, kind, amount: transfer.amount, counterparty });
     }
@@ -89,7 +91,7 @@ fn again(known: &mut Captured, _more: Captured) {
 /// The transfers in captured holds.
 fn captured_holds(
     snapshot: &mut dyn Snapshot,
-    count: &mut u64,
+    (count, from): (&mut u64, Option<TransferId>),
     put: &mut Put<'_, TransferId, Captured>,
 ) -> Result<(), StoreError> {
     let mut after: Option<HoldId> = None;
@@ -99,6 +101,9 @@ fn captured_holds(
         *count += page.len() as u64;
         for (id, Hold { wallet, end, .. }) in &page {
             if let Some((End::Captured { amount, to, transfer }, _)) = end {
+                if Some(*transfer) <= from {
+                    continue;
+                }
                 put(*transfer, Captured { hold: *id, wallet: *wallet, amount: *amount, to: *to, holds: 1 });
             }
         }
@@ -140,7 +145,7 @@ fn check_capture(run: &mut Run<'_>, id: TransferId, transfer: &Transfer, hold: O
 
 /// Checks the entries of every transfer.
 fn name_sides(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), StoreError> {
-    let mut after = None;
+    let mut after = run.after();
     loop {
         let page = snapshot.transfers(after, LOOKUP_PAGE)?;
         let mut lines: BTreeMap<EntryKey, Vec<Line>> = BTreeMap::new();

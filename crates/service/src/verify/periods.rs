@@ -37,15 +37,18 @@ pub(super) fn each(
     }
 }
 
-/// Passes the payments of periods.
+/// Passes the payments of periods after a transfer.
 pub(super) fn collect(
     snapshot: &mut dyn Snapshot,
+    from: Option<TransferId>,
     put: &mut Put<'_, About, RecordedPayment>,
 ) -> Result<(), StoreError> {
     each(snapshot, |snapshot, payment| {
         let of: Arc<str> = reference(payment).into();
         each_payout(snapshot, payment.no, |_, row| {
-            let Some(Ok(transfer)) = row.paid else { return };
+            let Some(Ok(transfer)) = row.paid.filter(|paid| paid.is_ok_and(|id| Some(id) > from)) else {
+                return;
+            };
             let wallet = WalletKey { member: row.member, currency: row.currency };
             let recorded = RecordedPayment {
                 of: Arc::clone(&of),
@@ -53,6 +56,7 @@ pub(super) fn collect(
                 kind: Kind::Prize,
                 amount: row.amount.units(),
                 transfer: Some(transfer),
+                may_be_earlier: false,
                 times: 1,
             };
             put(about(wallet, &of, transfer), recorded);

@@ -13,10 +13,15 @@ use tally_store::{Snapshot, StoreError};
 const LOOKED_UP: usize = 200;
 
 /// The links beside a scan of all transfers.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Links(SortedRows<TransferId, ReversalLink>);
 
 impl Links {
+    /// Those beside a scan of the transfers after one.
+    pub(super) fn after(last: Option<TransferId>) -> Self {
+        Self(SortedRows::after(last))
+    }
+
     /// Advances to a transfer, and compares it with its link.
     pub(super) fn reach(
         &mut self,
@@ -66,7 +71,8 @@ impl Links {
     /// Ends the scan, and compares both ends of each link.
     pub(super) fn finish(mut self, snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), StoreError> {
         self.at(snapshot, None, run)?;
-        let mut after = None;
+        let from = run.after();
+        let mut after = from;
         loop {
             let page = snapshot.reversals(after, LOOKED_UP)?;
             let ends = Ends::of(snapshot, &page)?;
@@ -75,7 +81,12 @@ impl Links {
                     ReversalLink::Reversed(parts) => {
                         parts.iter().for_each(|part| ends.check_part(run, *id, *part));
                     }
-                    ReversalLink::Reverses { original, .. } => ends.check_original(run, *id, *original),
+                    ReversalLink::Reverses { original, .. } => {
+                        ends.check_original(run, *id, *original);
+                        if Some(*original) <= from {
+                            ends.check_earlier(run, *id, *original);
+                        }
+                    }
                 }
             }
             match page.last() {
@@ -132,6 +143,21 @@ impl Ends {
         });
         if !is_back {
             run.found("reversals", id.0, format!("its reversal {} is another movement", part.0));
+        }
+    }
+
+    /// An original that no scan passes, by one of its reversals.
+    fn check_earlier(&self, run: &mut Run<'_>, id: TransferId, original: TransferId) {
+        let Some(link @ ReversalLink::Reversed(parts)) = self.links.get(&original) else { return };
+        let of_it = parts.iter().filter(|(part, _)| *part == id);
+        of_it.for_each(|part| self.check_part(run, original, *part));
+        let Some(transfer) = self.transfers.get(&original) else {
+            return run.found("reversals", id.0, format!("its original is not there: {}", original.0));
+        };
+        let is_last = parts.last().is_some_and(|(part, _)| *part == id);
+        if is_last && link.reversed() > transfer.amount {
+            let what = format!("{} is reversed of a movement of {}", link.reversed(), transfer.amount);
+            run.found("reversals", original.0, what);
         }
     }
 

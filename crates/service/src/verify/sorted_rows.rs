@@ -21,6 +21,11 @@ impl<K, V> Default for SortedRows<K, V> {
 }
 
 impl<K: Clone, V> SortedRows<K, V> {
+    /// The table from a key on, which is left out.
+    pub(super) fn after(last: Option<K>) -> Self {
+        Self { last, ..Self::default() }
+    }
+
     /// Reads the next page when this one is used up; returns its number of rows.
     pub(super) fn fill(
         &mut self,

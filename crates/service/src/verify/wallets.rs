@@ -4,7 +4,7 @@
 use super::ahead::{Ahead, Put};
 use super::sorted_rows::{PAGE_ROWS, SortedRows};
 use super::sum::{Line, Sum};
-use super::{Run, erased};
+use super::{Run, erased, since};
 use crate::failure::Failure;
 use std::collections::BTreeMap;
 use tally_rules::ledger::entry::EntryKey;
@@ -54,7 +54,7 @@ pub(super) fn replay(
         members.reach(snapshot, &key, &wallet, run)?;
         let mut no_wallet = |key, units| report_held(run, &key, units);
         let promised = held.at(&key, |put| open_holds(snapshot, put), &mut no_wallet)?;
-        let of_entries = of_wallet(snapshot, &mut entries, &key, (&mut scan.entries, run))?;
+        let of_entries = of_wallet(snapshot, &mut entries, (&key, &wallet), (&mut scan.entries, run))?;
         compare(run, &key, &wallet, (of_entries, promised.unwrap_or_default()));
         *scan.balances.entry(key.currency).or_default() += i128::from(wallet.balance);
     }
@@ -88,11 +88,30 @@ fn report_held(run: &mut Run<'_>, key: &WalletKey, units: i128) {
 
 /// The sums of the entries of one wallet.
 #[derive(Clone, Copy, Debug, Default)]
-struct Story {
-    balance: i128,
-    last: u64,
+pub(super) struct Story {
+    pub(super) balance: i128,
+    pub(super) last: u64,
     /// Promotional credit without what has expired: the most that there can be.
-    credit: i128,
+    pub(super) credit: i128,
+}
+
+impl Story {
+    /// What an entry adds.
+    pub(super) fn change(entry: &Entry) -> i128 {
+        match entry.kind.side() {
+            Side::Out => -i128::from(entry.amount),
+            Side::In => i128::from(entry.amount),
+        }
+    }
+
+    /// With one more entry.
+    pub(super) fn after(self, key: &EntryKey, entry: &Entry) -> Self {
+        let credit = match entry.kind {
+            Kind::Promotion | Kind::Expiry => self.credit + Self::change(entry),
+            _ => self.credit,
+        };
+        Self { balance: entry.after.into(), last: key.sequence, credit }
+    }
 }
 
 fn compare(run: &mut Run<'_>, key: &WalletKey, wallet: &Wallet, (story, promised): (Story, i128)) {
@@ -134,37 +153,36 @@ type Entries = SortedRows<EntryKey, Entry>;
 fn of_wallet(
     snapshot: &mut dyn Snapshot,
     entries: &mut Entries,
-    wallet: &WalletKey,
+    (wallet, row): (&WalletKey, &Wallet),
     (sum, run): (&mut Sum, &mut Run<'_>),
-) -> Result<Story, StoreError> {
+) -> Result<Story, Failure> {
     without_wallet(snapshot, entries, Some(wallet), (sum, run))?;
-    let mut story = Story::default();
+    let mut story = run.since.is_none().then(Story::default);
     while let Some((key, entry)) = next(snapshot, entries, |key| key.wallet == *wallet, (sum, run))? {
-        if key.sequence != story.last + 1 {
-            let what = format!("it follows entry {}: what is between is missing", story.last);
+        let before = i128::from(entry.after) - Story::change(&entry);
+        let known = match story {
+            Some(story) => since::go_on(snapshot, (wallet, story, key.sequence), run)?,
+            None => since::begin(run, wallet, (before, key.sequence.saturating_sub(1))),
+        };
+        if key.sequence != known.last + 1 {
+            let what = format!("it follows entry {}: what is between is missing", known.last);
             run.found("entries", name_of_entry(&key), what);
         }
-        let change = match entry.kind.side() {
-            Side::Out => -i128::from(entry.amount),
-            Side::In => i128::from(entry.amount),
-        };
-        let before = i128::from(entry.after) - change;
-        if before != story.balance {
+        if before != known.balance {
             let what =
-                format!("the balance before it is {before}, and the one below leaves {}", story.balance);
+                format!("the balance before it is {before}, and the one below leaves {}", known.balance);
             run.found("entries", name_of_entry(&key), what);
         }
         if entry.amount <= 0 || entry.after < 0 {
             let what = format!("an amount of {} that leaves {}", entry.amount, entry.after);
             run.found("entries", name_of_entry(&key), what);
         }
-        let credit = match entry.kind {
-            Kind::Promotion | Kind::Expiry => story.credit + change,
-            _ => story.credit,
-        };
-        story = Story { balance: entry.after.into(), last: key.sequence, credit };
+        story = Some(known.after(&key, &entry));
     }
-    Ok(story)
+    Ok(match story {
+        Some(story) => since::go_on(snapshot, (wallet, story, row.sequence.saturating_add(1)), run)?,
+        None => since::begin(run, wallet, (row.balance.into(), row.sequence)),
+    })
 }
 
 /// Names entries of wallets that are not there, each wallet once.
@@ -173,7 +191,7 @@ fn without_wallet(
     entries: &mut Entries,
     until: Option<&WalletKey>,
     (sum, run): (&mut Sum, &mut Run<'_>),
-) -> Result<(), StoreError> {
+) -> Result<(), Failure> {
     let is_before = |key: &EntryKey| until.is_none_or(|until| key.wallet < *until);
     let mut last = None;
     while let Some((key, _)) = next(snapshot, entries, is_before, (sum, run))? {
@@ -190,7 +208,7 @@ fn next(
     entries: &mut Entries,
     wanted: impl Fn(&EntryKey) -> bool,
     (sum, run): (&mut Sum, &mut Run<'_>),
-) -> Result<Option<(EntryKey, Entry)>, StoreError> {
+) -> Result<Option<(EntryKey, Entry)>, Failure> {
     let read = entries.fill(|after, limit| snapshot.entries(after.copied(), limit))?;
     run.read(read);
     if !entries.peek().is_some_and(|(key, _)| wanted(key)) {
@@ -199,6 +217,7 @@ fn next(
     let Some((key, entry)) = entries.next() else { return Ok(None) };
     run.replayed.entries += 1;
     sum.add(&run.key, &line(&key, &entry));
+    since::note(run, entry.transfer)?;
     Ok(Some((key, entry)))
 }
 

@@ -20,6 +20,7 @@ mod writer;
 pub(crate) use catalog::file_names;
 pub use catalog::{ArchivedMonth, MonthFiles, MonthState};
 pub(crate) use month::UNFINISHED;
+pub use month::last_id;
 pub use steps::{Step, Until, step, to_archive};
 pub use writer::Written;
 
@@ -87,6 +88,18 @@ impl Archives {
 
     fn entries(&self, (month, row): &(Month, ArchivedMonth)) -> Result<Arc<SortedFile>, StoreError> {
         self.file(*month, row, ENTRIES)
+    }
+
+    /// Looks whether all files of these months are there with their lengths. It does not read them.
+    fn look(&self, months: &Months) -> Result<(), StoreError> {
+        for (name, bytes) in file_names(months) {
+            let path = self.folder()?.join(name);
+            let found = std::fs::metadata(&path).map_err(|error| fault(&path, &error))?.len();
+            if found != bytes {
+                return Err(fault(&path, &format!("it has {found} bytes instead of {bytes}")));
+            }
+        }
+        Ok(())
     }
 
     /// The months in the order in which a row is looked for: the last place first, then the newest.

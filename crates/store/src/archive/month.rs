@@ -31,6 +31,11 @@ pub(super) fn before_all(month: Month) -> TransferId {
     TransferId(Uuid(first.saturating_sub(1).to_be_bytes()))
 }
 
+/// The last id of a month.
+pub fn last_id(month: Month) -> TransferId {
+    before_all(month.next())
+}
+
 /// Writes the files of an attempt. `None` if it was stopped. A failed one leaves no files.
 pub(super) fn write(
     ledger: &dyn Ledger,

@@ -88,8 +88,11 @@ struct ArchivedSnapshot<'a> {
     tables: Box<dyn Snapshot + 'a>,
     ledger: &'a dyn Ledger,
     months: Months,
-    transfers: Files<TransferId>,
-    entries: Files<EntryKey>,
+    /// The months whose files are in pages.
+    scanned: Months,
+    /// Absent before the first page.
+    transfers: Option<Files<TransferId>>,
+    entries: Option<Files<EntryKey>>,
 }
 
 /// A snapshot with the archived rows of its moment.
@@ -101,46 +104,33 @@ pub(crate) fn with_archives<'a>(
     if months.is_empty() {
         return Ok(tables);
     }
-    let (transfers, entries) = (Files { all: Vec::new(), at: None }, Files { all: Vec::new(), at: None });
-    let mut snapshot = ArchivedSnapshot { tables, ledger, months, transfers, entries };
-    snapshot.begin_transfers(None)?;
-    snapshot.begin_entries(None)?;
-    Ok(Box::new(snapshot))
+    let scanned = months.clone();
+    Ok(Box::new(ArchivedSnapshot { tables, ledger, months, scanned, transfers: None, entries: None }))
 }
 
-impl ArchivedSnapshot<'_> {
-    fn begin_transfers(&mut self, after: Option<TransferId>) -> Result<(), StoreError> {
-        let (archives, key) = (self.ledger.archives(), after.map(|id| id.0.0.to_vec()));
-        let open = |of: &(Month, _)| archives.transfers(of);
-        self.transfers.all = begin(&self.months, open, key.as_deref())?;
-        self.transfers.at = after;
-        Ok(())
-    }
+/// Opens the file of a month.
+type Open<'o> = dyn Fn(&(Month, super::ArchivedMonth)) -> Result<Arc<SortedFile>, StoreError> + 'o;
 
-    fn begin_entries(&mut self, after: Option<EntryKey>) -> Result<(), StoreError> {
-        let (archives, key) = (self.ledger.archives(), after.as_ref().map(entry_key));
-        let open = |of: &(Month, _)| archives.entries(of);
-        self.entries.all = begin(&self.months, open, key.as_deref())?;
-        self.entries.at = after;
-        Ok(())
+/// The rows of all files after a key: those where the last page ended, if it ended there.
+fn at<'f, K: Clone + PartialEq, V>(
+    files: &'f mut Option<Files<K>>,
+    (months, open): (&Months, &Open<'_>),
+    (after, form): (Option<K>, &Form<K, V>),
+) -> Result<&'f mut Files<K>, StoreError> {
+    if files.as_ref().is_none_or(|files| files.at != after) {
+        let key = after.as_ref().map(form.key);
+        let one = |of| {
+            let file = open(of)?;
+            let mut rows = file.from(key.as_deref().unwrap_or_default()).peekable();
+            if let Some(after) = &key {
+                rows.next_if(|row| row.as_ref().is_ok_and(|(key, _)| key == after));
+            }
+            Ok((file, rows))
+        };
+        let all = months.iter().map(one).collect::<Result<_, StoreError>>()?;
+        *files = Some(Files { all, at: after });
     }
-}
-
-/// The rows of all files after a key.
-fn begin(
-    months: &Months,
-    open: impl Fn(&(Month, super::ArchivedMonth)) -> Result<Arc<SortedFile>, StoreError>,
-    after: Option<&[u8]>,
-) -> Result<Vec<Source>, StoreError> {
-    let one = |of| {
-        let file = open(of)?;
-        let mut rows = file.from(after.unwrap_or_default()).peekable();
-        if let Some(after) = after {
-            rows.next_if(|row| row.as_ref().is_ok_and(|(key, _)| key == after));
-        }
-        Ok((file, rows))
-    };
-    months.iter().map(one).collect()
+    Ok(files.as_mut().expect("they were opened"))
 }
 
 macro_rules! of_tables {
@@ -172,20 +162,26 @@ impl Snapshot for ArchivedSnapshot<'_> {
         rows() -> Result<u64, StoreError>;
     }
 
+    fn leave_out(&mut self, until: Month) -> Result<(), StoreError> {
+        let count = self.scanned.partition_point(|(month, _)| *month <= until);
+        let out: Months = self.scanned.drain(..count).collect();
+        (self.transfers, self.entries) = (None, None);
+        self.ledger.archives().look(&out)
+    }
+
     fn entries(&mut self, after: Option<EntryKey>, limit: usize) -> Page<EntryKey, Entry> {
-        if self.entries.at != after {
-            self.begin_entries(after)?;
-        }
-        let page = self.tables.entries(after, limit)?;
-        self.entries.merge(page, limit, &Form { key: entry_key, read: read_entry })
+        let (archives, form) = (self.ledger.archives(), Form { key: entry_key, read: read_entry });
+        let open = |of: &(Month, _)| archives.entries(of);
+        let files = at(&mut self.entries, (&self.scanned, &open), (after, &form))?;
+        files.merge(self.tables.entries(after, limit)?, limit, &form)
     }
 
     fn transfers(&mut self, after: Option<TransferId>, limit: usize) -> Page<TransferId, Transfer> {
-        if self.transfers.at != after {
-            self.begin_transfers(after)?;
-        }
-        let page = self.tables.transfers(after, limit)?;
-        self.transfers.merge(page, limit, &Form { key: |id| id.0.0.to_vec(), read: read_transfer })
+        let key = |id: &TransferId| id.0.0.to_vec();
+        let (archives, form) = (self.ledger.archives(), Form { key, read: read_transfer });
+        let open = |of: &(Month, _)| archives.transfers(of);
+        let files = at(&mut self.transfers, (&self.scanned, &open), (after, &form))?;
+        files.merge(self.tables.transfers(after, limit)?, limit, &form)
     }
 
     fn entries_of(&mut self, keys: &[EntryKey]) -> Result<Vec<Option<Entry>>, StoreError> {

@@ -109,6 +109,14 @@ fn months_of_the_ledger_move_into_files_and_all_reads_stay() {
     let acts = client.get("/v1/audit?action=ledger.archived").expect(200);
     assert_eq!(acts["items"][1]["reason"], "the books are closed");
     server.run(&["verify"]).expect(0);
+    for checkpoint in ["2031-03", "2031-04", "latest"] {
+        let told = server.run(&["verify", "--since", checkpoint]).expect(0).to_owned();
+        let month = if checkpoint == "2031-03" { "2031-03" } else { "2031-04" };
+        assert!(told.contains(&format!("since the end of {month}. Not read: ")), "{told}");
+    }
+    let refused = server.run(&["verify", "--since", "2031-05"]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("the latest checkpoint is 2031-04"), "{}", refused.stderr);
     server.run(&["ledger"]).expect(0);
     // What can still change: a reversal, and the words of an erased member.
     let path = |id: &str| format!("/v1/ledger/transactions/{id}");
@@ -165,6 +173,10 @@ fn a_store_in_a_database_needs_a_folder_for_archives() {
     let refused = server.run(&["archive", "--before", "2020-01"]);
     assert!(refused.code == Some(1) && refused.stderr.contains("archive.dir"), "{}", refused.stderr);
     assert_eq!(states(&mut server.local()), []);
+    let whole = server.run(&["verify", "--since", "latest"]).expect(0).to_owned();
+    assert!(whole.contains("no month is archived: all of the ledger is checked"), "{whole}");
+    assert_eq!(server.run(&["verify", "--since", "2020-01"]).code, Some(2));
+    assert_eq!(server.run(&["verify", "--since", "January"]).code, Some(2));
 }
 
 fn a_copy_has_its_archives(server: &TestTally, clock: &WallClock, copy: &Path) {
@@ -207,6 +219,7 @@ fn a_damaged_file_is_named(server: &mut TestTally, ann: &str) {
     assert!(refused.text().contains(&name), "{}", refused.text());
     let verified = server.run(&["verify"]);
     assert!(verified.code == Some(1) && verified.stderr.contains(&name), "{}", verified.stderr);
+    server.run(&["verify", "--since", "2031-03"]).expect(0);
     std::fs::write(&path, whole).expect("the file can be written");
     client.get(&format!("/v1/wallets/{ann}/transactions?limit=1000")).expect(200);
 }

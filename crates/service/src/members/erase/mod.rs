@@ -195,7 +195,8 @@ mod tests {
         let listener = Listener { found: &mut |one| found.push(one.to_string()), read: &mut |_| () };
         let home = verify::home(&*tally.store).unwrap();
         let mut snapshot = tally.store.ledger().snapshot().unwrap();
-        let replayed = verify::replay(&*tally.store, &mut *snapshot, (home, tally.now()), listener).unwrap();
+        let replayed =
+            verify::replay(&*tally.store, &mut *snapshot, (home, tally.now(), None), listener).unwrap();
         (found, replayed.being_erased, replayed.erased)
     }
 

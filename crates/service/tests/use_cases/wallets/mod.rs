@@ -28,5 +28,6 @@ mod verify;
 mod verify_contests;
 mod verify_periods;
 mod verify_scores;
+mod verify_since;
 mod webhooks;
 mod world;

@@ -7,10 +7,10 @@ use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::hold::Ending;
 use tally_rules::ledger::member::{Handle, Phone};
 use tally_rules::ledger::{
-    Amount, HoldId, MemberId, TransferId, TransferKind, TransferRequest, Uuid, WalletKey,
+    Amount, HoldId, MemberId, Month, TransferId, TransferKind, TransferRequest, Uuid, WalletKey,
 };
 use tally_service::ledger::holds::{self, NewHold};
-use tally_service::verify::{Disagreement, Listener, Replayed, home, replay};
+use tally_service::verify::{Checkpoint, Disagreement, Listener, Replayed, home, replay};
 use tally_store::sqlite::SqliteStore;
 use tally_store::{LedgerWriteSet, ReadSet, Store, WriteSet};
 use tally_testkit::{DatabaseKind, ScratchDatabase};
@@ -19,6 +19,11 @@ const TABLES: [&str; 7] = ["members", "handles", "wallets", "entries", "transfer
 
 /// What a replay finds.
 pub(crate) fn verify(store: &dyn Store) -> (Replayed, Vec<String>) {
+    verify_since(store, None)
+}
+
+/// The same after the end of a month.
+pub(crate) fn verify_since(store: &dyn Store, since: Option<Month>) -> (Replayed, Vec<String>) {
     let (mut found, mut rows) = (Vec::new(), 0);
     let listener = Listener {
         found: &mut |one: &Disagreement| found.push(one.to_string()),
@@ -27,7 +32,9 @@ pub(crate) fn verify(store: &dyn Store) -> (Replayed, Vec<String>) {
     let home = home(store).unwrap();
     let mut snapshot = store.ledger().snapshot().unwrap();
     let now = tally_rules::Micros(i64::MAX);
-    let replayed = replay(store, &mut *snapshot, (home, now), listener).unwrap();
+    let since =
+        since.map(|month| Checkpoint::find(&mut *snapshot, Some(month)).unwrap().expect("a checkpoint"));
+    let replayed = replay(store, &mut *snapshot, (home, now, since), listener).unwrap();
     assert_eq!(found.len() as u64, replayed.disagreements);
     let Replayed { members, handles, wallets, entries, transfers, scores, .. } = replayed;
     let records = scores.records + scores.to_purge;
@@ -367,9 +374,11 @@ fn of_holds(made: &Made) -> Vec<Broken> {
 pub(crate) fn in_a_database(server: &ScratchDatabase) -> (World, String) {
     let url = server.create_database();
     let name = url.rsplit('/').next().unwrap().to_owned();
-    let options = tally_store::mysql::Options::default();
+    let folder = tempfile::tempdir().unwrap();
+    let archives = Some(folder.path().join(tally_store::sqlite::ARCHIVES));
+    let options = tally_store::mysql::Options { archives, ..Default::default() };
     let store = std::sync::Arc::new(tally_store::mysql::MySqlStore::open(&url, &options).unwrap());
-    (World::on(store, tempfile::tempdir().unwrap()), name)
+    (World::on(store, folder), name)
 }
 
 /// Where rows are broken.
@@ -414,6 +423,12 @@ impl Place {
                 let copy = tempfile::tempdir().unwrap();
                 let path = copy.path().join("t.db");
                 std::fs::copy(folder.path().join("t.db"), &path).unwrap();
+                let archives = |folder: &tempfile::TempDir| folder.path().join(tally_store::sqlite::ARCHIVES);
+                for file in std::fs::read_dir(archives(folder)).into_iter().flatten() {
+                    let file = file.unwrap();
+                    std::fs::create_dir_all(archives(&copy)).unwrap();
+                    std::fs::copy(file.path(), archives(&copy).join(file.file_name())).unwrap();
+                }
                 let file = rusqlite::Connection::open(&path).unwrap();
                 // As a damaged page does: neither checks nor types hold.
                 let loose = "PRAGMA ignore_check_constraints = 1; PRAGMA writable_schema = ON; \
