@@ -11,17 +11,19 @@ using TallyClient;
 
 static class Tutorial
 {
-    static void Main(string[] args) { Run(args.Length > 0 ? args[0] : "http://127.0.0.1:8420").GetAwaiter().GetResult(); }
+    static void Main(string[] args)
+    {
+        using (var tally = new Tally(args.Length > 0 ? args[0] : "http://127.0.0.1:8420", Environment.GetEnvironmentVariable("TALLY_KEY")))
+            Run(tally).GetAwaiter().GetResult();
+    }
 
     static string Shown(IEnumerable<Entry> entries)
     {
         return string.Join(", ", entries.Select(entry => entry.Rank + " " + entry.Player + " " + entry.Score));
     }
 
-    static async Task Run(string url)
+    static async Task Run(Tally tally)
     {
-        var tally = new Tally(url, Environment.GetEnvironmentVariable("TALLY_KEY"));
-
         // A board keeps the best score of each player: for all time, and for each week, which begins on Monday in Seoul.
         // Repeat this at every start of your game server: an equal board is left as it is.
         var periods = Json.Of(new[] { Tally.Period("weekly", "0 0 * * 1", "Asia/Seoul") });

@@ -15,7 +15,7 @@ namespace TallyClient
     /// Every change has an idempotency key and is retried, so it counts once or throws a <see cref="TallyError"/>. Give
     /// `idempotencyKey` if your program may make the same call twice, such as after a crash: the server knows it for 24 hours.
     /// </remarks>
-    public sealed class Tally
+    public sealed class Tally : IDisposable
     {
         readonly Transport transport;
 
@@ -27,6 +27,9 @@ namespace TallyClient
         {
             transport = new Transport(url, key, timeout ?? TimeSpan.FromSeconds(10), retry ?? new Retry(), http);
         }
+
+        /// <summary>Closes the connections; those of your own `http` stay.</summary>
+        public void Dispose() { transport.Dispose(); }
 
         /// <summary>Any operation of the server, with the retries of this client.</summary>
         /// <param name="changes">Whether the call changes something; by default all but GET do.</param>

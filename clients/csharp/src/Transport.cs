@@ -39,10 +39,11 @@ namespace TallyClient
         }
     }
 
-    sealed class Transport
+    sealed class Transport : IDisposable
     {
         readonly string url;
         readonly HttpClient http;
+        readonly bool ownsHttp;
         readonly TimeSpan timeout;
         readonly Retry retry;
         internal string Key;
@@ -55,8 +56,14 @@ namespace TallyClient
             this.timeout = timeout;
             this.retry = retry;
             // Each attempt has its own time, and a stream has none.
+            ownsHttp = http == null;
             this.http = http ?? new HttpClient { Timeout = Timeout.InfiniteTimeSpan };
             Key = key;
+        }
+
+        public void Dispose()
+        {
+            if (ownsHttp) http.Dispose();
         }
 
         internal async Task<Json> Request(

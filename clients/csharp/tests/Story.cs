@@ -30,6 +30,8 @@ static class Story
         PagesOfScores().GetAwaiter().GetResult();
         Events().GetAwaiter().GetResult();
         Queue().GetAwaiter().GetResult();
+        Members().GetAwaiter().GetResult();
+        Contests().GetAwaiter().GetResult();
         Console.WriteLine("end");
         Environment.Exit(0);
     }
@@ -264,5 +266,34 @@ static class Story
         Equal(told.Last(), "q1 outcome_unknown");
         memory.Save("{broken");
         Equal((await Failure(() => { Equal(queue(tally, memory).Count, 0); return Task.CompletedTask; })).Code, "storage_failed");
+    }
+
+    static async Task Members()
+    {
+        var kim = (await tally.CreateMemberAsync("kim", "Kim", "kim", "a long password")).Id;
+        var currency = (await tally.DepositAsync(kim, 100)).Currency;
+        await tally.WithdrawAsync(kim, 10, currency);
+        await tally.TransferAsync(kim, (await tally.CreateMemberAsync("lee", "Lee", "lee")).Id, 5);
+        var own = new Tally(url);
+        Equal((await Failure(() => own.SignInAsync("kim", "another password"))).Code, "invalid_credentials");
+        await own.SignInAsync("kim", "a long password");
+        Equal((await own.RequestAsync("GET", "/v1/me/wallet"))["balance"].Long, 85);
+        // The member hears of its own money, from the first event on.
+        using (var stream = own.MyEvents(currency + ".0"))
+            foreach (var amount in new[] { 100, 10, 5 }) Equal((await stream.NextAsync()).Data["amount"].Long, amount);
+    }
+
+    static async Task Contests()
+    {
+        var cup = (await tally.CreateContestAsync("Small cup")).Id;
+        await tally.OpenContestAsync(cup);
+        await tally.ApplyAsync(cup, "kim");
+        var decided = await tally.AcceptAsync(cup, new[] { "kim", "lee" });
+        Equal(decided[0]["status"].Text + " " + decided[1]["error"]["code"].Text, "accepted not_applied");
+        Equal((await tally.StartContestAsync(cup))["enrolled"].Long, 1);
+        Equal((await tally.CancelContestAsync(cup)).State, "cancelled");
+        Equal((await tally.ContestAsync(cup)).Title, "Small cup");
+        await tally.DeleteBoardAsync("pages");
+        Equal((await Failure(() => tally.TopAsync("pages", 1))).Code, "leaderboard_not_found");
     }
 }

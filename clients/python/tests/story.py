@@ -13,6 +13,8 @@ import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timezone
+from itertools import islice
 from typing import Any, Callable
 
 from tally_client import (
@@ -30,7 +32,20 @@ URL = sys.argv[1]
 # Patient: a server of a busy machine may take long to start.
 RETRY = Retry(attempts=200, first_wait=0.02, longest_wait=0.3)
 ONCE = Retry(attempts=1)
-tally = Tally(URL, retry=RETRY)
+
+# The calls that this story made, so that it leaves out none.
+called: set[str] = set()
+
+
+class Recorded(Tally):
+    """A client that notes its calls."""
+
+    def __getattribute__(self, name: str) -> Any:
+        called.add(name)
+        return super().__getattribute__(name)
+
+
+tally = Recorded(URL, retry=RETRY)
 once = Tally(URL, retry=ONCE)
 
 
@@ -237,10 +252,83 @@ def queue() -> None:
     equal(failure(SubmitQueue(tally, storage=memory).size).code, "storage_failed")
 
 
+def members() -> None:
+    password = "a long password"
+    kim = tally.create_member("kim", "Kim", player="kim", password=password)["id"]
+    equal(tally.member(kim)["login_id"], "kim")
+    currency = tally.deposit(kim, 100)["currency"]
+    tally.withdraw(kim, 10, currency=currency)
+    hold = tally.place_hold(kim, 30)["id"]
+    equal(tally.capture_hold(hold, amount=20)["captured"], "20")
+    equal(tally.void_hold(tally.place_hold(kim, 30)["id"])["status"], "voided")
+    ann = tally.find_member(login_id="ann")
+    assert ann
+    tally.transfer(kim, ann["id"], 5)
+    with Recorded(URL, retry=RETRY) as own:
+        equal(failure(lambda: own.sign_in("kim", "another password")).code, "invalid_credentials")
+        assert "." in own.sign_in("kim", password)
+        equal(own.request("GET", "/v1/me/wallet")["balance"], "65")
+        # The member hears of its own money, from the first event on.
+        amounts = [event.data["amount"] for event in islice(own.my_events(last_event_id=f"{currency}.0"), 4)]
+        equal(amounts, ["100", "10", "20", "5"])
+        own.close()
+
+
+def boards() -> None:
+    prizes: list[types.Prize] = [{"from": 1, "to": 1, "currency": "KRW", "amount": 5}]
+    tally.put_board("weeks", {"periods": [{"name": "weekly", "schedule": "0 0 * * 1", "prizes": prizes}]})
+    tally.submit("weeks", "ann", 1, at=datetime.now(timezone.utc).isoformat())
+    week = tally.periods("weeks").take(1)[0]
+    equal((week["name"], week["state"], week["total"]), ("weekly", "open", 1))
+    equal(failure(lambda: tally.period_prizes("weeks", "weekly:previous").take(1)).code, "period_not_found")
+    equal(len(tally.around("weeks", "ann")), 1)
+    equal(tally.among("weeks", ["ann", "bob"])["missing"], ["bob"])
+    tally.remove_player("weeks", "ann")
+    equal(tally.board("weeks")["counts"]["all_time"], 0)
+    tally.delete_board("weeks")
+
+
+def contests() -> None:
+    cup = tally.create_contest({"title": "Small cup"})["id"]
+    tally.open_contest(cup)
+    for player in ("ann", "kim", "max", "eve"):
+        tally.apply(cup, player)
+    tally.withdraw_application(cup, "eve")
+    decided = tally.accept(cup, ["ann", "eve"]) + tally.reject(cup, ["max"])
+    found = [row["error"]["code"] if "error" in row else row["status"] for row in decided]
+    equal(found, ["accepted", "not_applied", "rejected"])
+    equal([one["player"] for one in tally.applications(cup)], ["kim"])
+    equal(tally.start_contest(cup)["enrolled"], 1)
+    equal([one["player"] for one in tally.contest_members(cup)], ["ann"])
+    tally.submit(tally.contest(cup)["board"] or "", "ann", 1)
+    tally.finish_contest(cup)
+    equal(tally.settle_contest(cup)["state"], "settled")
+    equal(tally.prizes(cup).take(9), [])
+    other = tally.create_contest({"title": "No cup"})["id"]
+    equal(tally.cancel_contest(other)["state"], "cancelled")
+    equal([one["id"] for one in tally.contests(state="cancelled")], [other])
+
+
+def background() -> None:
+    waiting = SubmitQueue(tally)
+    waiting.add("sums", "q5", 1)
+    stop = waiting.flush_every(0.005)
+    while waiting.size() > 0:
+        time.sleep(0.005)
+    stop()
+    equal(score("q5"), 1)
+
+
 errors()
 throttled()
 retries()
 pages()
 events()
 queue()
+members()
+boards()
+contests()
+background()
+missing = {name for name in vars(Tally) if not name.startswith("_")} - called
+assert not missing, missing
 print("end", flush=True)

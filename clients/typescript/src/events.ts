@@ -80,7 +80,7 @@ export class EventStream<Event extends TallyEvent> implements AsyncIterable<Even
 
   /** The blocks of one connection. */
   async *#blocks(signal: AbortSignal, heard: () => void): AsyncGenerator<Block, void, undefined> {
-    const headers: Record<string, string> = { accept: "text/event-stream", ...this.#transport.credential() };
+    const headers: Record<string, string> = { accept: "text/event-stream", ...this.#transport.common() };
     if (this.lastEventId !== undefined) headers["last-event-id"] = this.lastEventId;
     const response = await this.#transport.open(this.#url, { headers }, signal);
     const reader = response.body?.getReader();

@@ -74,7 +74,6 @@ export class Transport {
     const headers: Record<string, string> = { accept: "application/json" };
     if (options.changes ?? method !== "GET") headers["idempotency-key"] = options.idempotencyKey ?? randomKey();
     if (options.actingPlayer !== undefined) headers["tally-acting-player"] = encodeURIComponent(options.actingPlayer);
-    if (this.#options.int64 === "string") headers["tally-int64"] = "string";
     let body: string | undefined;
     if (options.body !== undefined) {
       headers["content-type"] = "application/json";
@@ -84,7 +83,7 @@ export class Transport {
     const url = this.address(path, options.query);
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.#once<T>(url, { method, headers: { ...headers, ...this.credential() }, body }, options.signal);
+        return await this.#once<T>(url, { method, headers: { ...headers, ...this.common() }, body }, options.signal);
       } catch (error) {
         if (!(error instanceof TallyError)) throw error;
         const wait = attempt < this.#retry.attempts ? this.waitAfter(error, attempt) : undefined;
@@ -94,8 +93,12 @@ export class Transport {
     }
   }
 
-  credential(): Record<string, string> {
-    return this.key === undefined ? {} : { authorization: `Bearer ${this.key}` };
+  /** The headers of every request. */
+  common(): Record<string, string> {
+    return {
+      ...(this.key !== undefined && { authorization: `Bearer ${this.key}` }),
+      ...(this.#options.int64 === "string" && { "tally-int64": "string" }),
+    };
   }
 
   address(path: string, query: Query = {}): string {

@@ -4,7 +4,7 @@
 
 import assert from "node:assert/strict";
 import readline from "node:readline";
-import { type BoardEvent, EventStream, MemoryStorage, SubmitQueue, Tally, TallyError } from "tally-client";
+import { type BoardEvent, EventStream, LocalStorage, MemoryStorage, SubmitQueue, Tally, TallyError } from "tally-client";
 
 const url = process.argv[2] ?? "";
 const answers = readline.createInterface({ input: process.stdin })[Symbol.asyncIterator]();
@@ -14,7 +14,17 @@ const ask = async (what: string): Promise<string> => {
 };
 /** Patient: a server of a busy machine may take long to start. */
 const retry = { attempts: 200, firstWait: 20, longestWait: 300 };
-const tally = new Tally({ url, retry });
+/** The calls that this story made, so that it leaves out none. */
+const called = new Set<string | symbol>();
+const recorded = (client: Tally): Tally =>
+  new Proxy(client, {
+    get(target, name) {
+      called.add(name);
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+const tally = recorded(new Tally({ url, retry }));
 const once = new Tally({ url, retry: { attempts: 1 } });
 const failure = async (call: Promise<unknown>): Promise<TallyError> => {
   const error: unknown = await call.then(
@@ -126,15 +136,17 @@ async function events(): Promise<void> {
     break;
   }
   // A live feed begins before its first event.
-  const feed: EventStream<BoardEvent> = tally.boardEvents("pages");
+  const feed: EventStream<BoardEvent> = recorded(new Tally({ url, retry, int64: "string" })).boardEvents("pages");
   const heard: string[] = [];
-  const submits = setInterval(() => void tally.submit("pages", { player: "live", score: 1000 + heard.length }), 50);
+  // Each of them changes the record, so the feed has one that comes after its beginning.
+  let next = 1000;
+  const submits = setInterval(() => void tally.submit("pages", { player: "live", score: next++ }), 50);
   for await (const event of feed) {
-    if (event.type === "score") heard.push(...event.data.entries.map(({ player }) => player));
+    if (event.type === "score") heard.push(...event.data.entries.map(({ player, score }) => `${player} ${typeof score}`));
     if (heard.length > 0) break;
   }
   clearInterval(submits);
-  assert.ok(heard.every((player) => player === "live"), String(heard));
+  assert.ok(heard.every((one) => one === "live string"), String(heard));
   const gone = (async () => {
     for await (const _ of tally.boardEvents("nothing")) assert.fail("it has events");
   })();
@@ -178,10 +190,93 @@ async function queue(): Promise<void> {
   assert.equal((await failure(new SubmitQueue(tally, options).size())).code, "storage_failed");
 }
 
+async function members(): Promise<void> {
+  const password = "a long password";
+  const { id } = await tally.createMember({ login_id: "kim", name: "Kim", player: "kim", password });
+  assert.equal((await tally.member(id)).login_id, "kim");
+  const { currency } = await tally.deposit({ to: id, amount: 100 });
+  await tally.withdraw({ from: id, amount: 10, currency });
+  const hold = await tally.placeHold({ member: id, amount: 30 });
+  assert.equal((await tally.captureHold(hold.id, { amount: 20 })).captured, "20");
+  const other = await tally.placeHold({ member: id, amount: 30 });
+  assert.equal((await tally.voidHold(other.id)).status, "voided");
+  const ann = (await tally.findMember({ login_id: "ann" }))?.id ?? "";
+  await tally.transfer({ from: id, to: ann, amount: 5 });
+  const own = recorded(new Tally({ url, retry }));
+  assert.equal((await failure(own.signIn("kim", "another password"))).code, "invalid_credentials");
+  assert.match(await own.signIn("kim", password), /\./);
+  assert.equal((await own.request<{ balance: string }>("GET", "/v1/me/wallet")).balance, "65");
+  // The member hears of its own money, from the first event on.
+  const amounts: string[] = [];
+  for await (const event of own.myEvents({ lastEventId: `${currency}.0` })) {
+    if (event.type === "transaction") amounts.push(event.data.amount);
+    if (amounts.length === 4) break;
+  }
+  assert.deepEqual(amounts, ["100", "10", "20", "5"]);
+}
+
+async function boards(): Promise<void> {
+  const prizes = [{ from: 1, to: 1, currency: "KRW", amount: 5 }];
+  await tally.putBoard("weeks", { periods: [{ name: "weekly", schedule: "0 0 * * 1", prizes }] });
+  await tally.submit("weeks", { player: "ann", score: 1, at: new Date().toISOString() });
+  const [week] = await tally.periods("weeks").take(1);
+  assert.deepEqual([week?.name, week?.state, week?.total], ["weekly", "open", 1]);
+  assert.equal((await failure(tally.periodPrizes("weeks", "weekly:previous").take(1))).code, "period_not_found");
+  assert.equal((await tally.around("weeks", "ann")).length, 1);
+  assert.deepEqual((await tally.among("weeks", ["ann", "bob"])).missing, ["bob"]);
+  await tally.removePlayer("weeks", "ann");
+  assert.equal((await tally.board("weeks")).counts["all_time"], 0);
+  await tally.deleteBoard("weeks");
+}
+
+async function contests(): Promise<void> {
+  const { id } = await tally.createContest({ title: "Small cup" });
+  await tally.openContest(id, { idempotencyKey: "open" });
+  for (const player of ["ann", "kim", "max", "eve"]) await tally.apply(id, player);
+  await tally.withdrawApplication(id, "eve");
+  const decided = [...(await tally.accept(id, ["ann", "eve"])), ...(await tally.reject(id, ["max"]))];
+  assert.deepEqual(decided.map((row) => ("error" in row ? row.error.code : row.status)), ["accepted", "not_applied", "rejected"]);
+  assert.deepEqual((await tally.applications(id).take(9)).map(({ player }) => player), ["kim"]);
+  assert.equal((await tally.startContest(id)).enrolled, 1);
+  assert.deepEqual((await tally.contestMembers(id).take(9)).map(({ player }) => player), ["ann"]);
+  const { board } = await tally.contest(id);
+  await tally.submit(board ?? "", { player: "ann", score: 1 });
+  await tally.finishContest(id);
+  assert.equal((await tally.settleContest(id)).state, "settled");
+  assert.deepEqual(await tally.prizes(id).take(9), []);
+  const other = await tally.createContest({ title: "No cup" });
+  assert.equal((await tally.cancelContest(other.id)).state, "cancelled");
+  assert.deepEqual((await tally.contests({ state: "cancelled" }).take(9)).map((one) => one.id), [other.id]);
+}
+
+async function browser(): Promise<void> {
+  // The part of a browser that the storage uses.
+  const texts = new Map<string, string>();
+  const localStorage = {
+    getItem: (name: string) => texts.get(name) ?? null,
+    setItem: (name: string, text: string) => texts.set(name, text),
+  };
+  Object.assign(globalThis, { localStorage });
+  await new SubmitQueue(tally, { storage: new LocalStorage("scores") }).add("sums", { player: "q5", score: 1 });
+  const later = new SubmitQueue(tally, { storage: new LocalStorage("scores") });
+  assert.equal(await later.size(), 1);
+  // In the background.
+  const stop = later.flushEvery(5);
+  while ((await later.size()) > 0) await new Promise((again) => setTimeout(again, 5));
+  stop();
+  assert.equal(await score("q5"), 1);
+}
+
 await errors();
 await retries();
 await pages();
 await events();
 await queue();
+await members();
+await boards();
+await contests();
+await browser();
+const calls = Object.getOwnPropertyNames(Tally.prototype).filter((name) => name !== "constructor");
+assert.deepEqual(calls.filter((name) => !called.has(name)), []);
 console.log("end");
 process.exit(0);

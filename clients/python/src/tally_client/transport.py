@@ -5,7 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import random
-import select
+import selectors
 import socket
 import ssl
 import threading
@@ -149,9 +149,9 @@ class Transport:
                 if not self._idle:
                     return self._connect(self._timeout)
                 connection = self._idle.pop()
-            # An idle connection with something to read was closed by the server.
-            if connection.sock is not None and not select.select([connection.sock], [], [], 0)[0]:
+            if connection.sock is not None and not _is_readable(connection.sock):
                 return connection
+            # An idle connection with something to read was closed by the server.
             connection.close()
 
     def _once(self, method: str, target: str, data: Optional[bytes], headers: Mapping[str, str]) -> Any:
@@ -186,6 +186,12 @@ class Transport:
     def _lost(self, target: str, error: Exception) -> TallyError:
         why = str(error) or type(error).__name__
         return TallyError("network_error", f"no answer from {self.url}{target}: {why}")
+
+
+def _is_readable(sock: socket.socket) -> bool:
+    with selectors.DefaultSelector() as selector:
+        selector.register(sock, selectors.EVENT_READ)
+        return bool(selector.select(0))
 
 
 def address(path: str, query: Optional[Mapping[str, QueryValue]] = None) -> str:
