@@ -93,6 +93,12 @@ pub const BATCH_ROWS_MAX: usize = 1_000;
 /// Players of one `among`.
 pub const AMONG_MAX: usize = 1_000;
 
+/// Players that one search finds.
+pub const FOUND_MAX: u64 = 100;
+
+/// Players that one search finds if the caller does not say how many.
+pub const FOUND_DEFAULT: u64 = 20;
+
 /// Rows of one `POST /v1/ranks`. Each may read the archive of a closed period.
 pub const RANKS_MAX: usize = 200;
 

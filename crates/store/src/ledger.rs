@@ -16,7 +16,7 @@ use tally_rules::event::Event;
 use tally_rules::ledger::account::{AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::limits::Spent;
-use tally_rules::ledger::member::Handle;
+use tally_rules::ledger::member::{Handle, HandleKind};
 use tally_rules::ledger::{
     Currency, Entry, Hold, HoldId, Member, MemberId, MintKey, Month, ReversalLink, Transfer, TransferId,
     Wallet, WalletKey,
@@ -271,6 +271,15 @@ pub trait Ledger: Contests + EventReads + WebhookReads {
     /// The member of each handle, in one query. The handles ascend.
     fn members_of(&self, handles: &[Handle]) -> Result<Vec<Option<MemberId>>, StoreError>;
 
+    /// At most `limit` handles of a kind that begin with `prefix`, in order of bytes, each with its member. None if no handle can
+    /// begin so.
+    fn list_handles(
+        &self,
+        kind: HandleKind,
+        prefix: &str,
+        limit: usize,
+    ) -> Result<Listing<(Handle, MemberId)>, StoreError>;
+
     /// The sums of all debits and credits, in order of account and currency.
     fn totals(&self) -> Result<Vec<(AccountKey, Total)>, StoreError>;
 
@@ -282,4 +291,34 @@ pub trait Ledger: Contests + EventReads + WebhookReads {
 
     /// The whole ledger at this moment, to read it page by page. It does not block writers.
     fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, StoreError>;
+}
+
+/// The first text after all that begin with `prefix`, in order of bytes.
+pub(crate) fn after_prefix(prefix: &str) -> String {
+    let mut rest: Vec<char> = prefix.chars().collect();
+    while let Some(last) = rest.pop() {
+        // Between these two there are no characters.
+        let next = if last == '\u{d7ff}' { Some('\u{e000}') } else { char::from_u32(u32::from(last) + 1) };
+        if let Some(next) = next {
+            rest.push(next);
+            return rest.into_iter().collect();
+        }
+    }
+    // Nothing is after them: a text that is longer than every handle.
+    prefix.repeat(64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::after_prefix;
+
+    #[test]
+    fn a_prefix_ends_before_the_next_character() {
+        for (prefix, next) in
+            [("ab", "ac"), ("a\u{7f}", "a\u{80}"), ("\u{d7ff}", "\u{e000}"), ("b\u{10ffff}", "c")]
+        {
+            assert_eq!(after_prefix(prefix), next);
+        }
+        assert!(after_prefix("\u{10ffff}").len() > 128);
+    }
 }

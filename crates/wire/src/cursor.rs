@@ -59,6 +59,8 @@ pub enum Names {
     Holds = 31,
     /// Deliveries of a webhook.
     Deliveries = 32,
+    /// Banned players of a board.
+    Bans = 33,
 }
 
 impl ScoreCursor {

@@ -105,6 +105,36 @@ impl Phone {
     }
 }
 
+/// What a handle is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HandleKind {
+    /// A login.
+    Login = 1,
+    /// A phone number.
+    Phone = 2,
+    /// A player.
+    Player = 3,
+}
+
+impl HandleKind {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Login, Self::Phone, Self::Player];
+
+    /// The number that is stored.
+    pub fn number(self) -> u8 {
+        self as u8
+    }
+
+    /// A value before all handles of this kind that begin with a text, and after all that are less. `None` if none can begin so.
+    pub fn first(self, prefix: &str) -> Option<Handle> {
+        match self {
+            Self::Login => Login::new(prefix).ok().map(Handle::Login),
+            Self::Phone => Some(Handle::Phone(Phone(prefix.into()))),
+            Self::Player => PlayerId::new(prefix).ok().map(Handle::Player),
+        }
+    }
+}
+
 /// A login, phone number or player that finds one member.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Handle {

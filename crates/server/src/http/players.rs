@@ -1,18 +1,48 @@
-//! Players: profiles, erasing, and bans on a board.
+//! Players: finding them, profiles, erasing, and bans on a board.
 
-use super::call::Call;
+use super::call::{Call, bad_parameter};
 use super::contests::actor;
 use super::keys::blocking;
 use super::problem;
 use super::response::{self, Response};
+use crate::limits::{FOUND_DEFAULT, FOUND_MAX};
 use hyper::StatusCode;
 use serde_json::json;
-use tally_rules::Rejection;
+use tally_rules::ids::ID_BYTES_MAX;
+use tally_rules::role::Permission;
+use tally_rules::scope::Scope;
+use tally_rules::{BoardId, PlayerId, Rejection};
 use tally_service::CallerKind;
 use tally_service::contests::ban as bans;
-use tally_service::players::{erase as erasing, profile};
+use tally_service::players::search::FoundPlayer;
+use tally_service::players::{erase as erasing, profile, search};
 use tally_wire::Problem;
-use tally_wire::api::players;
+use tally_wire::api::{members, players};
+
+/// `GET /v1/players?prefix=&limit=`
+pub(super) async fn search(mut call: Call) -> Result<Response, Problem> {
+    let prefix = call.query.text("prefix").unwrap_or_default();
+    let limit = call.query.number("limit", 1, FOUND_MAX).unwrap_or(FOUND_DEFAULT);
+    call.finish_query()?;
+    if !(1..=ID_BYTES_MAX).contains(&prefix.trim().len()) {
+        return Err(bad_parameter("prefix", "must be 1 to 128 bytes: the beginning of a name"));
+    }
+    let tally = call.tally()?;
+    let with_members = call.caller.may(Permission::Scope(Scope::MembersRead));
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    tally.refresh().await;
+    let found = blocking(move || search::search(&tally, &prefix, limit, with_members)).await?;
+    let shown = |(player, one): (&PlayerId, &FoundPlayer)| {
+        let boards: Vec<&str> = one.boards.iter().map(BoardId::as_str).collect();
+        let mut shown = json!({"player": player.as_str(), "boards": boards});
+        if let Some((id, member)) = &one.member {
+            shown["member"] = members::write_found(*id, member);
+        }
+        shown
+    };
+    let items: Vec<_> = found.items.iter().map(shown).collect();
+    Ok(response::ok(&json!({"items": items, "complete": found.complete})))
+}
 
 /// `PUT /v1/players/{player}`
 pub(super) async fn put(mut call: Call) -> Result<Response, Problem> {

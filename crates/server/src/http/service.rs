@@ -8,9 +8,11 @@ use hyper::{HeaderMap, Method, StatusCode};
 use serde_json::{Map, Value, json};
 use std::time::{Duration, SystemTime};
 use tally_rules::Micros;
+use tally_rules::grant::Rights;
 use tally_rules::role::Permission;
-use tally_service::Slow;
+use tally_rules::scope::Scope;
 use tally_service::contests::counts::{Counts, Payments};
+use tally_service::{CallerKind, Slow};
 use tally_service::{RedisState, Stats, Tally};
 use tally_wire::Problem;
 
@@ -84,6 +86,7 @@ pub(super) async fn status(mut call: Call) -> Result<Response, Problem> {
         "lanes": [lane("scores", tally.lanes(), &tally.lane_stats()), lane("ledger", 1, &tally.ledger_stats())],
     });
     let admin = call.caller.may(Permission::Administer);
+    status["caller"] = caller(&call);
     let in_redis = tally.settings.applications.as_ref().map_or("store", |_| "redis");
     status["ranking"] = part(tally.settings.ranking.kind(), &tally.redis.ranking(), admin);
     status["applications"] = part(in_redis, &tally.redis.applications(), admin);
@@ -101,6 +104,17 @@ pub(super) async fn status(mut call: Call) -> Result<Response, Problem> {
         status["findings"] = call.readiness.findings().iter().map(finding).collect();
     }
     Ok(response::ok(&status))
+}
+
+/// What the caller may do, so that a page can leave out what would be refused.
+fn caller(call: &Call) -> Value {
+    let CallerKind::Key(rights) = call.caller.kind else { return Value::Null };
+    let role = match rights {
+        Rights::Role(role) => Some(role.as_str()),
+        Rights::Scopes(_) => None,
+    };
+    let scopes: Vec<&str> = rights.scopes().iter().map(Scope::as_str).collect();
+    json!({"role": role, "scopes": scopes})
 }
 
 /// Where a part of the service keeps its data, and whether it answers. Admins see why it does not, with the address.

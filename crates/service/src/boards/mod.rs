@@ -287,6 +287,15 @@ impl Board {
         !self.banned.read().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
+    /// At most `limit` banned players in order of bytes, from the first one after `after`.
+    pub fn bans(&self, after: Option<&PlayerId>, limit: usize) -> Vec<PlayerId> {
+        let banned = self.banned.read().unwrap_or_else(PoisonError::into_inner);
+        let mut found: Vec<&PlayerId> =
+            banned.iter().filter(|player| after.is_none_or(|after| *player > after)).collect();
+        found.sort_unstable();
+        found.into_iter().take(limit).cloned().collect()
+    }
+
     /// Whether a player is banned here.
     pub fn is_banned(&self, player: &PlayerId) -> bool {
         self.banned.read().unwrap_or_else(PoisonError::into_inner).contains(player)

@@ -1,5 +1,6 @@
-//! Players: their profiles, their ranks, bans on a leaderboard, and erasing them everywhere.
+//! Players: their profiles, their ranks, finding them, bans on a leaderboard, and erasing them everywhere.
 
 pub mod erase;
 pub mod profile;
 pub mod ranks;
+pub mod search;

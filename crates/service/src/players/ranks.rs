@@ -23,8 +23,8 @@ const SCANNED_MAX: usize = 10_000;
 /// Rankings that are read at once in Redis: few enough that no other request waits long there.
 const AT_ONCE: usize = 200;
 
-/// Records of banned players that are read at once.
-const RECORDS_AT_ONCE: usize = 1_000;
+/// Records that are read at once.
+pub(super) const RECORDS_AT_ONCE: usize = 1_000;
 
 /// Which windows of a leaderboard are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +64,7 @@ pub struct Page {
 }
 
 /// A window of a leaderboard that is open.
-struct Slot {
+pub(super) struct Slot {
     board: Arc<Board>,
     window: Window,
     /// `None` for all time.
@@ -74,6 +74,10 @@ struct Slot {
 impl Slot {
     fn ranking(&self) -> &WindowRanking {
         self.live.as_ref().map_or(&self.board.ranking, |(live, _)| &live.ranking)
+    }
+
+    pub(super) fn window(&self) -> Window {
+        self.window
     }
 
     fn into_rank(self, record: Record, ranked: Option<Ranked>) -> WindowRank {
@@ -144,7 +148,8 @@ fn read(player: &PlayerId, slots: Vec<Slot>) -> Result<ByBoard, Failure> {
     Ok(found)
 }
 
-fn slots_of(board: &Arc<Board>, windows: Windows) -> Vec<Slot> {
+/// The windows of a leaderboard that are read, all time first.
+pub(super) fn slots_of(board: &Arc<Board>, windows: Windows) -> Vec<Slot> {
     let slot = |window, live| Slot { board: Arc::clone(board), window, live };
     let mut slots = Vec::new();
     if windows == Windows::AllTime || board.definition.all_time {

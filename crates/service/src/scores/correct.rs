@@ -1,7 +1,8 @@
-//! Correcting a score: a record is set whatever the update rule says, while the contest of its leaderboard is reviewed.
+//! Correcting a score: a record is set whatever the update rule says, in all time or in an open period. On the leaderboard of a
+//! contest it is that of all time, while the contest is reviewed.
 //!
 //! It is a submit with another decision: the reply, the retry and the publication are those of `submit`. The record keeps its
-//! instant, so ties stay as they were. Not here: who may, and whether the player takes part (`contests::correct`).
+//! instant, so ties stay as they were. Not here: whether a player takes part in a contest (`contests::correct`).
 
 use super::batch::{
     Access, Effects, Kind, Piece, Replying, RowTarget, ScoreBatchState, Slicing, TargetRow, Targets,
@@ -10,13 +11,14 @@ use super::batch::{
 use super::submit::{NewScore, RowResult, Submit, SubmitDecision, Submitted, earlier, prepare};
 use crate::boards::Board;
 use crate::failure::Failure;
+use crate::periods::{ALL_TIME_NAME, TARGET_ALL_TIME, TargetWindow};
 use crate::requests::BatchKeys;
 use crate::tally::Tally;
 use std::sync::Arc;
 use tally_rules::audit::{AuditAction, Audited};
 use tally_rules::definition::ScoreType;
 use tally_rules::idempotency::IdempotencyKey;
-use tally_rules::{PlayerId, Record, Rejection, score};
+use tally_rules::{Micros, PlayerId, Record, Rejection, score};
 use tally_store::plan::ALL_TIME;
 
 /// A corrected score.
@@ -24,6 +26,9 @@ use tally_store::plan::ALL_TIME;
 pub(crate) struct Correct {
     pub(crate) submit: Submit,
     pub(crate) audited: Audited,
+    /// The window, and its public name.
+    pub(crate) target: TargetWindow,
+    pub(crate) period: String,
 }
 
 impl Kind for Correct {
@@ -31,7 +36,7 @@ impl Kind for Correct {
     type Reply = Submitted;
 
     fn each_row<'a>(&'a self, each: &mut impl FnMut(TargetRow<'a>)) {
-        each(TargetRow { access: Access::Correct, ..self.submit.row() });
+        each(TargetRow { access: Access::Correct(self.target), ..self.submit.row() });
     }
 
     fn player(&self) -> Option<&PlayerId> {
@@ -54,16 +59,18 @@ impl Kind for Correct {
         let Submit { board, write, .. } = &self.submit;
         state.check_live(board.no)?;
         let now = rows[0].at.clone()?;
-        let key = score_key(board.no, ALL_TIME, &write.player);
+        let window = self.target.window;
+        let key = score_key(board.no, window, &write.player);
         let previous = state.scores.get(&key).copied();
         let at = previous.map_or(now, |record| record.at);
         let record = Record { score: write.score, subscore: write.subscore, at };
         state.scores.set(&key, Some(record));
         let before = previous.map_or_else(|| "none".into(), |record| shown(board, record));
-        let detail = format!("{}: {before} to {}", board.id.as_str(), shown(board, record)).into();
+        let part = if window == ALL_TIME { String::new() } else { format!(" {}", self.period) };
+        let detail = format!("{}{part}: {before} to {}", board.id.as_str(), shown(board, record)).into();
         state.audit.push(self.audited.row(AuditAction::ScoreCorrected, write.player.as_str(), Some(detail)));
         let done = (previous, record, previous != Some(record));
-        Ok(self.submit.remembered(state, done, vec![(ALL_TIME, record)]))
+        Ok(self.submit.remembered(state, done, vec![(window, record)]))
     }
 
     fn publish<'a>(&'a self, decision: &'a SubmitDecision, rows: &'a [RowTarget], effects: &mut Effects<'a>) {
@@ -71,7 +78,7 @@ impl Kind for Correct {
     }
 
     fn reply(&self, decision: SubmitDecision, with: Replying<'_>) -> Result<Submitted, Failure> {
-        self.submit.reply(decision, with)
+        Ok(self.submit.submitted_in(decision, with, Some(&self.period)))
     }
 
     fn cut(&self, slicing: &Slicing<'_>, rows: &[RowTarget]) -> Option<Piece<Self>> {
@@ -89,18 +96,49 @@ fn shown(board: &Board, record: Record) -> String {
     if board.definition.has_subscore() { format!("{score}/{}", record.subscore) } else { score }
 }
 
-/// Corrects a score.
-pub(crate) async fn correct(tally: &Tally, new: &NewScore, audited: &Audited) -> RowResult {
-    tally.of_present(&new.board, || once(tally, new, audited)).await
+/// Corrects a score in all time, or in the open period of this name.
+pub(crate) async fn correct(
+    tally: &Tally,
+    new: &NewScore,
+    period: Option<&str>,
+    audited: &Audited,
+) -> RowResult {
+    tally.of_present(&new.board, || once(tally, new, period, audited)).await
 }
 
-async fn once(tally: &Tally, new: &NewScore, audited: &Audited) -> RowResult {
-    match prepare(tally, new, &mut BatchKeys::default()) {
-        Ok((submit, running)) => {
-            let board = Arc::clone(&submit.board);
-            let request = Correct { submit, audited: audited.clone() };
+async fn once(tally: &Tally, new: &NewScore, period: Option<&str>, audited: &Audited) -> RowResult {
+    let prepared = prepare(tally, new, &mut BatchKeys::default()).and_then(|(submit, running)| {
+        let (target, period) = target(&submit.board, period, tally.now())?;
+        Ok((Correct { submit, audited: audited.clone(), target, period }, running))
+    });
+    match prepared {
+        Ok((request, running)) => {
+            let board = Arc::clone(&request.submit.board);
             Ok((board, tally.lane.ask(request, running).await?))
         }
         Err(rejection) => earlier(tally, new, rejection).await,
     }
+}
+
+/// The window of that name: all time, or the period of a rule that is open, such as `weekly` or `weekly:2026-11-23`.
+fn target(board: &Board, period: Option<&str>, now: Micros) -> Result<(TargetWindow, String), Rejection> {
+    let period = match period {
+        None | Some(ALL_TIME_NAME) if board.definition.all_time => {
+            return Ok((TARGET_ALL_TIME, ALL_TIME_NAME.into()));
+        }
+        None | Some(ALL_TIME_NAME) => return Err(Rejection::PeriodNotFound),
+        Some(period) => period,
+    };
+    let (rule, which) = period.split_once(':').map_or((period, None), |(rule, which)| (rule, Some(which)));
+    let periods = board.periods();
+    let state = periods.rule(rule).ok_or(Rejection::PeriodNotFound)?;
+    let at = match which {
+        None => now,
+        Some(which) => state.calendar.local_instant(which).ok_or(Rejection::PeriodNotFound)?,
+    };
+    let span = state.span_at(at).ok_or(Rejection::PeriodNotFound)?;
+    if !state.takes(span, now) {
+        return Err(Rejection::PeriodClosed);
+    }
+    Ok((state.target(span), state.name(span.start)))
 }

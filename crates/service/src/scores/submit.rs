@@ -157,7 +157,7 @@ impl Kind for Submit {
     }
 
     fn reply(&self, decision: SubmitDecision, with: Replying<'_>) -> Result<Submitted, Failure> {
-        Ok(self.submitted(decision, with))
+        Ok(self.submitted_in(decision, with, None))
     }
 
     fn cut(&self, slicing: &Slicing<'_>, rows: &[RowTarget]) -> Option<Piece<Self>> {
@@ -196,14 +196,25 @@ impl Submit {
     }
 
     pub(super) fn submitted(&self, decision: SubmitDecision, with: Replying<'_>) -> Submitted {
+        self.submitted_in(decision, with, None)
+    }
+
+    /// The reply; that to a retry is about the window of this name, or about the first one that the request counted for.
+    pub(super) fn submitted_in(
+        &self,
+        decision: SubmitDecision,
+        with: Replying<'_>,
+        period: Option<&str>,
+    ) -> Submitted {
         let SubmitDecision { record, previous, changed, replayed, records } = decision;
         let previous = previous.map(|record| Previous { record, rank: with.ranks.before });
         if let Some(then) = replayed {
-            return self.replay(
-                then,
-                Submitted { previous, changed, ..Submitted::replay(record) },
-                with.shared,
-            );
+            let done = Submitted { previous, changed, ..Submitted::replay(record) };
+            let done = match period {
+                Some(name) => Submitted { period: name.to_owned(), ..done },
+                None => self.targeted_then(then, done),
+            };
+            return self.ranked_now(done, with.shared);
         }
         let name = |(window, _): &(Window, _)| with.targets.name(&self.board, *window);
         Submitted {
@@ -217,9 +228,9 @@ impl Submit {
         }
     }
 
-    /// Completes the reply to a retry: with the periods of the first request, decided at `then`, and with the ranks of now.
-    fn replay(&self, then: Micros, mut done: Submitted, shared: &Shared) -> Submitted {
-        let (board, player) = (&self.board, &self.write.player);
+    /// Completes the reply to a retry with the periods of the first request, decided at `then`.
+    fn targeted_then(&self, then: Micros, mut done: Submitted) -> Submitted {
+        let board = &self.board;
         let (open, late) = board.periods().targets_then(self.write.at.map_or(then, |at| at.min(then)), then);
         done.closed_periods = late;
         done.period = match open.first().and_then(|target| target.period) {
@@ -229,6 +240,12 @@ impl Submit {
             }
             _ => ALL_TIME_NAME.to_owned(),
         };
+        done
+    }
+
+    /// Completes the reply to a retry with the ranks of now.
+    fn ranked_now(&self, mut done: Submitted, shared: &Shared) -> Submitted {
+        let (board, player) = (&self.board, &self.write.player);
         // The period may be deleted by now. Then the reply has no ranks.
         let Ok(view) = View::find(board, Some(&done.period), shared.clock.now(), |_| None) else {
             return done;

@@ -6,7 +6,7 @@ use super::connect::Flavour;
 use super::holds::{self, Holds};
 use super::lists::{all, listing, newest};
 use super::load::absent_of;
-use super::members::{Handles, Members};
+use super::members::{self, Handles, Members};
 use super::minted::Minted;
 use super::reversals::Reversals;
 use super::row::ResultSets;
@@ -26,7 +26,7 @@ use std::ops::Range;
 use tally_rules::Micros;
 use tally_rules::ledger::account::{AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
-use tally_rules::ledger::member::Handle;
+use tally_rules::ledger::member::{Handle, HandleKind};
 use tally_rules::ledger::{
     Currency, Entry, Hold, HoldId, Member, MemberId, MintKey, Month, ReversalLink, Transfer, TransferId,
     Wallet, WalletKey,
@@ -269,6 +269,19 @@ impl Ledger for MySqlStore {
 
     fn members_of(&self, handles: &[Handle]) -> Result<Vec<Option<MemberId>>, StoreError> {
         table::get::<Handles>(&self.pool, handles)
+    }
+
+    fn list_handles(
+        &self,
+        kind: HandleKind,
+        prefix: &str,
+        limit: usize,
+    ) -> Result<Listing<(Handle, MemberId)>, StoreError> {
+        if kind.first(prefix).is_none() {
+            return Ok(Listing::default());
+        }
+        let asked = |limit| members::select_handles(kind, prefix, limit);
+        listing(self, "handles", limit, asked, Handles::decode)
     }
 
     fn totals(&self) -> Result<Vec<(AccountKey, Total)>, StoreError> {

@@ -2,12 +2,13 @@
 
 use super::fault::damaged;
 use super::row::Fields;
-use super::table::Table;
-use super::text::RowScript;
+use super::table::{self, Table};
+use super::text::{RowScript, Script};
 use crate::StoreError;
 use crate::codec::pins;
+use crate::ledger::after_prefix;
 use std::sync::Arc;
-use tally_rules::ledger::member::{Handle, Login, Phone};
+use tally_rules::ledger::member::{Handle, HandleKind, Login, Phone};
 use tally_rules::ledger::pin::Attempts;
 use tally_rules::ledger::{Member, MemberId, Uuid};
 use tally_rules::{Micros, PlayerId};
@@ -97,4 +98,14 @@ impl Table for Handles {
         let handle = handle.ok_or_else(|| damaged("handles", "a handle that cannot be"))?;
         Ok((handle, MemberId(Uuid(row.fixed()?))))
     }
+}
+
+/// Queries handles of a kind that begin with `prefix`.
+pub(super) fn select_handles(kind: HandleKind, prefix: &str, limit: usize) -> Script {
+    let mut script = Script::default();
+    table::all::<Handles>(&mut script).sql(" WHERE kind = ").number(kind.number());
+    script.sql(" AND `text` >= ").bytes(prefix.as_bytes());
+    script.sql(" AND `text` < ").bytes(after_prefix(prefix).as_bytes());
+    script.sql(" ORDER BY `text` LIMIT ").number(limit as u64).end();
+    script
 }

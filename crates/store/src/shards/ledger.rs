@@ -12,7 +12,7 @@ use tally_rules::Micros;
 use tally_rules::event::Event;
 use tally_rules::ledger::account::{AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
-use tally_rules::ledger::member::Handle;
+use tally_rules::ledger::member::{Handle, HandleKind};
 use tally_rules::ledger::{
     Currency, Entry, Hold, HoldId, Member, MemberId, Month, ReversalLink, Transfer, TransferId, Wallet,
     WalletKey,
@@ -147,6 +147,15 @@ impl Ledger for Shards {
 
     fn members_of(&self, handles: &[Handle]) -> Result<Vec<Option<MemberId>>, StoreError> {
         self.of_first(|first| first.members_of(handles))
+    }
+
+    fn list_handles(
+        &self,
+        kind: HandleKind,
+        prefix: &str,
+        limit: usize,
+    ) -> Result<Listing<(Handle, MemberId)>, StoreError> {
+        self.of_first(|first| first.list_handles(kind, prefix, limit))
     }
 
     fn totals(&self) -> Result<Vec<(AccountKey, Total)>, StoreError> {

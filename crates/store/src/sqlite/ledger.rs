@@ -16,17 +16,17 @@ use super::transfers::{self, Entries, Transfers};
 use super::wallets::{self, Totals, Wallets};
 use super::webhooks::{self, Webhooks};
 use crate::archive::{ArchivedMonth, Archives, reads, snapshot};
-use crate::ledger::{Ledger, LedgerLoaded, LedgerReadSet};
+use crate::ledger::{Ledger, LedgerLoaded, LedgerReadSet, after_prefix};
 use crate::webhooks::WebhookRow;
 use crate::{Listing, Snapshot, StoreError};
-use rusqlite::Connection;
+use rusqlite::{Connection, params};
 use std::collections::BTreeMap;
 use std::ops::{Bound, Range};
 use tally_rules::Micros;
 use tally_rules::ledger::account::{AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::limits::Spent;
-use tally_rules::ledger::member::Handle;
+use tally_rules::ledger::member::{Handle, HandleKind};
 use tally_rules::ledger::{
     Currency, Entry, Hold, HoldId, Member, MemberId, Month, ReversalLink, Transfer, TransferId, Wallet,
     WalletKey,
@@ -241,6 +241,26 @@ impl Ledger for SqliteStore {
         let in_memory = |memtables: &Memtables| states::<Handles>(memtables, handles.iter().cloned());
         self.shared.read(in_memory, |found, tables| {
             fill("handles", found, handles, |key| members::of_handle(tables, key))
+        })
+    }
+
+    fn list_handles(
+        &self,
+        kind: HandleKind,
+        prefix: &str,
+        limit: usize,
+    ) -> Result<Listing<(Handle, MemberId)>, StoreError> {
+        let Some(first) = kind.first(prefix) else { return Ok(Listing::default()) };
+        let begins =
+            |handle: &Handle| handle.number() == kind.number() && handle.as_str().starts_with(prefix);
+        let in_memory = |memtables: &Memtables| {
+            memtables.first::<Handles, _>(Bound::Included(first), begins, |member| Some(*member), limit)
+        };
+        self.shared.list(in_memory, |newer, tables| {
+            let mut statement = tables.prepare_cached(members::LIST_HANDLES)?;
+            let mut rows = statement.query(params![kind.number(), prefix, after_prefix(prefix)])?;
+            let order = |handle: &Handle, _: &MemberId| handle.clone();
+            contest_reads::merged(newer, order, &mut rows, |row| members::decode_handle(kind, row), limit)
         })
     }
 

@@ -6,7 +6,7 @@ use crate::StoreError;
 use crate::codec::{Input, pins, put_bytes, put_number, put_option, put_signed};
 use rusqlite::{Connection, Row, params};
 use std::sync::Arc;
-use tally_rules::ledger::member::{Handle, Login, Phone};
+use tally_rules::ledger::member::{Handle, HandleKind, Login, Phone};
 use tally_rules::ledger::pin::Attempts;
 use tally_rules::ledger::{Member, MemberId, Uuid};
 use tally_rules::{Micros, PlayerId};
@@ -18,6 +18,8 @@ pub(super) const PUT: &str = "REPLACE INTO members (id, login, phone, player, na
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
 pub(super) const REMOVE: &str = "DELETE FROM members WHERE id = ?1";
 pub(super) const GET_HANDLE: &str = "SELECT member FROM handles WHERE kind = ?1 AND text = ?2";
+pub(super) const LIST_HANDLES: &str =
+    "SELECT text, member FROM handles WHERE kind = ?1 AND text >= ?2 AND text < ?3 ORDER BY text";
 pub(super) const PUT_HANDLE: &str = "REPLACE INTO handles (kind, text, member) VALUES (?1, ?2, ?3)";
 pub(super) const REMOVE_HANDLE: &str = "DELETE FROM handles WHERE kind = ?1 AND text = ?2";
 
@@ -33,6 +35,19 @@ pub(super) fn of_handle(connection: &Connection, handle: &Handle) -> Result<Opti
     let mut rows = statement.query(params![handle.number(), handle.as_str()])?;
     let Some(row) = rows.next()? else { return Ok(None) };
     Ok(Some(MemberId(Uuid(row.get(0)?))))
+}
+
+/// Decodes a row of [`LIST_HANDLES`].
+pub(super) fn decode_handle(
+    kind: HandleKind,
+    row: &Row<'_>,
+) -> Result<Option<(Handle, MemberId)>, StoreError> {
+    let text: String = row.get(0)?;
+    let handle = Handle::of_stored(kind.number(), &text);
+    let name = || format!("{}/{text}", kind.number());
+    let handle =
+        handle.ok_or_else(|| damaged("handles", "a handle that cannot be").of_row("handles", name))?;
+    Ok(Some((handle, MemberId(Uuid(row.get(1)?)))))
 }
 
 /// Decodes the columns from the first one on.

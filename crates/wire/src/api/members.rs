@@ -241,6 +241,19 @@ pub fn write(id: MemberId, member: &Member, has_pin: bool) -> Value {
     answer
 }
 
+/// A member as a search shows it.
+pub fn write_found(id: MemberId, member: &Member) -> Value {
+    let mut answer =
+        json!({"id": id.0.to_string(), "login_id": member.login.as_str(), "name": &*member.name});
+    if let Some(phone) = &member.phone {
+        answer["phone_number"] = json!(phone.as_str());
+    }
+    if let Some(at) = member.closed_at {
+        answer["closed_at"] = json!(time::format(at));
+    }
+    answer
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

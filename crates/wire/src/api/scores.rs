@@ -51,6 +51,16 @@ pub fn read_correction(body: Value) -> Result<(ScoreInput, Option<i64>), Vec<Fie
     Ok((score.expect("no field is wrong"), subscore))
 }
 
+/// Reads the body of a correction on any leaderboard: the score, the subscore and the window.
+pub fn read_correction_of(body: Value) -> Result<(ScoreInput, Option<i64>, Option<String>), Vec<FieldError>> {
+    let mut fields = Fields::new("", body)?;
+    let score = fields.required("score", numbers::score);
+    let subscore = fields.optional("subscore", numbers::integer);
+    let period = fields.optional("period", text);
+    fields.finish()?;
+    Ok((score.expect("no field is wrong"), subscore, period))
+}
+
 /// Reads one row of a batch; pointers are relative to the row.
 pub fn read_row(row: Value) -> Result<NewRow, Vec<FieldError>> {
     let mut fields = Fields::new("", row)?;

@@ -2,7 +2,9 @@
 
 pub(super) mod among;
 pub(super) mod around;
+pub(super) mod bans;
 pub(super) mod batch;
+pub(super) mod correct;
 pub(super) mod delete;
 pub(super) mod get;
 pub(super) mod list;

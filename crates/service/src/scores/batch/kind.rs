@@ -11,6 +11,7 @@ use super::state::ScoreBatchState;
 use super::targets::{RowTarget, Targets};
 use crate::boards::Board;
 use crate::failure::{Failure, Fault};
+use crate::periods::TargetWindow;
 use crate::scores::ban::Ban;
 use crate::scores::correct::Correct;
 use crate::scores::delete_unused::DeleteUnused;
@@ -51,8 +52,8 @@ pub(crate) enum Access {
     Take,
     /// A player is banned from all windows, or restored.
     Ban,
-    /// A player's record for all time is set.
-    Correct,
+    /// A player's record in one window is set.
+    Correct(TargetWindow),
     /// Nothing changes.
     Read,
 }

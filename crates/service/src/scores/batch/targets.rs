@@ -147,7 +147,7 @@ impl Targets {
                 Access::Ban => {
                     rejected.extend(play::check_ranks(board).err().map(|rejection| (place, rejection)));
                 }
-                Access::Correct => {
+                Access::Correct(_) => {
                     rejected.extend(play::check_review(board).err().map(|rejection| (place, rejection)));
                 }
                 Access::Read => {}
@@ -174,13 +174,25 @@ impl Targets {
                 board.each_ranking(|window, _| target.windows.push(window));
                 return target;
             }
-            Access::Correct => return RowTarget { windows: vec![ALL_TIME], ..none(Ok(now)) },
+            Access::Correct(target) => return self.corrected(board, target, now),
             Access::Read => return none(Ok(now)),
         };
         match instants.of_row(given, now) {
             Ok(time) => self.score(board, time, matches!(row.access, Access::Line(Some(_))), now),
             Err(rejection) => none(Err(rejection)),
         }
+    }
+
+    /// All time, or a period that still takes scores.
+    fn corrected(&mut self, board: &Arc<Board>, target: TargetWindow, now: Micros) -> RowTarget {
+        let is_open = target.period.is_none_or(|(rule, span)| {
+            board.periods().rule_no(rule).is_some_and(|state| state.takes(span, now))
+        });
+        let at = if is_open { Ok(now) } else { Err(Rejection::PeriodClosed) };
+        if is_open {
+            self.ensure_live(board, target);
+        }
+        RowTarget { at, windows: vec![target.window], closed: Vec::new() }
     }
 
     /// A score counts for all time and the periods that still take it. With its instant in a file it counts for closed ones too.

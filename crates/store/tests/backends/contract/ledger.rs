@@ -7,7 +7,7 @@ use tally_rules::ledger::account::{Account, AccountKey, Total, Totals};
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::hold::{End, Ending};
 use tally_rules::ledger::limits::Spent;
-use tally_rules::ledger::member::{Handle, Login, Phone, Pin, SECRET_NUMBERS};
+use tally_rules::ledger::member::{Handle, HandleKind, Login, Phone, Pin, SECRET_NUMBERS};
 use tally_rules::ledger::pin::Attempts;
 use tally_rules::ledger::transfer_request::LedgerWrites;
 use tally_rules::ledger::working_set::LedgerWorkingSet;
@@ -122,6 +122,16 @@ pub(crate) fn members_read_back_by_id_and_by_what_they_are_found_by(backend: &dy
         let (asked, found): (Vec<_>, Vec<_>) = both.into_iter().unzip();
         assert_eq!(store.ledger().members_of(&asked).unwrap(), found);
         assert_eq!(store.ledger().members_of(&[]).unwrap(), []);
+        // By their beginnings: "Ann" and "ann" are two, and a phone number is no login.
+        let prefixes = ["an", "010", "A", "anna"];
+        for (kind, prefix) in HandleKind::ALL.into_iter().flat_map(|kind| prefixes.map(|one| (kind, one))) {
+            let fits =
+                |handle: &Handle| handle.number() == kind.number() && handle.as_str().starts_with(prefix);
+            let wanted = handles.iter().filter(|(handle, _)| fits(handle));
+            let wanted: Vec<_> = wanted.map(|(handle, member)| (handle.clone(), member.unwrap())).collect();
+            let found = store.ledger().list_handles(kind, prefix, 9).unwrap().rows;
+            assert_eq!(found, wanted, "{kind:?} {prefix}");
+        }
         assert_eq!(store.ledger().member(rows[0].0).unwrap().as_ref(), Some(&rows[0].1));
         let ids = [member_id(1), member_id(7), member_id(0xff)];
         assert_eq!(store.ledger().members(&ids).unwrap(), loaded.members);

@@ -5,12 +5,13 @@ use serde_json::{Value, json};
 use tally_testkit::Request;
 use tally_testkit::routes::all;
 
-const LISTS: [&str; 9] = [
+const LISTS: [&str; 10] = [
     "/v1/leaderboards",
     "/v1/keys",
     "/v1/audit",
     "/v1/leaderboards/b/scores",
     "/v1/leaderboards/b/periods",
+    "/v1/leaderboards/b/bans",
     "/v1/players/p/ranks",
     "/v1/ledger/owed",
     "/v1/ledger/transactions",
@@ -30,6 +31,7 @@ const PARAMETERS: &[(&str, &[&str])] = &[
         &["limit", "cursor", "offset", "min", "max", "period", "order", "expand"],
     ),
     ("/v1/leaderboards/{board}/periods", &["limit", "cursor"]),
+    ("/v1/leaderboards/{board}/bans", &["limit", "cursor"]),
     ("/v1/leaderboards/{board}/prizes", &["limit", "cursor", "period"]),
     ("/v1/leaderboards/{board}/events", &[]),
     ("/v1/contests/{contest}/events", &[]),
@@ -37,6 +39,7 @@ const PARAMETERS: &[(&str, &[&str])] = &[
     ("/v1/leaderboards/{board}/players/{player}", &["period"]),
     ("/v1/leaderboards/{board}/players/{player}/around", &["above", "below", "period", "expand"]),
     ("/v1/imports/{board}/{digest}", &[]),
+    ("/v1/players", &["prefix", "limit"]),
     ("/v1/players/{player}", &[]),
     ("/v1/players/{player}/ranks", &["limit", "cursor"]),
     ("/v1/keys", &["limit", "cursor"]),
@@ -340,7 +343,7 @@ fn reasons_are_taken_where_openapi_has_them() {
         }
         seen = [seen[0] + usize::from(in_query), seen[1] + usize::from(in_body)];
     }
-    assert_eq!(seen, [18, 22]);
+    assert_eq!(seen, [18, 23]);
 }
 
 /// A cursor of the list of keys can be had only while keys exist.

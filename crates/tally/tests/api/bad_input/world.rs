@@ -320,6 +320,7 @@ pub(crate) fn valid(route: &Route) -> Request {
         ("POST", "/v1/webhooks") => request.json(&hook()),
         ("PATCH", "/v1/webhooks/{webhook}") => request.json(&json!({"enabled": false})),
         ("POST", path) if path.starts_with("/v1/webhooks/") => request,
+        ("GET", "/v1/players") => Request::new("GET", "/v1/players?prefix=p"),
         ("GET", "/v1/members") => Request::new("GET", "/v1/members?login_id=ann"),
         ("POST", "/v1/members") => request.json(&json!({"login_id": "new", "name": "New"})),
         ("POST", "/v1/deposits") => request.json(&json!({"to": ann, "amount": 1})),

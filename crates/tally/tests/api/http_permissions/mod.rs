@@ -72,6 +72,7 @@ fn request(route: &Route, number: usize) -> Request {
         ("POST", path) if path.starts_with("/v1/contests/") => request,
         ("PATCH", "/v1/contests/{contest}") => request.json(&json!({"title": "New"})),
         ("PATCH", _) => request.json(&json!({"name": "New"})),
+        ("GET", "/v1/players") => Request::new("GET", "/v1/players?prefix=p"),
         ("GET", "/v1/members") => Request::new("GET", "/v1/members?login_id=ann"),
         ("POST", "/v1/members") => request
             .json(&json!({"login_id": format!("m{number}"), "name": "M", "player": format!("m{number}")})),

@@ -183,6 +183,8 @@ fn with_money(tour: &mut Tour<'_>) {
     tour.good("correctScore", 200, post(path, &correction));
     let nobody = post("/v1/contests/paid/members/nobody/correct", &correction);
     tour.refused("correctScore", 404, "player_not_found", &nobody);
+    let nobody = post(&format!("{board}/players/nobody/correct"), &correction);
+    tour.refused("correctPlayerScore", 404, "player_not_found", &nobody);
     tour.good("settleContest", 200, act("paid", "settle"));
     tour.good("settleContest", 200, act("paid", "settle"));
     tour.good("repayContest", 200, act("paid", "repay"));
@@ -255,6 +257,13 @@ fn in_the_wrong_state(tour: &mut Tour<'_>) {
         (
             "correctScore",
             post("/v1/contests/paid/members/contest-rich/correct", &json!({"score": 1, "reason": "late"})),
+        ),
+        (
+            "correctPlayerScore",
+            post(
+                "/v1/leaderboards/contest:paid/players/contest-rich/correct",
+                &json!({"score": 1, "reason": "late"}),
+            ),
         ),
         ("restoreContestMember", act("paid", "members/contest-rich/restore")),
     ] {

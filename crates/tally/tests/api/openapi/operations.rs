@@ -219,10 +219,7 @@ fn successes(tour: &mut Tour<'_>) {
     tour.example("putPlayer", 201);
     tour.example("putPlayer", 200);
     tour.example("getPlayer", 200);
-    tour.example("listPlayerRanks", 200);
-    let again = Request::new("GET", "/v1/players/zico/ranks?limit=1").header("Tally-Int64", "string");
-    tour.good("listPlayerRanks", 200, again);
-    tour.example("listRanks", 200);
+    super::players::found(tour);
     for id in ["listScores", "getRank", "listAround", "listAmong"] {
         tour.example(id, 200);
         let with = |query: &str| {
@@ -242,6 +239,7 @@ fn successes(tour: &mut Tour<'_>) {
     {
         tour.example(id, 200);
     }
+    super::players::banned(tour);
     tour.example("streamLeaderboard", 200);
     periods(tour);
     other_kinds(tour);
@@ -359,6 +357,9 @@ fn spoilt(operation: &Operation, code: &str, reader: &str) -> Option<Request> {
         "invalid_parameter" if operation.has("Last-Event-ID") => request.header("Last-Event-ID", "?"),
         "invalid_parameter" => asked("?limit=%zz"),
         "invalid_cursor" => asked("?cursor=zz"),
+        "period_not_found" if operation.id == "correctPlayerScore" => {
+            changed_body(&request, |body| body["period"] = json!("fortnightly"))
+        }
         "period_not_found" => asked("?period=fortnightly"),
         "malformed_json" => with_body(media, b"{"),
         "invalid_field" => with_body(media, b"[]"),
@@ -370,9 +371,8 @@ fn spoilt(operation: &Operation, code: &str, reader: &str) -> Option<Request> {
         "unsupported_media_type" => with_body("text/plain", b"{}"),
         "leaderboard_not_found" => elsewhere("goals", "nope"),
         // Only on a leaderboard of a contest.
-        "player_not_found" if ["banPlayer", "restorePlayer", "correctScore"].contains(&&*operation.id) => {
-            return None;
-        }
+        "player_not_found" if operation.id.starts_with("correct") => return None,
+        "player_not_found" if ["banPlayer", "restorePlayer"].contains(&&*operation.id) => return None,
         "player_not_ranked" | "player_not_found" => elsewhere("pele", "nobody"),
         "series_not_found" => elsewhere("daily-cup", "nope"),
         "contest_not_found" => elsewhere("friday-cup", "nope"),
@@ -414,6 +414,7 @@ fn by_rules(tour: &mut Tour<'_>) {
     let late = json!({"player": "pele", "score": 1, "at": "1971-07-18T00:00:00Z"});
     let late = Request::new("POST", "/v1/leaderboards/months/scores").json(&late);
     tour.refused("submitScore", 409, "period_closed", &late);
+    super::players::refused(tour);
     tour.refused("submitScore", 422, "score_overflow", &submit(json!({"player": "pele", "score": i64::MAX})));
     let chunk = |digest: &str, before: u64, after: u64| {
         let head = json!({"board": "goals", "digest": digest.repeat(64), "lines_before": before, "lines_after": after, "last": true});

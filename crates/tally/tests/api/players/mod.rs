@@ -4,7 +4,9 @@
 //! (`bad_input`), permissions at every route (`http_permissions`).
 
 mod among;
+mod correcting;
 mod erasing;
+mod finding;
 mod hiding;
 mod profiles;
 mod ranks;

@@ -1,0 +1,165 @@
+//! Finding players by the beginning of a name: members by login, phone number and player, and players of leaderboards.
+//!
+//! Every source is a range of a primary key, so a search reads few rows however many there are. Keys are compared byte by byte, so
+//! a search asks for several spellings of what was typed. Names of members and of profiles have no index, and are not searched.
+
+use super::ranks::{RECORDS_AT_ONCE, Windows, slots_of};
+use crate::failure::Failure;
+use crate::scores::score_key;
+use crate::tally::Tally;
+use std::collections::BTreeMap;
+use tally_rules::ledger::member::HandleKind;
+use tally_rules::ledger::{Member, MemberId, Uuid};
+use tally_rules::{BoardId, PlayerId};
+use tally_store::{BoardNo, ScoreKey, Window};
+
+/// Leaderboards that one search reads, the first ones by name.
+pub const BOARDS_MAX: usize = 50;
+
+/// Leaderboards that are named with a player.
+const NAMED_MAX: usize = 5;
+
+/// A player that was found.
+#[derive(Default)]
+pub struct FoundPlayer {
+    /// Its member, if there is one and the search has members.
+    pub member: Option<(MemberId, Member)>,
+    /// Leaderboards that it was found on, the first ones.
+    pub boards: Vec<BoardId>,
+}
+
+/// The result of a search.
+pub struct Search {
+    /// Players by id.
+    pub items: BTreeMap<PlayerId, FoundPlayer>,
+    /// Whether there is nothing else: every leaderboard was read, and nothing was cut off.
+    pub complete: bool,
+}
+
+/// At most `limit` players for what was typed; of members only if `with_members` is true. Blocks.
+pub fn search(tally: &Tally, typed: &str, limit: usize, with_members: bool) -> Result<Search, Failure> {
+    let mut search = Search { items: BTreeMap::new(), complete: true };
+    let spellings = spellings(typed.trim());
+    if with_members {
+        members(tally, typed.trim(), &spellings, limit, &mut search)?;
+    }
+    players(tally, &spellings, limit, &mut search)?;
+    while search.items.len() > limit {
+        search.items.pop_last();
+        search.complete = false;
+    }
+    Ok(search)
+}
+
+/// What was typed, in small letters, in capitals, and with capital first letters.
+fn spellings(typed: &str) -> Vec<String> {
+    let mut begins = true;
+    let capital = |letter: char| {
+        let capital: String =
+            if begins { letter.to_uppercase().collect() } else { letter.to_lowercase().collect() };
+        begins = !letter.is_alphanumeric();
+        capital
+    };
+    let titled: String = typed.chars().map(capital).collect();
+    let mut all = vec![typed.to_owned(), typed.to_lowercase(), typed.to_uppercase(), titled];
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+fn members(
+    tally: &Tally,
+    typed: &str,
+    spellings: &[String],
+    limit: usize,
+    search: &mut Search,
+) -> Result<(), Failure> {
+    let ledger = tally.store.ledger();
+    let mut ids: Vec<MemberId> = Uuid::parse(typed).map(MemberId).into_iter().collect();
+    let digits: String = typed.chars().filter(|letter| !matches!(letter, ' ' | '-' | '+')).collect();
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    for kind in HandleKind::ALL {
+        let texts: &[String] = match kind {
+            HandleKind::Phone if is_number => std::slice::from_ref(&digits),
+            HandleKind::Phone => &[],
+            HandleKind::Login | HandleKind::Player => spellings,
+        };
+        for text in texts {
+            let found = ledger.list_handles(kind, text, limit + 1)?.rows;
+            search.complete &= found.len() <= limit;
+            ids.extend(found.into_iter().map(|(_, id)| id));
+        }
+    }
+    let ids = tally_lanes::keys_to_load(ids);
+    for (id, member) in ids.iter().zip(ledger.members(&ids)?) {
+        let Some(member) = member else { continue };
+        let found = search.items.entry(member.player.clone()).or_default();
+        found.member = Some((*id, member));
+    }
+    Ok(())
+}
+
+fn players(tally: &Tally, spellings: &[String], limit: usize, search: &mut Search) -> Result<(), Failure> {
+    let mut boards = tally.boards.list(None, BOARDS_MAX + 1);
+    search.complete &= boards.len() <= BOARDS_MAX;
+    boards.truncate(BOARDS_MAX);
+    let prefixes: Vec<PlayerId> = spellings.iter().filter_map(|text| PlayerId::new(text).ok()).collect();
+    let mut windows: Vec<(BoardNo, Window, &BoardId)> = Vec::new();
+    for board in &boards {
+        let slots = slots_of(board, Windows::Open(tally.now())).into_iter();
+        // All time has every player of the open periods.
+        let wanted = if board.definition.all_time { 1 } else { usize::MAX };
+        windows.extend(slots.take(wanted).map(|slot| (board.no, slot.window(), &board.id)));
+    }
+    // A scan begins after a name, so whole names are looked up. Players of members may be found by another name.
+    let named: Vec<PlayerId> = prefixes.iter().chain(search.items.keys()).cloned().collect();
+    let keys = windows
+        .iter()
+        .flat_map(|(board, window, _)| named.iter().map(move |player| score_key(*board, *window, player)));
+    let keys: Vec<ScoreKey> = tally_lanes::keys_to_load(keys);
+    let mut whole = Vec::with_capacity(keys.len());
+    for some in keys.chunks(RECORDS_AT_ONCE) {
+        whole.extend(tally.store.records(some)?);
+    }
+    let mut note = |player: PlayerId, board: &BoardId| {
+        let found = search.items.entry(player).or_default();
+        if found.boards.len() < NAMED_MAX && found.boards.last() != Some(board) {
+            found.boards.push(board.clone());
+        }
+    };
+    let mut complete = true;
+    for (board, window, name) in &windows {
+        for player in &named {
+            let at = keys.binary_search(&score_key(*board, *window, player));
+            if whole[at.expect("every key was asked for")].is_some() {
+                note(player.clone(), name);
+            }
+        }
+        for prefix in &prefixes {
+            let mut fitting = 0;
+            let mut each = |player: PlayerId, _| {
+                if player.as_str().starts_with(prefix.as_str()) {
+                    fitting += 1;
+                    note(player, name);
+                }
+            };
+            tally.store.scan_scores(*board, *window, Some(prefix), limit + 1, &mut each)?;
+            complete &= fitting <= limit;
+        }
+    }
+    search.complete &= complete;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_typed_is_looked_for_in_four_spellings() {
+        assert_eq!(spellings("harry k"), ["HARRY K", "Harry K", "harry k"]);
+        assert_eq!(spellings("mcKay"), ["MCKAY", "Mckay", "mcKay", "mckay"]);
+        assert_eq!(spellings("7"), ["7"]);
+        assert_eq!(spellings("é"), ["É", "é"]);
+    }
+}

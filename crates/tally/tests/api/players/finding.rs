@@ -1,0 +1,98 @@
+//! Players found by the beginning of a name.
+
+use super::{TALLY, create, submit, turn};
+use serde_json::{Value, json};
+use tally_testkit::http::segment;
+use tally_testkit::{Client, TestTally};
+
+fn find(client: &mut Client, prefix: &str) -> Value {
+    client.get(&format!("/v1/players?prefix={}", segment(prefix))).expect(200)
+}
+
+/// Their players, in order.
+fn names(answer: &Value) -> Vec<&str> {
+    answer["items"].as_array().expect("items").iter().filter_map(|item| item["player"].as_str()).collect()
+}
+
+#[test]
+fn a_player_is_found_by_its_beginning_on_any_leaderboard() {
+    let mut server = TestTally::start(TALLY);
+    let mut client = server.client();
+    let periods = json!([{"name": "weekly", "schedule": "0 0 * * 1"}]);
+    create(&mut client, "goals", &json!({}));
+    create(&mut client, "points", &json!({}));
+    create(&mut client, "weeks", &json!({"periods": periods, "all_time": false}));
+    for (board, player) in [
+        ("goals", "Harry Kane"),
+        ("goals", "harry"),
+        ("goals", "HARRY"),
+        ("goals", "Hank"),
+        ("points", "Harry Kane"),
+        ("weeks", "Harriet"),
+    ] {
+        submit(&mut client, board, player, 1);
+    }
+    client.send(&turn("goals", "harry", "ban")).expect(200);
+    for _ in 0..2 {
+        let found = find(&mut client, "harry");
+        assert_eq!(names(&found), ["HARRY", "Harry Kane", "harry"]);
+        assert_eq!(
+            (&found["items"][1]["boards"], &found["complete"]),
+            (&json!(["goals", "points"]), &json!(true))
+        );
+        assert_eq!(names(&find(&mut client, "HARRI")), ["Harriet"]);
+        assert_eq!(names(&find(&mut client, "harry kane")), ["Harry Kane"]);
+        assert_eq!(names(&find(&mut client, "arry")), Vec::<&str>::new());
+        // From the tables as well as from memory.
+        server.terminate();
+        server.restart();
+        client = server.client();
+    }
+    let some = client.get("/v1/players?prefix=ha&limit=2").expect(200);
+    assert_eq!((names(&some), &some["complete"]), (vec!["HARRY", "Hank"], &json!(false)));
+    client.get("/v1/players").refused(400, "invalid_parameter");
+    client.get("/v1/players?prefix=%20").refused(400, "invalid_parameter");
+    client.get("/v1/players?prefix=a&limit=101").refused(400, "invalid_parameter");
+}
+
+#[test]
+fn members_are_found_by_callers_that_may_read_them() {
+    let mut server = TestTally::start(TALLY);
+    let mut local = server.local();
+    let member = |login: &str, phone: &str, player: &str| json!({"login_id": login, "name": "A Name", "phone_number": phone, "player": player});
+    let ann = local.post("/v1/members", &member("Ann.Smith", "010-1234-5678", "p1")).expect(201);
+    local.post("/v1/members", &member("bob", "010-1299-0000", "p2")).expect(201);
+    let closed = local.post("/v1/members", &member("annie", "010-7777-0000", "p3")).expect(201);
+    local
+        .post(&format!("/v1/members/{}/close", closed["id"].as_str().expect("an id")), &json!({}))
+        .expect(200);
+    create(&mut local, "goals", &json!({}));
+    submit(&mut local, "goals", "p1", 1);
+    for _ in 0..2 {
+        for (prefix, players) in [
+            ("ann.s", &["p1"][..]),
+            ("Ann", &["p1"]),
+            ("010-12", &["p1", "p2"]),
+            ("0101234 5678", &["p1"]),
+            ("bob", &["p2"]),
+            ("p", &["p1", "p2"]),
+            (ann["id"].as_str().expect("an id"), &["p1"]),
+            ("a name", &[]),
+        ] {
+            assert_eq!(names(&find(&mut local, prefix)), players, "{prefix}");
+        }
+        let found = find(&mut local, "Ann.Smith");
+        assert_eq!(found["items"][0]["member"]["id"], ann["id"]);
+        assert_eq!(found["items"][0]["member"]["phone_number"], ann["phone_number"]);
+        server.terminate();
+        server.restart();
+        local = server.local();
+    }
+    let reader = local.post("/v1/keys", &json!({"role": "reader"})).expect(201);
+    let mut reader = server.client().with_key(reader["key"].as_str().expect("a key"));
+    assert_eq!(names(&find(&mut reader, "bob")), Vec::<&str>::new());
+    assert_eq!(find(&mut reader, "p1")["items"], json!([{"player": "p1", "boards": ["goals"]}]));
+    // What a page needs to know to leave out the rest.
+    assert_eq!(reader.get("/v1/status").expect(200)["caller"], json!({"role": "reader", "scopes": []}));
+    assert_eq!(local.get("/v1/status").expect(200)["caller"]["role"], "admin");
+}
