@@ -66,6 +66,7 @@ export async function ask(method, path, { body, type = "application/json", idemp
     answer = await fetch(path, { method, headers, body, signal, cache: "no-store", redirect: "error", credentials: "omit" });
   } catch (error) {
     if (error.name === "AbortError") throw error;
+    window.dispatchEvent(new CustomEvent("tally:unreachable"));
     throw new Problem(0, { code: "unreachable", detail: "The server cannot be reached. It is asked again." });
   }
   const text = await answer.text();

@@ -1,11 +1,12 @@
 // The frame: which page is shown, which key is used, light or dark, and whether the server is ready.
 
-import { ask, get, key, useKey } from "./api.js";
+import { Problem, ask, get, key, useKey } from "./api.js";
 import { dialog, failed, inline, sentence, toast } from "./dialog.js";
 import { button, coded, h, icon, put, set } from "./dom.js";
 import { useCurrencies } from "./format.js";
 import { field, form } from "./form.js";
 import { every } from "./live.js";
+import { readRights } from "./rights.js";
 import * as audit from "./audit.js";
 import * as board from "./board.js";
 import * as boards from "./boards.js";
@@ -13,6 +14,8 @@ import * as contest from "./contest.js";
 import * as contests from "./contests.js";
 import * as overview from "./overview.js";
 import * as owed from "./owed.js";
+import * as player from "./player.js";
+import * as players from "./players.js";
 import * as settings from "./settings.js";
 import * as wallet from "./wallet.js";
 import * as wallets from "./wallets.js";
@@ -26,6 +29,8 @@ const PAGES = [
   ["/boards/{board}", board, "boards"],
   ["/contests", contests, "contests"],
   ["/contests/{contest}", contest, "contests"],
+  ["/players", players, "players"],
+  ["/players/{player}", player, "players"],
   ["/wallets", wallets, "wallets"],
   ["/wallets/{member}", wallet, "wallets"],
   ["/owed", owed, "wallets"],
@@ -39,11 +44,14 @@ const LINKS = [
   ["overview", "#/", "Overview"],
   ["boards", "#/boards", "Boards"],
   ["contests", "#/contests", "Contests"],
+  ["players", "#/players", "Players"],
   ["wallets", "#/wallets", "Wallets"],
   ["settings", "#/settings", "Settings"],
 ];
 
 const THEMES = { system: "Theme of the system", light: "Light theme", dark: "Dark theme" };
+
+const AWAY = "The server cannot be reached. It is asked again.";
 
 const main = document.getElementById("main");
 let leave = new AbortController();
@@ -113,7 +121,7 @@ function show(moved) {
   const place = h("div", {});
   put(main, place);
   const { signal } = leave;
-  readCurrencies().then(() => {
+  Promise.all([readCurrencies(), readRights()]).then(() => {
     if (signal.aborted) return;
     page.render(place, parameters, signal);
     if (!moved) return;
@@ -179,6 +187,7 @@ function askForKey(refused, text) {
   asking = dialog("A key is needed", (box) => {
     const input = field({ name: "key", label: "API key", type: "password", required: true, placeholder: "tally_…", hint: "It is kept for this tab only, and gone when the tab is closed." });
     const send = async (values) => {
+      if (!values.key.startsWith("tally_")) throw new Problem(0, { detail: "This is no API key: one begins with `tally_`. Copy the whole line that was shown when it was made." });
       const before = key();
       useKey(values.key);
       try {
@@ -215,8 +224,12 @@ function watch() {
     }
     away = true;
     const share = total > 0 ? ` ${Math.floor((done / total) * 100)} %` : "";
-    set(banner, phase ? `Not ready: ${phase}${share}. Ranks are not shown before they are exact.` : "The server cannot be reached. It is asked again.");
+    set(banner, phase ? `Not ready: ${phase}${share}. Ranks are not shown before they are exact.` : AWAY);
   };
+  window.addEventListener("tally:unreachable", () => {
+    if (!away) set(banner, AWAY);
+    away = true;
+  });
   every(1000, new AbortController().signal, ready, (error) => inline(banner, error));
 }
 

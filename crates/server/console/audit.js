@@ -2,10 +2,13 @@
 
 import { get } from "./api.js";
 import { inline } from "./dialog.js";
-import { empty, h, head, put, set } from "./dom.js";
+import { empty, h, head, playerLink, put, set } from "./dom.js";
 import { field, form } from "./form.js";
 import { when } from "./format.js";
 import { list, table } from "./table.js";
+
+/** Acts whose subject is a player. */
+const OF_PLAYERS = /^(player|score)\./;
 
 export const title = "Audit log";
 
@@ -14,7 +17,7 @@ export function render(root, _parameters, signal) {
   const view = table("Acts", [
     { label: "When", cell: ({ at }) => when(at) },
     { label: "Act", cell: ({ action, detail, reason }) => [h("span", { class: "strong" }, action), detail && h("span", { class: "under name" }, detail), reason && h("span", { class: "under name" }, `“${reason}”`)] },
-    { label: "On", cell: ({ subject }) => h("span", { class: "name" }, subject) },
+    { label: "On", cell: ({ action, subject }) => (OF_PLAYERS.test(action) ? playerLink(subject) : h("span", { class: "name" }, subject)) },
     { label: "By", kind: "wide", cell: ({ actor }) => h("code", {}, actor) },
   ], { key: ({ id }) => id });
   const nothing = () => empty("No act", Object.keys(filter).length === 0 ? "Keys, leaderboards, bans, members and contests leave a row each time they are changed." : "No act fits the filter.");

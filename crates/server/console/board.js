@@ -2,6 +2,7 @@
 
 import { change, get, part, withQuery } from "./api.js";
 import { marks, noPlayers } from "./boards.js";
+import { bans } from "./board_bans.js";
 import { exporter } from "./board_export.js";
 import { importer } from "./board_import.js";
 import { periods } from "./board_periods.js";
@@ -10,6 +11,7 @@ import { confirmTyped, failed, inline, toast } from "./dialog.js";
 import { button, h, head, put, set } from "./dom.js";
 import { date } from "./format.js";
 import { ranking } from "./ranking.js";
+import { may } from "./rights.js";
 
 export const title = ({ board }) => board;
 
@@ -23,19 +25,19 @@ export function render(root, { board: name, player, period }, signal) {
 async function show(top, body, { name, player, period }, signal) {
   const board = await get(`/v1/leaderboards/${part(name)}`, {}, signal);
   const actions = [
-    button("Import", () => importer(board, () => Promise.all([ranks.refresh(), history.refresh()])), { failed }),
+    may("scores:write") && button("Import", () => importer(board, () => Promise.all([ranks.refresh(), history.refresh()])), { failed }),
     button("Export", () => exporter(name, parts.value), { failed }),
-    button("Delete", () => remove(name), { kind: "danger", failed }),
-  ];
-  set(top, head(name, { crumb: ["#/boards", "Leaderboards"], marks: marks(board), about: `Since ${date(board.created_at)}`, actions }));
+    may("boards:admin") && button("Delete", () => remove(name), { kind: "danger", failed }),
+  ].filter(Boolean);
+  set(top, head(name, { crumb: ["#/boards", "Leaderboards"], marks: marks(board), about: `Made on ${date(board.created_at)}`, actions }));
 
   const chosen = period ?? null;
-  const found = search(name, () => parts.value, signal);
+  const found = search(name, () => parts.value, signal, () => Promise.all([ranks.refresh(), hidden.refresh()]));
   const parts = choose(board, (value) => {
     ranks.follow(value);
     found.again();
   });
-  const ranks = ranking(name, signal, { nothing: () => noPlayers(name), open: found.find, tool: parts.element });
+  const ranks = ranking(name, signal, { nothing: () => noPlayers(name), tool: parts.element });
   const history = periods(board, signal, (value) => {
     parts.add(value);
     ranks.follow(value);
@@ -43,7 +45,8 @@ async function show(top, body, { name, player, period }, signal) {
     ranks.element.scrollIntoView({ block: "nearest" });
   });
   const left = h("div", { class: "stack" }, ranks.element, history.element);
-  set(body, h("div", { class: "two" }, left, found.element));
+  const hidden = bans(name, signal, () => Promise.all([ranks.refresh(), history.refresh(), found.again()]));
+  set(body, h("div", { class: "two" }, left, h("div", { class: "stack" }, found.element, hidden.element)));
   if (chosen) {
     parts.add(chosen);
     ranks.follow(chosen);

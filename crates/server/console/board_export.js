@@ -6,6 +6,8 @@ import { dialog, inline, toast } from "./dialog.js";
 import { button, h, set } from "./dom.js";
 import { count, grouped } from "./format.js";
 
+/** Without it spreadsheets take UTF-8 for another encoding. */
+const BOM = "\ufeff";
 const COLUMNS = ["rank", "player", "score", "subscore", "at"];
 
 /** Reads every page of one window of a board and saves a CSV file. */
@@ -27,7 +29,7 @@ export function exporter(board, period) {
 }
 
 async function run(board, period, signal, progress) {
-  const parts = [`${COLUMNS.join(",")}\r\n`];
+  const parts = [`${BOM}${COLUMNS.join(",")}\r\n`];
   let rows = 0;
   await walk(`/v1/leaderboards/${part(board)}/scores`, { period }, "entries", (entries, page) => {
     parts.push(entries.map((entry) => `${COLUMNS.map((name) => quoted(name === "player" ? escaped(entry[name]) : entry[name])).join(",")}\r\n`).join(""));

@@ -6,7 +6,7 @@ import { ask, get, part } from "./api.js";
 import { csv, unescaped } from "./csv.js";
 import { dialog, inline } from "./dialog.js";
 import { button, facts, h, notice, set } from "./dom.js";
-import { bytes, grouped } from "./format.js";
+import { bytes, count, grouped } from "./format.js";
 import { field, form } from "./form.js";
 import { sha256 } from "./sha256.js";
 import { table } from "./table.js";
@@ -33,7 +33,11 @@ export function importer(board, done) {
         inline(place, error);
       }
     });
-    return [choose, place];
+    // The form of the columns has its own way out.
+    const ends = h("div", { class: "ends" }, button("Cancel", () => made.close()));
+    const hide = () => (ends.hidden = place.childElementCount > 0);
+    new MutationObserver(hide).observe(place, { childList: true });
+    return [choose, place, ends];
   }, { wide: true });
   box.addEventListener("close", () => stop.abort());
 }
@@ -63,7 +67,8 @@ async function columns(board, file, place, { stop, close, done }) {
 async function run(board, file, chosen, place, signal) {
   const bar = h("progress", { max: file.size || 1, value: 0, "aria-label": "Bytes of the file" });
   const said = h("p", { class: "soft", "aria-live": "polite" }, "Reading the file.");
-  set(place, said, bar);
+  const stop = button("Stop", () => place.closest("dialog").close());
+  set(place, said, bar, h("div", { class: "ends" }, stop));
   const digest = await digestOf(file, chosen, (read) => (bar.value = read), signal);
   const before = await get(`/v1/imports/${part(board.board)}/${digest}`, {}, signal);
   if (before.finished) {
@@ -175,8 +180,16 @@ function report(place, done, refused) {
   ], { key: ({ line }) => line });
   view.update(refused);
   set(place, h("div", { class: "stack" },
-    notice(done.refused > 0 ? "warn" : "ok", h("p", { class: "strong" }, "The file is imported"), h("p", {}, "Everything is durable, and the ranks are those of now.")),
+    outcome(done),
     facts([["Rows taken", grouped(done.taken)], ["Rows refused", grouped(done.refused)]], "big"),
     refused.length > 0 && h("div", { class: "card" }, view.element),
     h("div", { class: "ends" }, button("Close", () => place.closest("dialog").close()))));
+}
+
+/** What became of the rows, in numbers. */
+function outcome({ taken, refused }) {
+  const title = refused > 0 ? `${count(taken, "row")} imported, ${count(refused, "row")} refused` : `${count(taken, "row")} imported`;
+  const text = refused > 0 ? "Correct the refused rows, and import them alone as another file." : "Everything is durable, and the ranks are those of now.";
+  const kind = refused === 0 ? "ok" : taken > 0 ? "warn" : "bad";
+  return notice(kind, h("p", { class: "strong" }, title), h("p", {}, text));
 }

@@ -2,7 +2,7 @@
 
 import { get, part } from "./api.js";
 import { inline } from "./dialog.js";
-import { card, chip, empty, h, set } from "./dom.js";
+import { card, chip, empty, h, playerLink, set } from "./dom.js";
 import { grouped, when } from "./format.js";
 import { every } from "./live.js";
 import { list, table } from "./table.js";
@@ -55,5 +55,5 @@ function name({ period, state }, open) {
 
 function winner(entry) {
   if (!entry) return h("span", { class: "soft" }, "nobody");
-  return [h("span", { class: "name" }, entry.player), h("span", { class: "under" }, grouped(entry.score))];
+  return [playerLink(entry.player), h("span", { class: "under" }, grouped(entry.score))];
 }

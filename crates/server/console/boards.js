@@ -6,6 +6,7 @@ import { button, chip, empty, h, head, put, set } from "./dom.js";
 import { date, grouped } from "./format.js";
 import { field, form, reason } from "./form.js";
 import { every } from "./live.js";
+import { may } from "./rights.js";
 import { list, table } from "./table.js";
 
 /** Milliseconds between refreshes. */
@@ -23,9 +24,9 @@ export function render(root, _parameters, signal) {
     { label: "Leaderboard", cell: row },
     { label: "Rule", kind: "wide", cell: (board) => rule(board) },
     { label: "Players", kind: "num", cell: ({ counts }) => grouped(Object.values(counts)[0] ?? 0) },
-    { label: "Since", kind: "wide num", cell: ({ created_at: at }) => date(at) },
+    { label: "Made", kind: "wide num", cell: ({ created_at: at }) => date(at) },
   ], { key: ({ board }) => board });
-  const make = () => button("New leaderboard", () => create(), { kind: "main", icon: "plus" });
+  const make = () => may("boards:admin") && button("New leaderboard", () => create(), { kind: "main", icon: "plus" });
   const all = list(view, (cursor) => get("/v1/leaderboards", { limit: 100, cursor }, signal), () =>
     empty("No leaderboard yet", "A leaderboard keeps players in order. Make one, then send scores over HTTP or with any Redis client.", make()));
   const said = h("div", {});

@@ -12,9 +12,9 @@ const SPANS = [60, 120, 300].map((seconds) => seconds * 1000);
 
 /**
   * A chart. `lines` are `{label, of, other}`: `of` returns the value of a point, or null. `shown` formats a value.
-  * `now` returns the words beside the heading from the last point.
+  * `now` returns the words beside the heading from the last point. No value is above `limit`.
  */
-export function chart(title, lines, shown, now) {
+export function chart(title, lines, shown, now, limit = Infinity) {
   const heading = h("h2", {}, title);
   const values = h("div", { class: "now" });
   const top = h("span", { class: "top-value", "aria-hidden": "true" });
@@ -33,7 +33,7 @@ export function chart(title, lines, shown, now) {
     const end = points.at(-1)?.at ?? Date.now();
     const seen = points.filter((point) => end - point.at <= span(end));
     const finite = seen.flatMap((point) => (point.gap ? [] : lines.map((line) => line.of(point)))).filter(Number.isFinite);
-    const most = round(Math.max(...finite, 0) * AIR);
+    const most = Math.min(limit, round(Math.max(...finite, 0) * AIR));
     const y = (value) => HEIGHT - (Math.min(value, most) / (most || 1)) * HEIGHT;
     const grid = [0, 0.5, 1].map((share) => {
       const at = HEIGHT * share;

@@ -5,11 +5,12 @@ import { applications } from "./contest_applications.js";
 import { link as boardLink } from "./boards.js";
 import { STATES } from "./contests.js";
 import { askReason, confirmTyped, dialog, failed, inline, toast } from "./dialog.js";
-import { button, card, chip, empty, facts, h, head, notice, put, set } from "./dom.js";
+import { button, card, chip, empty, facts, h, head, notice, playerLink, put, set } from "./dom.js";
 import { grouped, money, when } from "./format.js";
 import { field, form } from "./form.js";
 import { every } from "./live.js";
 import { ranking } from "./ranking.js";
+import { isAdmin, may } from "./rights.js";
 import { list, table } from "./table.js";
 
 /** Milliseconds between refreshes of the contest itself. */
@@ -122,7 +123,8 @@ function headOf(contest, act, owing) {
   again.hidden = true;
   owing.then((some) => (again.hidden = !some)).catch(failed);
   const marks = [chip(contest.state, STATES[contest.state]), h("code", { class: "soft" }, contest.id)];
-  return head(contest.title, { crumb: ["#/contests", "Contests"], marks, actions: [main, again, cancel].flat().filter(Boolean) });
+  const actions = may("contests:manage") ? [main, again, cancel].flat().filter(Boolean) : [];
+  return head(contest.title, { crumb: ["#/contests", "Contests"], marks, actions });
 }
 
 function factsOf(contest) {
@@ -139,7 +141,7 @@ function factsOf(contest) {
     ["Entry fee", fee ? money(fee.amount, fee.currency) : "none"],
     ["Prizes", prizes.length > 0 ? prizes.map((one) => h("span", {}, `${range(one)}: ${money(one.amount, one.currency)}`)) : "none"],
     ...poolOf(contest, range),
-    ["Staff", contest.staff.length > 0 ? contest.staff.join(", ") : "none"],
+    ["Staff", contest.staff.length > 0 ? contest.staff.map((player) => playerLink(player, "under name")) : "none"],
     contest.opens_at && ["Opens", when(contest.opens_at)],
     contest.starts_at && ["Starts", when(contest.starts_at)],
     contest.ends_at && ["Ends", when(contest.ends_at)],
@@ -164,7 +166,7 @@ function poolOf({ pool, pool_account: account, entry_fee: fee }, range) {
 
 /** A server's key acts on a contest as one of its staff; an admin's needs no player. */
 function acting({ staff, state }, signal, chosen) {
-  if (staff.length === 0 || ["settled", "cancelled"].includes(state)) return null;
+  if (staff.length === 0 || ["settled", "cancelled"].includes(state) || isAdmin() || !may("contests:manage")) return null;
   actAs(null, signal);
   const options = [["", "The API key"], ...staff.map((player) => [player, player])];
   const choose = field({ name: "acting", label: "Act as", options, hint: "A key of role server acts as one of the staff; one of role admin needs no player." });
@@ -238,9 +240,8 @@ function players(path, { state }, signal) {
       : button("Ban", () => ban(player), { kind: "small danger", failed }),
   ].filter(Boolean);
   const view = table("Players of the contest", [
-    { label: "No.", kind: "num fit", cell: ({ place }) => grouped(place) },
-    { label: "Player", cell: ({ player, banned }) => [h("span", { class: "name" }, player), banned && [" ", chip("banned", "bad")]] },
-    ...(["running", "finished"].includes(state) ? [{ label: "Actions", kind: "actions", cell: acts }] : []),
+    { label: "Player", cell: ({ player, banned }) => [playerLink(player), banned && [" ", chip("banned", "bad")]] },
+    ...(["running", "finished"].includes(state) && may("contests:manage") ? [{ label: "Actions", kind: "actions", cell: acts }] : []),
   ], { key: ({ player }) => player });
   const all = list(view, (cursor) => get(`${path}/members`, { limit: 20, cursor }, signal), () => empty("No players", "No player was enrolled."));
   all.reload().catch((error) => inline(all.element, error));
@@ -254,7 +255,7 @@ function payments(label, path, signal, nothing) {
     : chip(reason ? reason.replaceAll("_", " ") : "under way", reason ? "bad" : "warn");
   const view = table(label, [
     { label: "Rank", kind: "num fit", cell: ({ rank }) => grouped(rank) },
-    { label: "Player", cell: ({ player, member }) => (member ? h("a", { class: "name", href: `#/wallets/${encodeURIComponent(member)}` }, player) : h("span", { class: "name" }, player)) },
+    { label: "Player", cell: ({ player }) => playerLink(player) },
     { label: "Amount", kind: "num", cell: ({ amount, currency, pool }) => [money(amount, currency), pool && h("span", { class: "under" }, "of the pool")].filter(Boolean) },
     { label: "Paid", kind: "fit", cell: outcome },
   ], { key: ({ division, rank, player, pool }) => `${division} ${rank} ${player} ${pool}` });
@@ -286,7 +287,7 @@ function refused(error) {
 
 function failedTable(rows, total) {
   const view = table("Bad applications", [
-    { label: "Player", cell: ({ player }) => h("span", { class: "name" }, player) },
+    { label: "Player", cell: ({ player }) => playerLink(player) },
     { label: "Why", cell: ({ code, detail }) => [detail, h("span", { class: "under" }, code)] },
   ], { key: ({ player }) => player });
   view.update(rows);

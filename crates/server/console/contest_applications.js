@@ -2,7 +2,7 @@
 
 import { change, get } from "./api.js";
 import { askReason, failed, inline, toast } from "./dialog.js";
-import { button, choice, empty, h, notice, put, set } from "./dom.js";
+import { button, choice, empty, h, notice, playerLink, put, set } from "./dom.js";
 import { count, when } from "./format.js";
 import { field, form } from "./form.js";
 import { list, table } from "./table.js";
@@ -33,8 +33,8 @@ export function applications(contest, path, signal, look) {
   };
   const view = table("Applications", [
     { label: "Choose", kind: "check", heading: everyone, cell: box },
-    { label: "Player", cell: ({ player }) => h("span", { class: "name" }, player) },
-    { label: "Since", kind: "num", cell: ({ applied_at: at }) => when(at) },
+    { label: "Player", cell: ({ player }) => playerLink(player) },
+    { label: "Applied", kind: "num", cell: ({ applied_at: at }) => when(at) },
     { label: "Hold", kind: "wide", cell: ({ hold_id: hold }) => (hold ? h("code", { class: "soft" }, hold) : h("span", { class: "soft" }, "no fee")) },
   ], { key: ({ player }) => player });
   const all = list(view, (cursor) => get(`${path}/applications`, { status, limit: LIMIT, cursor }, signal), () => empty(...NOTHING[status]));

@@ -7,6 +7,7 @@ import { button, chip, choice, empty, h, head, put, set } from "./dom.js";
 import { grouped, money, when } from "./format.js";
 import { field, form } from "./form.js";
 import { every } from "./live.js";
+import { may } from "./rights.js";
 import { list, table } from "./table.js";
 
 /** Milliseconds between refreshes. */
@@ -31,7 +32,7 @@ export function render(root, { state = "" }, signal) {
     { label: "Fee", kind: "wide num", cell: ({ entry_fee: fee }) => (fee ? money(fee.amount, fee.currency) : h("span", { class: "soft" }, "none")) },
     { label: "Next", kind: "wide", cell: next },
   ], { key: ({ id }) => id });
-  const make = () => button("New contest", create, { kind: "main", icon: "plus" });
+  const make = () => may("contests:manage") && button("New contest", create, { kind: "main", icon: "plus" });
   const nothing = () => present === ""
     ? empty("No contest yet", "A contest takes applications, is played on a board of its own, and pays its prizes exactly once.", make())
     : empty(`No contest is ${present}`, "Choose another state, or look at all of them.");

@@ -59,16 +59,24 @@ export function askReason(title, label) {
   });
 }
 
-/** Reports shortly a success or a failure. A failure stays until it is closed. */
-export function toast(kind, title, text) {
+/** Milliseconds for which a success is shown, and one that can be undone. */
+const SHOWN = 5000;
+const SHOWN_TO_UNDO = 30000;
+
+/** Reports shortly a success or a failure. A failure stays until it is closed; `undo` is `{label, run}`. */
+export function toast(kind, title, text, undo) {
   const made = h("div", { class: `toast ${kind}`, role: kind === "bad" ? "alert" : "status" });
   const close = button("", () => made.remove(), { kind: "plain small", icon: "close" });
   close.setAttribute("aria-label", "Close this message");
-  put(made, icon(kind === "bad" ? "bad" : "ok"), h("div", {}, h("p", { class: "strong" }, title), text && h("p", { class: "small soft" }, text)), close);
+  const act = undo && button(undo.label, async () => {
+    await undo.run();
+    made.remove();
+  }, { kind: "small", failed });
+  put(made, icon(kind === "bad" ? "bad" : "ok"), h("div", {}, h("p", { class: "strong" }, title), text && h("p", { class: "small soft" }, text), act), close);
   const place = document.getElementById("toasts");
   while (place.children.length >= 3) place.firstElementChild.remove();
   place.append(made);
-  if (kind !== "bad") setTimeout(() => made.remove(), 5000);
+  if (kind !== "bad") setTimeout(() => made.remove(), undo ? SHOWN_TO_UNDO : SHOWN);
 }
 
 /** The text of a problem: its detail, wrong fields, and the request id for the log. */
@@ -87,6 +95,11 @@ export function failed(error) {
 /** Shows a failure in its place on the page. */
 export function inline(place, error) {
   if (error.name === "AbortError") return;
+  // The banner above the page says it already; a form says it where it was sent.
+  if (error.code === "unreachable" && !place.closest("form, dialog")) {
+    set(place);
+    return;
+  }
   const text = words(error);
   const said = [h("p", { class: "strong" }, coded(sentence(error.message))), text && h("p", { class: "small" }, text)];
   // An unavailable server is no error of the user, and the banner above the page shows its state.

@@ -51,6 +51,7 @@ const PATHS = {
   overview: "M4 19V11M9.3 19V5M14.7 19v-9M20 19V8",
   boards: "M4 20h16M6 20v-6h4v6M10 20V6h4v14M14 20v-9h4v9",
   contests: "M8 4h8v6a4 4 0 0 1-8 0zM8 6H4.5c0 3 1.2 4.5 3.6 4.5M16 6h3.5c0 3-1.2 4.5-3.6 4.5M12 14v4M8.5 20h7",
+  players: "M12 4.5a3.6 3.6 0 1 0 0 7.2 3.6 3.6 0 0 0 0-7.2zM5 19.5c0-3.6 3-5.4 7-5.4s7 1.8 7 5.4",
   wallets: "M4 7.5h14a2 2 0 0 1 2 2v8a2 2 0 0 1-2 2H6a2 2 0 0 1-2-2zM4 7.5c0-1.7 1-3 2.7-3H16M15.5 13.5h.5",
   settings: "M4 7h9M17 7h3M4 12h3M11 12h9M4 17h10M18 17h2M15 5v4M9 10v4M16 15v4",
   light: "M12 8a4 4 0 1 0 0 8 4 4 0 0 0 0-8zM12 3v1.5M12 19.5V21M3 12h1.5M19.5 12H21M5.6 5.6l1.1 1.1M17.3 17.3l1.1 1.1M18.4 5.6l-1.1 1.1M6.7 17.3l-1.1 1.1",
@@ -121,6 +122,11 @@ export function card(title, body, { side, foot } = {}) {
 export function empty(title, text, ...actions) {
   const row = actions.length > 0 && h("div", { class: "row" }, actions);
   return h("div", { class: "empty" }, h("h3", {}, title), h("p", {}, text), row);
+}
+
+/** A player's name, as a link to its page. */
+export function playerLink(player, kind = "name") {
+  return h("a", { class: kind, href: `#/players/${encodeURIComponent(player)}` }, player);
 }
 
 /** Names with their values. */

@@ -5,6 +5,7 @@ import { toast } from "./dialog.js";
 import { chip, facts, h, set } from "./dom.js";
 import { money, when } from "./format.js";
 import { field, form, reason } from "./form.js";
+import { may } from "./rights.js";
 
 /** Shows a transfer in `place`. `link` gives the address of a member's page; `changed` is called after a reversal. */
 export async function look(place, id, link, changed) {
@@ -17,9 +18,9 @@ export async function look(place, id, link, changed) {
 
 function shown(movement, link, again) {
   const { type, amount, currency, at, reference, debit, credit, actor, reason } = movement;
-  const side = (label, { account, member }) => h("tr", {},
+  const side = (label, { account, member, name }) => h("tr", {},
     h("th", { scope: "row" }, label),
-    h("td", {}, account, member && h("a", { class: "under name", href: link(member) }, member)),
+    h("td", {}, account, member && h("a", { class: "under name", href: link(member) }, name || member)),
     h("td", { class: "num" }, money(amount, currency)));
   const heading = h("thead", {}, h("tr", {}, ["Side", "Account", "Amount"].map((text, at) => h("th", { scope: "col", class: at === 2 ? "num" : null }, text))));
   const view = h("table", {}, h("caption", { class: "unseen" }, "Both sides"), heading, h("tbody", {}, side("Debit", debit), side("Credit", credit)));
@@ -35,7 +36,7 @@ function taken({ amount, currency, reversed, reversals, reverses }) {
 
 function reversal({ id, amount, currency, reversed, reverses }, again) {
   const left = BigInt(amount) - BigInt(reversed);
-  if (reverses || left === 0n) return null;
+  if (reverses || left === 0n || !may("money:move")) return null;
   const content = [
     field({ name: "amount", label: "Amount", inputmode: "numeric", value: String(left), required: true, hint: `At most ${money(left, currency)}, in the smallest unit.` }),
     reason("Members do not see it."),

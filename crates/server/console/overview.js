@@ -134,7 +134,7 @@ function makeCharts() {
       big(percent(point.cache)),
       legend("hit rate", ""),
       point.pool !== null && legend("pool in use", percent(point.pool), true),
-    ]),
+    ], 1),
   ];
 }
 

@@ -4,10 +4,9 @@ import { get } from "./api.js";
 import { link as boardLink } from "./boards.js";
 import { link as contestLink } from "./contests.js";
 import { inline } from "./dialog.js";
-import { button, empty, h, head, put, set } from "./dom.js";
+import { button, empty, h, head, playerLink, put, set } from "./dom.js";
 import { money } from "./format.js";
 import { list, table } from "./table.js";
-import { link } from "./wallets.js";
 
 export const title = "Owed";
 
@@ -21,7 +20,7 @@ const WHY = {
 export function render(root, _parameters, signal) {
   const view = table("Payments that are owed", [
     { label: "Of", cell: source },
-    { label: "Player", cell: ({ player, member }) => (member ? h("a", { class: "name", href: link(member) }, player) : h("span", { class: "name" }, player)) },
+    { label: "Player", cell: ({ player }) => playerLink(player) },
     { label: "What", kind: "wide", cell: ({ type }) => (type === "refund" ? "fee back" : "prize") },
     { label: "Amount", kind: "num", cell: ({ amount, currency, reason }) => [money(amount, currency), h("span", { class: "under" }, WHY[reason] ?? reason)] },
   ]);

@@ -2,7 +2,7 @@
 
 import { get, part } from "./api.js";
 import { inline } from "./dialog.js";
-import { button, choice, h, icon, set } from "./dom.js";
+import { button, choice, h, icon, playerLink, set } from "./dom.js";
 import { grouped, when } from "./format.js";
 import { every } from "./live.js";
 import { table } from "./table.js";
@@ -13,12 +13,9 @@ const PAUSE = 2000;
 
 const MEDALS = { 1: "first", 2: "second", 3: "third" };
 
-/** The columns of ranks; `open` is called with a player that was chosen. */
-export function columns(open) {
-  const named = ({ player, profile }) => {
-    const name = open ? h("button", { type: "button", class: "plain small name", click: () => open(player) }, player) : h("span", { class: "name" }, player);
-    return [name, profile?.name && profile.name !== player && h("span", { class: "under name" }, profile.name)];
-  };
+/** The columns of ranks. */
+export function columns() {
+  const named = ({ player, profile }) => [playerLink(player), profile?.name && profile.name !== player && h("span", { class: "under name" }, profile.name)];
   return [
     { label: "Rank", kind: "num fit", cell: ({ rank }) => h("span", { class: `medal ${MEDALS[rank] ?? ""}` }, grouped(rank)) },
     { label: "Player", cell: named },
@@ -28,12 +25,12 @@ export function columns(open) {
 }
 
 /**
-  * A card of ranks. `nothing` returns the content of an empty ranking, `open` is called with a chosen player, `tool` is in its head.
+  * A card of ranks. `nothing` returns the content of an empty ranking, `tool` is in its head.
   * `follow(period)` shows another window of the board.
  */
-export function ranking(board, signal, { nothing, open, tool, title = "Ranks" }) {
+export function ranking(board, signal, { nothing, tool, title = "Ranks" }) {
   const state = { period: null, order: "best", limit: 20, before: [], cursor: null, next: null };
-  const view = table(`Ranks of ${board}`, columns(open), { key: ({ player }) => player });
+  const view = table(`Ranks of ${board}`, columns(), { key: ({ player }) => player });
   const place = h("div", {});
   const said = h("div", {});
   const foot = h("span", { "aria-live": "polite" });

@@ -5,16 +5,17 @@ import { confirmTyped, dialog, failed, inline, toast } from "./dialog.js";
 import { button, card, chip, empty, h, head, notice, put, set } from "./dom.js";
 import { date } from "./format.js";
 import { field, form, reason } from "./form.js";
+import { isAdmin, may } from "./rights.js";
 import { list, table } from "./table.js";
 
 export const title = "Settings";
 
 export function render(root, _parameters, signal) {
   const place = h("div", {}, h("p", { class: "body soft" }, "Reading."));
-  const audit = h("a", { class: "button", href: "#/audit" }, "Audit log");
-  const webhooks = h("a", { class: "button", href: "#/webhooks" }, "Webhooks");
+  const audit = may("audit:read") && h("a", { class: "button", href: "#/audit" }, "Audit log");
+  const webhooks = isAdmin() && h("a", { class: "button", href: "#/webhooks" }, "Webhooks");
   put(root, head("Settings", { about: "What is in force on this server. Settings come from flags, TALLY_… variables or tally.toml, in that order.", actions: [webhooks, audit] }),
-    h("div", { class: "two" }, h("section", { class: "card" }, place), keys(signal)));
+    h("div", { class: "two" }, h("section", { class: "card" }, place), isAdmin() && keys(signal)));
   get("/v1/status", {}, signal)
     .then(({ settings }) => show(place, settings))
     .catch((error) => inline(place, error));

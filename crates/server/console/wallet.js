@@ -2,12 +2,13 @@
 
 import { change, get, part } from "./api.js";
 import { confirmTyped, dialog, failed, inline, toast } from "./dialog.js";
-import { button, card, chip, choice, empty, facts, h, head, notice, put, set } from "./dom.js";
+import { button, card, chip, choice, empty, facts, h, head, notice, playerLink, put, set } from "./dom.js";
 import { decimal, money, when } from "./format.js";
 import { field, form, reason } from "./form.js";
 import { data } from "./member_data.js";
 import { look } from "./movement.js";
 import { link } from "./wallets.js";
+import { isAdmin, may } from "./rights.js";
 import { list, table } from "./table.js";
 
 export const title = "Wallet";
@@ -22,7 +23,13 @@ export function render(root, { member: id }, signal) {
     document.title = `${member.name} · tally`;
     show(place, member, wallets, signal, load);
   };
-  load().catch((error) => inline(place, error));
+  load().catch((error) => {
+    if (error.name === "AbortError") return;
+    const wrong = h("div", {});
+    const back = h("p", {}, h("a", { href: "#/wallets" }, "Find a member by login, phone number or player"));
+    set(place, head("Wallet", { crumb }), h("div", { class: "stack" }, wrong, error.status === 404 && back));
+    inline(wrong, error);
+  });
 }
 
 function show(place, member, wallets, signal, load) {
@@ -42,7 +49,7 @@ function show(place, member, wallets, signal, load) {
   });
   set(purse, wallets.map(amounts));
   const left = h("div", { class: "stack" }, purse, card("Transactions", history.element, { side: currencies }));
-  const right = h("div", { class: "stack" }, who(member), !member.closed_at && deposit(member, wallets, renew), !member.closed_at && holds(member, wallets, renew), data(member, load));
+  const right = h("div", { class: "stack" }, who(member), !member.closed_at && may("money:mint") && deposit(member, wallets, renew), !member.closed_at && may("money:move") && holds(member, wallets, renew), isAdmin() && data(member, load));
   set(place, head(member.name, { crumb, marks }), h("div", { class: "two" }, left, right));
   history.reload().catch((error) => inline(history.element, error));
 }
@@ -64,18 +71,18 @@ function who(member) {
   const pairs = [
     ["Login", member.login_id],
     ["Phone", member.phone_number ?? "none"],
-    ["Player", member.player],
+    ["Player", playerLink(member.player)],
     ["Signs in", member.has_password ? "with a password" : "not at all"],
     ["Pays by itself", member.has_pin ? "with a PIN" : "not at all"],
-    ["Since", when(member.created_at)],
+    ["Member since", when(member.created_at)],
     member.closed_at && ["Closed", when(member.closed_at)],
   ];
-  const body = h("div", { class: "body" }, locked && notice("warn", h("p", {}, locked), button("Unlock", unlock, { kind: "small", failed })), facts(pairs));
+  const body = h("div", { class: "body" }, locked && notice("warn", h("p", {}, locked), may("members:write") && button("Unlock", unlock, { kind: "small", failed })), facts(pairs));
   const signOut = async () => {
     await change("POST", `/v1/members/${part(member.id)}/sign-out`, {});
     toast("ok", "Its tokens have ended");
   };
-  return card("Member", body, { side: member.has_password && !member.closed_at && button("Sign out", signOut, { kind: "small", failed }) });
+  return card("Member", body, { side: member.has_password && !member.closed_at && may("members:write") && button("Sign out", signOut, { kind: "small", failed }) });
 }
 
 /** The sign of a transfer as its owner sees it. */
@@ -90,7 +97,7 @@ function transactions(member, currency, renew, signal) {
   const out = ({ before, after, type }) => (before === after ? OUT.has(type) : BigInt(after) < BigInt(before));
   const view = table("Transactions, newest first", [
     { label: "What", cell: (one) => [chip(one.type.replaceAll("_", " "), out(one) ? "" : "ok"), h("span", { class: "under" }, when(one.at)), one.reference && h("span", { class: "under name" }, one.reference)] },
-    { label: "With", kind: "wide", cell: ({ counterparty }) => (counterparty ? h("a", { class: "code small", href: link(counterparty) }, counterparty) : h("span", { class: "soft" }, "–")) },
+    { label: "With", kind: "wide", cell: ({ counterparty, counterparty_name: name }) => (counterparty ? h("a", { class: "name", href: link(counterparty) }, name || counterparty) : h("span", { class: "soft" }, "–")) },
     { label: "Amount", kind: "num", cell: (one) => h("span", { class: "strong" }, `${out(one) ? "−" : "+"}${decimal(one.amount, one.currency)}`) },
     { label: "Balance after", kind: "num", cell: ({ after, currency: code }) => h("span", { class: "soft" }, decimal(after, code)) },
     { label: "Both sides", kind: "actions wide", cell: (one) => button("Details", () => open(one), { kind: "small", failed }) },

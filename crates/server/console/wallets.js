@@ -7,6 +7,7 @@ import { count, decimal, money } from "./format.js";
 import { field, form } from "./form.js";
 import { every } from "./live.js";
 import { look } from "./movement.js";
+import { may } from "./rights.js";
 import { table } from "./table.js";
 
 /** Milliseconds between refreshes of the trial balance. */
@@ -21,9 +22,13 @@ export function link(member) {
 }
 
 export function render(root, _parameters, signal) {
-  const owed = h("a", { class: "button", href: "#/owed" }, "What is owed");
+  const owed = may("money:read") && h("a", { class: "button", href: "#/owed" }, "What is owed");
   put(root, head("Wallets", { about: "Members, what they have, and the books behind it. Every movement is written twice, and both sides are equal.", actions: [owed] }),
-    h("div", { class: "two" }, books(signal), h("div", { class: "stack" }, finder(), movement(), rules(signal))));
+    h("div", { class: "two" }, may("money:read") ? books(signal) : hidden(), h("div", { class: "stack" }, may("members:read") && finder(), may("money:read") && movement(), rules(signal))));
+}
+
+function hidden() {
+  return card("Trial balance", empty("Money is not for this key", coded("It needs the scope `money:read`.")));
 }
 
 const BY = [

@@ -66,7 +66,7 @@ fn import(console: &mut Console) {
         }
         console.click("Import");
         if times == 1 {
-            console.sees("The file is imported");
+            console.sees("45 rows imported, 1 row refused");
             console.sees_row(&["47", "“many” is not a number"]);
             console.picture("board-imported");
             console.click("Close");
@@ -115,13 +115,22 @@ fn one_player(console: &mut Console) {
     console.click("Find");
     console.sees("4 of 46");
     console.sees_row(&["4", "player, 003", "1 003"]);
+    // A ban asks nothing, and can be undone.
     console.click("Ban");
+    console.sees("player, 003 is not ranked");
+    console.sees("It is banned here");
+    console.sees("45 players");
     console.picture("board-ban");
     console.check("board-ban");
-    console.confirm("player, 003", "Ban");
-    console.sees("player, 003 is not ranked");
-    console.sees("45 players");
-    console.click("Restore");
+    console.click("Undo");
+    console.sees("4 of 46");
+    // Who is not banned is not restored.
+    console.fill("Player id", "nobody-ever");
+    console.click("Find");
+    console.sees("It never scored here");
+    console.page.wait("!help.all('button').some((one) => one.textContent === 'Restore')");
+    console.fill("Player id", "player, 003");
+    console.click("Find");
     console.sees("4 of 46");
     console.click("Remove");
     console.confirm("player, 003", "Remove");
@@ -141,6 +150,8 @@ fn export(console: &mut Console) {
     let mut wait = || console.page.eval("new Promise((done) => setTimeout(done, 20)).then(() => true)");
     assert!((0..1_000).any(|_| whole() || wait() != json!(true)), "the file is not saved");
     assert!(whole());
+    // Spreadsheets take UTF-8 for another encoding without its mark.
+    assert!(std::fs::read(&file).is_ok_and(|bytes| bytes.starts_with("\u{feff}rank,player".as_bytes())));
     let mut reader = csv::Reader::from_path(&file).expect("it can be read");
     let rows: Vec<Vec<String>> =
         reader.records().map(|row| row.expect("it is CSV").iter().map(str::to_owned).collect()).collect();

@@ -10,6 +10,7 @@ mod keys;
 mod markup;
 mod modules;
 mod money;
+mod players;
 mod serving;
 mod walk;
 mod webhooks;

@@ -52,6 +52,18 @@ const HISTOGRAMS: &str = r#"(async () => {
     ];
 })()"#;
 
+/// The highest value of an axis: shares end at the whole.
+const AXES: &str = r#"(async () => {
+    const { chart } = await import('/console/chart.js');
+    const { percent } = await import('/console/format.js');
+    const top = (limit) => {
+        const made = chart('x', [{ of: (point) => point.value }], percent, () => [], limit);
+        made.update([{ at: 1, value: 0.99 }, { at: 2, value: 1 }]);
+        return made.element.querySelector('.top-value').textContent;
+    };
+    return [top(1), top(undefined)];
+})()"#;
+
 const NUMBERS: &str = r#"(async () => {
     const { grouped, bytes, seconds, brief, percent } = await import('/console/format.js');
     return [grouped('-9223372036854775808'), grouped(1234.5), grouped(null), grouped('inf'), bytes(1536), bytes(12),
@@ -106,6 +118,7 @@ fn modules_compute_what_they_should() {
         "99.96 %",
     ];
     assert_eq!(console.page.eval(NUMBERS), json!(written));
+    assert_eq!(console.page.eval(AXES), json!(["100.0 %", "200.0 %"]));
     console.end();
 }
 

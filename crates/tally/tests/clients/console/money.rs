@@ -195,7 +195,7 @@ fn what_is_owed_is_shown_with_its_reason() {
     console.fill("API key", reader["key"].clone());
     console.click("Use this key");
     console.sees_row(&["ann", "500 KRW", "–"]);
-    console.page.wait("document.querySelector('main td a.name') === null");
+    console.page.wait("document.querySelector('main td a[href^=\"#/wallets\"]') === null");
     console.page.allow("status of 401");
     console.end();
 }

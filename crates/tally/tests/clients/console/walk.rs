@@ -5,7 +5,7 @@ use serde_json::json;
 use tally_testkit::{RedisKind, RespClient, ScratchRedis, TestTally};
 
 /// A page, the name of its picture, and its content when it is complete.
-const PAGES: [(&str, &str, &str); 11] = [
+const PAGES: [(&str, &str, &str); 12] = [
     ("#/", "overview", "help.row('points', '324') !== null || help.row('goals') !== null"),
     ("#/boards", "boards", "help.row('goals-by-year') !== null"),
     (
@@ -24,6 +24,11 @@ const PAGES: [(&str, &str, &str); 11] = [
     ("#/contests/world-cup-2022", "contest-settled", "help.row('France', '100 000 KRW', 'paid') !== null"),
     ("#/wallets", "wallets", "help.row('BANK_ASSET') !== null"),
     ("", "wallet", "help.text().includes('Available') && help.row('prize') !== null"),
+    (
+        "#/players/France",
+        "player",
+        "help.text().includes('Member and wallet') && help.row('points') !== null",
+    ),
     ("#/settings", "settings", "help.row('http.listen') !== null"),
 ];
 
@@ -95,8 +100,10 @@ fn what_is_empty_says_what_to_do() {
 #[test]
 fn dialogs_fit_on_a_phone() {
     let mut console = Console::empty();
+    console.server.client().put("/v1/leaderboards/arcade", &json!({})).expect(201);
     console.page.resize(360, 780, true);
     for (hash, open, name) in [
+        ("#/boards/arcade", "Import", "dialog-import"),
         ("#/boards", "New leaderboard", "dialog-board"),
         ("#/contests", "New contest", "dialog-contest"),
         ("#/settings", "New key", "dialog-key"),
@@ -109,6 +116,10 @@ fn dialogs_fit_on_a_phone() {
             console.check(name);
             console.picture(&format!("{name}-phone-{theme}"));
         }
+        // A phone has no Escape.
+        console.click("Cancel");
+        console.page.wait("document.querySelector('dialog') === null");
+        console.click(open);
         // The keyboard stays inside, and Escape goes back to where it was opened.
         console.page.press("Tab");
         console.page.wait("document.activeElement.closest('dialog') !== null");
@@ -128,6 +139,8 @@ fn a_server_that_was_away_is_there_again() {
     console.sees_row(&["arcade"]);
     console.server.terminate();
     console.sees("The server cannot be reached. It is asked again.");
+    // Once, above the page.
+    console.page.wait("help.text().split('The server cannot be reached').length === 2");
     console.picture("server-away");
     console.server.restart();
     console.page.wait("document.getElementById('banner').textContent === ''");

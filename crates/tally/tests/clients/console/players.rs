@@ -1,0 +1,198 @@
+//! Players: found by the beginning of a name, and one page for each with its ranks, its money and the acts on it.
+
+use super::Console;
+use serde_json::{Value, json};
+
+/// A cheater on two leaderboards, with a wallet and a hold, and an honest player.
+fn store(console: &Console) {
+    let mut client = console.server.client();
+    let periods = json!([{"name": "weekly", "schedule": "0 0 * * 1"}]);
+    client.put("/v1/leaderboards/arcade", &json!({"periods": periods})).expect(201);
+    client.put("/v1/leaderboards/speed", &json!({})).expect(201);
+    for (board, player, score) in [
+        ("arcade", "cheater", 9000),
+        ("arcade", "honest", 70),
+        ("speed", "cheater", 8000),
+        ("speed", "honest", 60),
+    ] {
+        let row = json!({"player": player, "score": score});
+        client.post(&format!("/v1/leaderboards/{board}/scores"), &row).expect(200);
+    }
+    let member = json!({"login_id": "c@example.org", "name": "Cee", "player": "cheater", "phone_number": "010-1234-5678"});
+    let member = client.post("/v1/members", &member).expect(201)["id"].clone();
+    client.post("/v1/deposits", &json!({"to": member, "amount": 100})).expect(201);
+    client.post("/v1/holds", &json!({"member": member, "amount": 30, "reason": "a bet"})).expect(201);
+}
+
+#[test]
+fn a_cheater_is_found_banned_restored_and_corrected() {
+    let mut console = Console::empty();
+    store(&console);
+    find(&mut console);
+    ban_and_undo(&mut console);
+    correct(&mut console);
+    adjust(&mut console);
+    console.page.resize(360, 780, true);
+    for theme in ["light", "dark"] {
+        console.page.prefer(theme);
+        console.page.wait(&format!("matchMedia('(prefers-color-scheme: {theme})').matches"));
+        console.check(&format!("player phone {theme}"));
+    }
+    console.picture("player-phone-dark");
+    console.end();
+}
+
+fn find(console: &mut Console) {
+    console.show("#/players");
+    console.sees("The last bans");
+    for text in ["CHEAT", "010-1234", "c@example"] {
+        console.fill("Player, login, phone number or member id", text);
+        console.click("Search");
+        console.sees_row(&["cheater", "Cee", "c@example.org", "01012345678", "arcade", "speed"]);
+        // The search is in the address, so that it can be shared.
+        let hash = "decodeURIComponent(location.hash)";
+        console.page.wait(&format!("{hash} === {}", json!(format!("#/players?q={text}"))));
+    }
+    console.check("players-found");
+    console.picture("players-found");
+    console.fill("Player, login, phone number or member id", "nobody");
+    console.click("Search");
+    console.sees("Nobody is found for “nobody”");
+    console.show("#/players?q=chea");
+    console.sees_row(&["cheater", "Cee"]);
+    console.click("cheater");
+    console.page.wait("location.hash === '#/players/cheater'");
+}
+
+/// The ranks of the player: each board with whether it is banned there.
+fn bans(console: &Console) -> Vec<(Value, Value)> {
+    let ranks = console.server.client().get("/v1/players/cheater/ranks").expect(200);
+    let items = ranks["items"].as_array().expect("items");
+    items.iter().map(|one| (one["board"].clone(), one["banned"].clone())).collect()
+}
+
+fn ban_and_undo(console: &mut Console) {
+    console.sees_row(&["arcade", "1", "of 2", "9 000"]);
+    console.sees_row(&["weekly:", "1", "of 2", "9 000"]);
+    console.sees_row(&["speed", "1", "of 2", "8 000"]);
+    console.sees("Open holds");
+    console.sees("“a bet”");
+    for theme in ["light", "dark"] {
+        console.page.prefer(theme);
+        console.page.wait(&format!("matchMedia('(prefers-color-scheme: {theme})').matches"));
+        console.check(&format!("player {theme}"));
+        console.picture(&format!("player-{theme}"));
+    }
+    console.fill("Reason", "a bot");
+    // One click, and no question.
+    console.click("Ban everywhere");
+    console.sees("cheater is banned on 2 leaderboards");
+    console.sees("banned on 2 of 2");
+    console.sees_row(&["speed", "banned", "hidden", "8 000"]);
+    console.sees_row(&["player.banned", "arcade", "“a bot”"]);
+    let banned = |is: bool| vec![(json!("arcade"), json!(is)), (json!("speed"), json!(is))];
+    assert_eq!(bans(console), banned(true));
+    console.check("player-banned");
+    console.picture("player-banned");
+    console.click("Undo");
+    console.page.wait("!help.text().includes('banned on') && help.row('speed', 'of 2', '8 000') !== null");
+    assert_eq!(bans(console), banned(false));
+    // The page of a leaderboard shows whom it has banned.
+    console.click("Ban");
+    console.sees("cheater is banned on arcade");
+    console.show("#/boards/arcade");
+    console.page.wait("help.row('cheater', 'Restore') !== null && help.row('cheater', '9 000') === null");
+    console.check("board-bans");
+    console.picture("board-bans");
+    console.page.wait("(() => { const row = help.all('tr').find((one) => one.innerText.includes('Restore')); row?.querySelector('button').click(); return Boolean(row); })()");
+    console.sees_row(&["1", "cheater", "9 000"]);
+    console.click("cheater");
+    console.page.wait("location.hash === '#/players/cheater'");
+    console.sees_row(&["arcade", "1", "of 2", "9 000"]);
+}
+
+fn correct(console: &mut Console) {
+    console.click("Correct");
+    console.fill("Score", "12");
+    console.click("Correct");
+    console.sees("This is needed.");
+    console.fill("Reason", "it ran a script");
+    console.check("player-correct");
+    console.picture("player-correct");
+    console.click("Correct");
+    console.sees("The score of cheater is corrected");
+    console.sees_row(&["arcade", "2", "of 2", "12"]);
+    // Of one window alone.
+    console.sees_row(&["weekly:", "1", "of 2", "9 000"]);
+    console.sees_row(&["score.corrected", "arcade: 9000 to 12", "“it ran a script”"]);
+}
+
+fn adjust(console: &mut Console) {
+    console.click("Adjust the wallet");
+    console.fill("Adjust", "withdrawals");
+    console.fill("Amount", "20");
+    console.page.wait("help.fill('Reason', 'won by a script', 'details')");
+    console.click("Adjust");
+    console.sees("20 KRW taken");
+    console.sees("80 KRW");
+    let rows = console.server.client().get("/v1/ledger/transactions?type=withdrawal").expect(200);
+    assert_eq!(
+        (&rows["items"][0]["amount"], &rows["items"][0]["reason"]),
+        (&json!("20"), &json!("won by a script"))
+    );
+}
+
+/// An address that leads nowhere says so, and leads back.
+#[test]
+fn who_is_not_there_is_not_the_end() {
+    let mut console = Console::empty();
+    console.show("#/wallets/nope");
+    console.sees("No such member");
+    console.check("wallet-nope");
+    console.click("Find a member by login, phone number or player");
+    console.page.wait("location.hash === '#/wallets'");
+    console.sees("Trial balance");
+    console.show("#/players/nobody");
+    console.sees("On no leaderboard");
+    console.sees("A player without a member has no wallet");
+    console.check("player-nobody");
+    console.picture("player-nobody");
+    console.click("Players");
+    console.sees("The last bans");
+    console.page.allow("status of 404");
+    console.end();
+}
+
+/// A reader sees ranks, and nothing that it may not do.
+#[test]
+fn what_a_role_may_not_do_is_not_shown() {
+    let mut console = Console::empty();
+    store(&console);
+    let mut client = console.server.client();
+    let admin = client.post("/v1/keys", &json!({"role": "admin"})).expect(201)["key"].clone();
+    let mut client = console.server.client().with_key(admin.as_str().expect("a key"));
+    let reader = client.post("/v1/keys", &json!({"role": "reader"})).expect(201)["key"].clone();
+    console.page.eval(&format!("sessionStorage.setItem('tally.key', {reader}); true"));
+    console.page.go(&format!("http://{}/#/players/cheater", console.server.address()));
+    console.sees_row(&["arcade", "1", "of 2", "9 000"]);
+    for (hash, seen) in [
+        ("#/players/cheater", "of 2"),
+        ("#/players", "Its beginning is enough"),
+        ("#/boards", "arcade"),
+        ("#/boards/arcade?player=cheater", "Percentile"),
+        ("#/contests", "No contest yet"),
+        ("#/wallets", "Money is not for this key"),
+        ("#/settings", "Settings are for admins"),
+    ] {
+        console.show(hash);
+        console.sees(seen);
+        let acts = console.page.eval(
+            "help.all('main button, main a.button').map((one) => one.textContent).filter((text) => \
+             /Ban|Restore|Correct|Remove|Delete|Import|New|Adjust|Deposit|Hold|Erase|owed|Audit|Webhooks/.test(text))",
+        );
+        assert_eq!(acts, json!([]), "{hash}");
+        console.check(hash);
+    }
+    console.picture("settings-reader");
+    console.end();
+}
