@@ -170,7 +170,7 @@ pub(crate) fn verify(world: &World) {
         Listener { found: &mut |one: &Disagreement| found.push(one.to_string()), read: &mut |_| {} };
     let home = home(store).unwrap();
     let mut snapshot = store.ledger().snapshot().unwrap();
-    let replayed = replay(store, &mut *snapshot, (home, Micros(i64::MAX)), listener).unwrap();
+    let replayed = replay(store, &mut *snapshot, (home, Micros(i64::MAX), None), listener).unwrap();
     assert_eq!(found, [""; 0], "verify");
     assert_eq!(replayed.members, MEMBERS as u64);
     let (debits, credits) = replayed
