@@ -6,7 +6,8 @@
 use crate::backoff::Backoff;
 use crate::contests::{expire, scheduler as contests};
 use crate::failure::{Failure, Fault};
-use crate::ledger::{archive, expiry};
+use crate::ledger::archive::{self, ArchiveFailure};
+use crate::ledger::expiry;
 use crate::maintenance::{self, Pace};
 use crate::members::erase;
 use crate::periods::{prizes, scheduler as periods};
@@ -106,6 +107,14 @@ pub(crate) struct Tasks {
     pub(crate) redis: BackgroundTask,
     pub(crate) redis_claim: BackgroundTask,
     pub(crate) secret: BackgroundTask,
+    pub(crate) noted: Noted,
+}
+
+/// What tasks say of their work.
+#[derive(Default)]
+pub(crate) struct Noted {
+    /// An attempt to archive a month that failed.
+    pub(crate) archive_failure: Mutex<Option<ArchiveFailure>>,
 }
 
 pub(crate) struct Job {

@@ -3,7 +3,6 @@
 //! A [`Tally`] exists only once all ranks are exact: [`Tally::start`] loads them first. So no use case must check whether it
 //! may respond; before that, the listeners respond that the server is loading.
 
-use crate::Fault;
 use crate::background::{self, BackgroundTask, Tasks};
 use crate::boards::{Board, Boards, run_once};
 use crate::clock::{Clock, ClockReading};
@@ -12,7 +11,7 @@ use crate::contests::counts::Counts as ContestCounts;
 use crate::contests::repay;
 use crate::contests::{Contests, scheduler as contests};
 use crate::events::Events;
-use crate::failure::{Failure, blocking};
+use crate::failure::{Failure, Fault, blocking};
 use crate::fingerprint::Fingerprints;
 use crate::keys::Keys;
 use crate::ledger::currencies;
@@ -341,6 +340,7 @@ impl Tally {
             redis,
             redis_claim,
             secret,
+            noted: _,
         } = &self.tasks;
         stops.store(true, Ordering::Relaxed);
         [contests, periods, holds, erasures, archives].into_iter().for_each(BackgroundTask::stop);

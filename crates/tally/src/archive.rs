@@ -33,25 +33,69 @@ pub(crate) fn run(cli: &Cli, args: &ArchiveArgs) -> Result<ExitCode> {
         }
         let body = body.to_string();
         target.client.ask(&Method::POST, PATH, Some(("application/json", body.as_bytes())))?;
-        while !months(&target.client)?.iter().all(|month| is_done(month, before)) {
-            std::thread::sleep(PAUSE);
-        }
+        wait(&target.client, before)?;
     }
-    list(&months(&target.client)?)?;
+    let (months, failure) = look(&target.client)?;
+    if months.is_empty() {
+        eprintln!("no month of the ledger is archived, and none is to be");
+    }
+    list(&months)?;
+    if let Some(failure) = failure {
+        eprintln!("{failure}");
+    }
     target.finish();
     Ok(ExitCode::SUCCESS)
 }
 
-fn months(client: &Client) -> Result<Vec<Value>> {
-    let mut answer = client.ask(&Method::GET, PATH, None)?;
-    let Value::Array(months) = answer["items"].take() else { bail!("the answer has no items") };
-    Ok(months)
+/// Waits until all months before one are archived, and says how far they are.
+fn wait(client: &Client, before: Month) -> Result<()> {
+    let mut told = Vec::new();
+    loop {
+        let (mut months, failure) = look(client)?;
+        months.retain(|month| of(month).is_some_and(|of| of < before));
+        if months.is_empty() {
+            eprintln!("no transfer is from before {before}");
+        }
+        for line in months.iter().map(progress) {
+            if !told.contains(&line) {
+                eprintln!("{line}");
+                told.push(line);
+            }
+        }
+        if months.iter().all(|month| month["state"] == "done") {
+            return Ok(());
+        }
+        if let Some(failure) = failure {
+            bail!("{failure}. The server tries again every minute, and at once after this command");
+        }
+        std::thread::sleep(PAUSE);
+    }
 }
 
-/// Whether a month is archived, or was not asked for.
-fn is_done(month: &Value, before: Month) -> bool {
-    let of = month["month"].as_str().and_then(Month::parse);
-    month["state"] == "done" || of.is_none_or(|of| of >= before)
+/// How far a month is, in tenths while its rows are deleted.
+fn progress(month: &Value) -> String {
+    let (name, state) = (&month["month"], &month["state"]);
+    let (name, state) = (name.as_str().unwrap_or_default(), state.as_str().unwrap_or_default());
+    let count = |field: &str| month[field].as_u64().unwrap_or_default();
+    match count("transfers") {
+        all if all > 0 && state == "deleting" => {
+            format!("{name} {state}: {} of 10 tenths of {all} transfers", count("deleted") * 10 / all)
+        }
+        _ => format!("{name} {state}"),
+    }
+}
+
+fn of(month: &Value) -> Option<Month> {
+    month["month"].as_str().and_then(Month::parse)
+}
+
+/// The months, and why one of them cannot be archived.
+fn look(client: &Client) -> Result<(Vec<Value>, Option<String>)> {
+    let mut answer = client.ask(&Method::GET, PATH, None)?;
+    let Value::Array(months) = answer["items"].take() else { bail!("the answer has no items") };
+    let text = |field: &str| answer["failure"][field].as_str();
+    let failure = text("month").zip(text("reason"));
+    Ok((months, failure.map(|(month, reason)| format!("{month} cannot be archived: {reason}"))))
 }
 
 fn list(months: &[Value]) -> Result<()> {

@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tally_service::contests::counts::{COUNTED_MAX, Counts, DUE_MAX};
+use tally_service::ledger::archive;
 use tally_service::{COUNTERS, Cut, Probe, Stats, Tally, Times, webhooks};
 use tally_traces::Counts as Spans;
 
@@ -104,6 +105,8 @@ pub(super) fn registry(readiness: &Readiness) -> Registry {
         members(&mut scrape, &tally);
         contests(&mut scrape, tally.contest_counts());
         ledger_and_store(&mut scrape, &tally);
+        let help = "1 while this server cannot archive a month of the ledger";
+        scrape.gauge("archives_failing", help, u64::from(archive::failure(&tally).is_some()));
         redis(&mut scrape, &tally);
         webhooks(&mut scrape, &tally.webhooks.counts);
     }

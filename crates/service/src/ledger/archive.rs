@@ -8,8 +8,8 @@ use crate::background::{Job, Next};
 use crate::failure::{Failure, Fault};
 use crate::servers;
 use crate::tally::Tally;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 use tally_rules::Origin;
 use tally_rules::audit::{AuditAction, STORE};
@@ -33,8 +33,29 @@ const KEEP_PAUSE: Duration = Duration::from_secs(60);
 /// The task lease of a silent server. It is renewed while a month is written.
 const LEASE: Duration = Duration::from_secs(40);
 const RENEWED: Duration = Duration::from_secs(10);
+/// After an attempt that failed: longer than the lease, so that another server, which may be able to, is next.
+const RETRY: Duration = Duration::from_secs(60);
 /// The longest rest while a month is written.
 const REST_MAX: Duration = Duration::from_secs(1);
+
+/// An attempt of this server to archive a month that failed.
+#[derive(Clone, Debug)]
+pub struct ArchiveFailure {
+    /// The month.
+    pub month: Month,
+    /// Why.
+    pub reason: String,
+    at: Instant,
+}
+
+/// The last attempt of this server, if it failed and no other one has done it since.
+pub fn failure(tally: &Tally) -> Option<ArchiveFailure> {
+    tally.tasks.noted.archive_failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+fn note(tally: &Tally, failure: Option<ArchiveFailure>) {
+    *tally.tasks.noted.archive_failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
+}
 
 /// The month that follows all that are over.
 pub fn first_open(tally: &Tally) -> Result<Month, Failure> {
@@ -72,6 +93,8 @@ pub fn request(
             Ok(Outcome::Removed)
         })
     })?;
+    // The next attempt is now.
+    note(tally, None);
     tally.tasks.archives.wake();
     Ok(stored.is_some())
 }
@@ -124,12 +147,17 @@ fn archive_old(tally: &Tally, keep: u32) -> Result<(), Failure> {
 
 /// One step; whether there may be more. Blocks.
 fn do_step(tally: &Tally) -> Result<bool, Failure> {
-    let is_done = |row: &ArchivedMonth| row.state == MonthState::Done;
-    if tally.store.ledger().archived_months()?.iter().all(|(_, row)| is_done(row)) {
+    let months = tally.store.ledger().archived_months()?;
+    let Some((month, _)) = months.into_iter().find(|(_, row)| row.state != MonthState::Done) else {
+        note(tally, None);
+        return Ok(false);
+    };
+    if failure(tally).is_some_and(|failed| failed.at.elapsed() < RETRY) {
         return Ok(false);
     }
     // Another server does it.
     if !tally.store.lease_task(Task::Archives, LEASE)? {
+        note(tally, None);
         return Ok(false);
     }
     let (mut worked, mut renewed) = (Instant::now(), Instant::now());
@@ -146,13 +174,22 @@ fn do_step(tally: &Tally) -> Result<bool, Failure> {
     match step(&*tally.store, &mut until) {
         // Another transaction was first. What is left is found again.
         Err(StoreError::Conflict(_)) => Ok(true),
-        done => Ok(match done? {
-            Step::Nothing | Step::Stopped => false,
-            Step::Wrote(_) | Step::Deleted(_) => true,
-            Step::Done(month) => {
-                tracing::info!(%month, "a month of the ledger is archived");
-                true
-            }
-        }),
+        // A store that is away has its own alerts, and is soon back.
+        Err(error @ (StoreError::Unavailable(_) | StoreError::InDoubt { .. })) => Err(error.into()),
+        Err(error) => {
+            note(tally, Some(ArchiveFailure { month, reason: error.to_string(), at: Instant::now() }));
+            Err(error.into())
+        }
+        Ok(done) => {
+            note(tally, None);
+            Ok(match done {
+                Step::Nothing | Step::Stopped => false,
+                Step::Wrote(_) | Step::Deleted(_) => true,
+                Step::Done(month) => {
+                    tracing::info!(%month, "a month of the ledger is archived");
+                    true
+                }
+            })
+        }
     }
 }

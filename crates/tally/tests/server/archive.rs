@@ -4,7 +4,7 @@ use super::follow::{Follows, copy_of, wait_whole};
 use crate::TALLY;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use tally_testkit::audit::read_pages;
+use tally_testkit::audit::{metric, read_pages};
 use tally_testkit::{Client, DatabaseKind, ScratchDatabase, TestTally, WallClock, wait_until};
 
 const ARCHIVES: &str = "/v1/ledger/archives";
@@ -163,6 +163,49 @@ fn old_months_are_archived_without_a_request() {
     assert_eq!(history.len(), 3);
     let acts = client.get("/v1/audit?action=ledger.archived").expect(200);
     assert_eq!(acts["items"], json!([]));
+}
+
+#[test]
+fn a_month_that_cannot_be_archived_ends_the_command_with_the_reason() {
+    let mut clock = WallClock::at_noon();
+    let mut server = server(&clock);
+    server.allow("archive the ledger");
+    let mut client = server.local();
+    let none = server.run(&["archive"]);
+    assert!(
+        none.code == Some(0) && none.stderr.contains("no month of the ledger is archived"),
+        "{}",
+        none.stderr
+    );
+    let ann = member(&mut client, "ann");
+    client.post("/v1/deposits", &json!({"to": ann, "amount": 5})).expect(201);
+    clock.jump(31 * DAY);
+    let none = server.run(&["archive", "--before", "2031-03"]);
+    assert!(
+        none.code == Some(0) && none.stderr.contains("no transfer is from before 2031-03"),
+        "{}",
+        none.stderr
+    );
+    // Its folder is a file.
+    let folder = server.data().join("archive");
+    std::fs::write(&folder, b"").expect("the file can be written");
+    let refused = server.run(&["archive", "--before", "2031-04"]);
+    assert!(
+        refused.code == Some(1) && refused.stderr.contains("2031-03 cannot be archived: "),
+        "{}",
+        refused.stderr
+    );
+    assert_eq!(metric(&client.get("/metrics"), "tally_archives_failing"), 1.0);
+    let listed = server.run(&["archive"]);
+    assert!(
+        listed.code == Some(0) && listed.stderr.contains("2031-03 cannot be archived: "),
+        "{}",
+        listed.stderr
+    );
+    std::fs::remove_file(&folder).expect("the file can be removed");
+    let done = server.run(&["archive", "--before", "2031-04"]);
+    assert!(done.code == Some(0) && done.stderr.contains("2031-03 done"), "{}", done.stderr);
+    assert_eq!(metric(&client.get("/metrics"), "tally_archives_failing"), 0.0);
 }
 
 #[test]

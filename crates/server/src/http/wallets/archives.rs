@@ -7,7 +7,7 @@ use crate::http::response::{self, Response};
 use hyper::StatusCode;
 use serde_json::{Value, json};
 use tally_rules::ledger::Month;
-use tally_service::ledger::archive::{self, ArchivedMonth};
+use tally_service::ledger::archive::{self, ArchiveFailure, ArchivedMonth};
 use tally_wire::Problem;
 use tally_wire::api::archives::{read_request, write_digest};
 
@@ -15,9 +15,14 @@ use tally_wire::api::archives::{read_request, write_digest};
 pub(in crate::http) async fn list(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let tally = call.tally()?;
+    let failure = archive::failure(&tally);
     let months = blocking(move || archive::list(&tally)).await?;
     let items: Vec<Value> = months.iter().map(|(month, row)| shown(*month, row)).collect();
-    Ok(response::ok(&json!({"items": items})))
+    let mut body = json!({"items": items});
+    if let Some(ArchiveFailure { month, reason, .. }) = failure {
+        body["failure"] = json!({"month": month.to_string(), "reason": reason});
+    }
+    Ok(response::ok(&body))
 }
 
 /// `POST /v1/ledger/archives`: archives the months before one. The work is done after the response.

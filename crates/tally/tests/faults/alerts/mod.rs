@@ -4,6 +4,7 @@
 //! for, because each alert takes some evaluations. Not here: thresholds and times, which `promtool` tests with made series
 //! (`server/edges/watching.rs`).
 
+mod archives;
 mod held;
 
 use crate::TALLY;
@@ -299,10 +300,12 @@ fn every_alert_is_fired_by_its_cause() {
     on_file.run(&["backup", folder.path().join("copy").to_str().expect("a path of text")]).expect(0);
     let held = held::with_little_room();
     let (mut unread, log) = held::with_a_log_that_nobody_reads();
+    let (archived, _clock) = archives::with_a_past_month();
     let mut shards = [(); 2].map(|()| ScratchDatabase::start(DatabaseKind::MariaDb10));
     let urls = shards.each_ref().map(ScratchDatabase::create_database);
     let on_shards = server(&[("TALLY_STORE_URL", &urls.join(",")), ("TALLY_RANKING_URL", "memory")]);
     let targets = [
+        ("archives", archived.address()),
         ("held", held.address()),
         ("log", unread.address()),
         ("shards", on_shards.address()),
@@ -331,6 +334,7 @@ fn every_alert_is_fired_by_its_cause() {
     world.fire("clock", &["TallyFollowBehind"]);
 
     file_is_in_trouble(&mut world, &on_file, &folder, disk.as_ref());
+    archives::cannot_be_written(&mut world, &archived);
     held::readers_hold_it(&mut world, &held);
     held::its_disk_is_slow(&mut world, &held);
     held::nobody_reads_its_log(&mut world, &mut unread);
@@ -340,7 +344,7 @@ fn every_alert_is_fired_by_its_cause() {
     redis_is_in_trouble(&mut world, &on_redis, &mut ranks, &mut others);
     let name = url.rsplit('/').next().expect("it ends in its name");
     database_is_in_trouble(&mut world, &mut on_database, &mut database, name);
-    for mut server in [on_file, on_clock, on_database, on_redis, held, on_shards] {
+    for mut server in [archived, on_file, on_clock, on_database, on_redis, held, on_shards] {
         server.kill9();
     }
     world.fire("file|clock|database|redis", &["TallyServerDown"]);
