@@ -115,6 +115,8 @@ pub(crate) struct Tasks {
 pub(crate) struct Noted {
     /// An attempt to archive a month that failed.
     pub(crate) archive_failure: Mutex<Option<ArchiveFailure>>,
+    /// When nothing was left to expire.
+    pub(crate) expired: Mutex<Option<Instant>>,
 }
 
 pub(crate) struct Job {

@@ -7,8 +7,8 @@ use crate::clock::Clock;
 use crate::events;
 use crate::failure::Failure;
 use crate::tally::Tally;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 use tally_store::{Store, StoreError, Task};
 
 const STEP_ROWS: usize = 500;
@@ -23,6 +23,7 @@ const IDLE_PAUSE: Duration = Duration::from_secs(30);
 
 /// Starts the background task.
 pub(crate) fn start(tally: &Arc<Tally>) -> Result<(), Failure> {
+    *expired(tally) = Some(Instant::now());
     let (mut job, mut pace) = (Job::new("clean up the store", Duration::ZERO), Pace::default());
     tally.tasks.maintenance.start("maintenance", tally, Next::After(STEP_PAUSE), move |tally| {
         let has_more = job.run(|| clean(tally, &mut pace)).is_some_and(|rows| rows > 0);
@@ -32,22 +33,41 @@ pub(crate) fn start(tally: &Arc<Tally>) -> Result<(), Failure> {
 
 /// One step; how many rows that were.
 pub(crate) fn clean(tally: &Tally, pace: &mut Pace) -> Result<usize, Failure> {
-    match step(&*tally.store, &tally.clock, tally.settings.idempotency_keep_micros, pace) {
-        // Another server did it; remaining rows are found again.
-        Err(StoreError::Conflict(_)) => Ok(0),
+    let rows = again(step(&*tally.store, &tally.clock, tally.settings.idempotency_keep_micros, pace))?;
+    if pace.all {
+        *expired(tally) = Some(Instant::now());
+    }
+    Ok(rows)
+}
+
+/// Another transaction had some of the rows first, and the others are left: the next step is soon, for a pause would let them grow.
+fn again(done: Result<usize, StoreError>) -> Result<usize, Failure> {
+    match done {
+        Err(StoreError::Conflict(_)) => Ok(1),
         done => Ok(done?),
     }
+}
+
+fn expired(tally: &Tally) -> MutexGuard<'_, Option<Instant>> {
+    tally.tasks.noted.expired.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How long ago this server has seen last that no outcome of a request and no event was left that is to be forgotten, or that another one does it.
+pub fn expiry_lag(tally: &Tally) -> Duration {
+    expired(tally).map_or(Duration::ZERO, |last| last.elapsed())
 }
 
 /// How many requests and events one step forgets: twice as many after each step that was not enough.
 #[derive(Debug)]
 pub(crate) struct Pace {
     rows: usize,
+    /// Whether the last step left none.
+    all: bool,
 }
 
 impl Default for Pace {
     fn default() -> Self {
-        Self { rows: STEP_ROWS }
+        Self { rows: STEP_ROWS, all: false }
     }
 }
 
@@ -56,13 +76,15 @@ fn step(store: &dyn Store, clock: &Clock, keep_micros: i64, pace: &mut Pace) -> 
     let old = clock.trusted().map(|now| (now.plus(-keep_micros), now.plus(-events::KEEP_MICROS)));
     let most = std::mem::take(pace).rows;
     if !store.lease_task(Task::Clean, LEASE)? {
+        pace.all = true;
         return Ok(0);
     }
     let mut rows = 0;
     if let Some((before, events_before)) = old {
         let events = store.ledger().expire_events(events_before, most)?;
         let requests = store.expire_requests(before, most)?;
-        if events.max(requests) == most {
+        pace.all = events.max(requests) < most;
+        if !pace.all {
             pace.rows = (most * 2).min(STEP_ROWS_MAX);
         }
         rows = events + requests;
@@ -96,9 +118,17 @@ mod tests {
         }
         let (clock, mut pace, mut left) = (Clock::of(|| Micros(10)), Pace::default(), ROWS);
         for _ in 0..10 {
+            assert!(!pace.all || left == 0, "{left} are left");
             left -= step(&store, &clock, 1, &mut pace).unwrap();
         }
-        assert_eq!(left, 0);
+        assert_eq!((left, pace.all), (0, true));
         assert_eq!(step(&store, &clock, 1, &mut pace).unwrap(), 0);
+    }
+
+    #[test]
+    fn after_a_conflict_the_next_step_is_soon() {
+        assert!(again(Err(StoreError::Conflict("deadlock".into()))).unwrap() > 0);
+        assert!(again(Err(StoreError::Unavailable("away".into()))).is_err());
+        assert_eq!(again(Ok(0)).unwrap(), 0);
     }
 }

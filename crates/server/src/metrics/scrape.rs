@@ -16,6 +16,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tally_service::contests::counts::{COUNTED_MAX, Counts, DUE_MAX};
 use tally_service::ledger::archive;
+use tally_service::maintenance::expiry_lag;
 use tally_service::{COUNTERS, Cut, Probe, Stats, Tally, Times, webhooks};
 use tally_traces::Counts as Spans;
 
@@ -107,6 +108,8 @@ pub(super) fn registry(readiness: &Readiness) -> Registry {
         ledger_and_store(&mut scrape, &tally);
         let help = "1 while this server cannot archive a month of the ledger";
         scrape.gauge("archives_failing", help, u64::from(archive::failure(&tally).is_some()));
+        let help = "Time since no outcome of a request or event was left that is past its end";
+        scrape.gauge("expiry_lag_seconds", help, expiry_lag(&tally).as_secs_f64());
         redis(&mut scrape, &tally);
         webhooks(&mut scrape, &tally.webhooks.counts);
     }
