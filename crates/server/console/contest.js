@@ -2,12 +2,13 @@
 
 import { actAs, change, get, part, Problem, withQuery } from "./api.js";
 import { applications } from "./contest_applications.js";
+import { players } from "./contest_players.js";
 import { link as boardLink } from "./boards.js";
 import { STATES } from "./contests.js";
-import { askReason, confirmTyped, dialog, failed, inline, toast } from "./dialog.js";
+import { askReason, confirmTyped, failed, inline, toast } from "./dialog.js";
 import { button, card, chip, empty, facts, h, head, notice, playerLink, put, set } from "./dom.js";
 import { grouped, money, when } from "./format.js";
-import { field, form } from "./form.js";
+import { field } from "./form.js";
 import { every } from "./live.js";
 import { ranking } from "./ranking.js";
 import { isAdmin, may } from "./rights.js";
@@ -208,44 +209,6 @@ function ranks(boards, signal) {
   const options = boards.map(({ n, board, members }) => h("option", { value: board }, `Division ${n} (${grouped(members)})`));
   const select = h("select", { "aria-label": "Division", change: ({ target }) => show(target.value) }, options);
   return h("div", { class: "stack" }, select, place);
-}
-
-function players(path, { state }, signal) {
-  const act = async (player, what, why) => {
-    await change("POST", withQuery(`${path}/members/${part(player)}/${what}`, why), {});
-    toast("ok", what === "ban" ? `${player} is out of ranks and prizes` : `${player} is back`);
-    await all.reload();
-  };
-  const ban = async (player) => {
-    const why = await confirmTyped("Ban this player?", "It is out of the ranks and prizes of this contest until it is restored.", player, "Ban", { audited: true });
-    if (why) await act(player, "ban", why);
-  };
-  const restore = async (player) => {
-    const why = await askReason(`Restore ${player}?`, "Restore now");
-    if (why) await act(player, "restore", why);
-  };
-  const correct = (player) => dialog(`Correct the score of ${player}`, (box) => {
-    const send = async ({ score, reason }) => {
-      await change("POST", `${path}/members/${part(player)}/correct`, { score, reason });
-      box.close();
-      toast("ok", `The score of ${player} is corrected`);
-    };
-    const fields = [field({ name: "score", label: "Score", required: true }), field({ name: "reason", label: "Reason", required: true, maxlength: 255 })];
-    return form(fields, "Correct", send, { cancel: () => box.close() });
-  });
-  const acts = ({ player, banned }) => [
-    state === "finished" && button("Correct", () => correct(player), { kind: "small", failed }),
-    banned
-      ? button("Restore", () => restore(player), { kind: "small", failed })
-      : button("Ban", () => ban(player), { kind: "small danger", failed }),
-  ].filter(Boolean);
-  const view = table("Players of the contest", [
-    { label: "Player", cell: ({ player, banned }) => [playerLink(player), banned && [" ", chip("banned", "bad")]] },
-    ...(["running", "finished"].includes(state) && may("contests:manage") ? [{ label: "Actions", kind: "actions", cell: acts }] : []),
-  ], { key: ({ player }) => player });
-  const all = list(view, (cursor) => get(`${path}/members`, { limit: 20, cursor }, signal), () => empty("No players", "No player was enrolled."));
-  all.reload().catch((error) => inline(all.element, error));
-  return card("Players", all.element);
 }
 
 function payments(label, path, signal, nothing) {

@@ -57,7 +57,7 @@ const ROLES = [
 
 const SCOPES = [
   ["scores:write", "Submit scores, remove players, profiles"],
-  ["boards:admin", "Make, change and delete leaderboards; ban and erase players"],
+  ["boards:admin", "Make, change and delete leaderboards; correct scores; ban and erase players"],
   ["members:read", "Read members"],
   ["members:write", "Make, change and close members"],
   ["money:read", "Read wallets, transfers and holds"],

@@ -60,6 +60,7 @@ const FILES: &[File] = &[
     file!("chart.js" SCRIPT),
     file!("contest.js" SCRIPT),
     file!("contest_applications.js" SCRIPT),
+    file!("contest_players.js" SCRIPT),
     file!("contests.js" SCRIPT),
     file!("csv.js" SCRIPT),
     file!("dialog.js" SCRIPT),

@@ -148,17 +148,25 @@ fn play(console: &mut Console) {
     console.sees_row(&["1", &players[0], "100"]);
     console.sees_row(&["2", &players[1], "99"]);
     // The first player's button is the first of its kind.
+    console.fill("Reason", "a script");
     console.page.wait("help.click('Ban')");
-    console.confirm(&players[0], "Ban");
     console.sees(&format!("{} is out of ranks and prizes", players[0]));
     console.sees_row(&["1", &players[1], "99"]);
-    console.click("Restore");
-    console.fill("Reason", "it was another");
-    console.click("Restore now");
+    let acts = client.get("/v1/audit?action=player.banned").expect(200);
+    assert_eq!(acts["items"][0]["reason"], "a script");
+    console.click("Undo");
+    // The list of players has it again, with the first of the buttons.
     console.sees(&format!("{} is back", players[0]));
+    console.sees_row(&["1", &players[0], "100"]);
+    console.page.wait("help.click('Ban')");
+    console.sees_row(&[&players[0], "banned"]);
+    console.sees_row(&["1", &players[1], "99"]);
+    console.fill("Reason", "it was another");
+    console.click("Restore");
+    console.page.wait(&format!("help.row({}, 'banned') === null", json!(players[0])));
+    console.sees_row(&["1", &players[0], "100"]);
     let acts = client.get("/v1/audit?action=player.restored").expect(200);
     assert_eq!(acts["items"][0]["reason"], "it was another");
-    console.sees_row(&["1", &players[0], "100"]);
     console.check("contest-playing");
     console.picture("contest-playing");
 }
