@@ -196,7 +196,9 @@ async fn authenticate_member(
 
 /// 401 for an invalid token.
 pub(super) fn invalid_token() -> Problem {
-    unauthorized("the token is invalid or has expired: sign in again")
+    unauthorized(
+        "neither an API key (`tally_…`) nor a valid token of a member; sign in again for a new token",
+    )
 }
 
 /// Accepts a caller without a credential, as this machine in protected mode.
