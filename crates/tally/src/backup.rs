@@ -96,7 +96,7 @@ pub(crate) fn restore(cli: &Cli, args: &RestoreArgs) -> Result<ExitCode> {
 
 /// The folder of the archives of a store in a file.
 fn archives_of(config: &Config, store: &Path) -> PathBuf {
-    archives(config).unwrap_or_else(|| store.with_file_name(sqlite::ARCHIVES))
+    sqlite::Options { archives: archives(config), ..sqlite::Options::default() }.archives_of(store)
 }
 
 fn holds(copied: &Copied) -> String {

@@ -26,8 +26,8 @@ impl Copies {
         self.remove();
         sqlite::backup(from, &self.0, progress).context("copy the store")?;
         // Files of archives never change, so they are not copied.
-        let archives = archives.or_else(|| Some(from.parent()?.join(sqlite::ARCHIVES)));
         let options = sqlite::Options { archives, ..sqlite::Options::default() };
+        let options = sqlite::Options { archives: Some(options.archives_of(from)), ..options };
         Ok(Arc::new(SqliteStore::open(&self.0, &options).context("open the copy")?))
     }
 

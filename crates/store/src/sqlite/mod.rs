@@ -158,8 +158,7 @@ impl SqliteStore {
         let readers = Readers::open(&files, &path, options)?;
         let writer =
             Writer::new(connect::reader(&files, &path, options, options.cache_bytes)?, last, next_key);
-        let folder = options.archives.clone().or_else(|| Some(path.parent()?.join(ARCHIVES)));
-        let archives = Archives::new(folder, Arc::clone(&options.disk));
+        let archives = Archives::new(Some(options.archives_of(&path)), Arc::clone(&options.disk));
         let memtables = Memtables { boards, ..Memtables::default() };
         let shared = Arc::new(Shared::new(path, options, readers, memtables, tables, (writer, damages)));
         let no_thread = |error| StoreError::Unavailable(format!("start a thread of the store: {error}"));

@@ -1,6 +1,7 @@
 //! The limits of a store, and its disk and threads.
 
-use std::path::PathBuf;
+use super::ARCHIVES;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tally_disk::{Disk, SystemDisk};
@@ -70,6 +71,13 @@ impl Default for Options {
             now: wall_clock,
             background: Background::Threads,
         }
+    }
+}
+
+impl Options {
+    /// The folder of the archives of a store in this file.
+    pub fn archives_of(&self, store: &Path) -> PathBuf {
+        self.archives.clone().unwrap_or_else(|| store.with_file_name(ARCHIVES))
     }
 }
 

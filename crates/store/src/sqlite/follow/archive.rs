@@ -6,14 +6,14 @@
 use super::folder::Folder;
 use crate::StoreError;
 use crate::archive::UNFINISHED;
-use crate::sqlite::files::{beside, folder_of};
-use crate::sqlite::{ARCHIVES, Options, fault};
+use crate::sqlite::files::beside;
+use crate::sqlite::{Options, fault};
 use std::io::ErrorKind;
 use std::path::Path;
 
 /// Copies the files of archives that the copy does not have.
 pub(super) fn copy_new(folder: &Folder, options: &Options, store: &Path) -> Result<(), StoreError> {
-    let from = options.archives.clone().unwrap_or_else(|| folder_of(store).join(ARCHIVES));
+    let from = options.archives_of(store);
     let to = folder.archive();
     let entries = match std::fs::read_dir(&from) {
         Ok(entries) => entries,
