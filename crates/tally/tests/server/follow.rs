@@ -111,6 +111,8 @@ fn every_instant_comes_back_whatever_is_killed() {
                 server.kill9();
                 server.restart();
             }
+            // A journal file that comes and goes between two looks is a gap. A file that was seen once is read to its end.
+            41 | 61 | 91 => wait_whole(&server),
             90 => {
                 server.terminate();
                 server.restart();
