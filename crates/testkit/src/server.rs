@@ -22,6 +22,8 @@ use tempfile::TempDir;
 const GIVE_UP: Duration = Duration::from_secs(90);
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
 const LOG_LINES_SHOWN: usize = 60;
+/// What a server says of a port that another program has.
+const IN_USE: &str = "Address already in use";
 
 /// A server on a data directory that is removed with it.
 #[derive(Debug)]
@@ -180,6 +182,16 @@ impl TestTally {
     #[track_caller]
     pub fn launch(&mut self) {
         assert!(self.process.is_none(), "it is running");
+        let started = Instant::now();
+        // A server that stays where it was may find its port in use, such as by a connection of another program.
+        while !self.try_launch(started) {
+            std::thread::sleep(LOOK_AGAIN * 10);
+        }
+    }
+
+    /// Starts a process and waits until it listens. False if its port is in use, for a moment as it seems.
+    #[track_caller]
+    fn try_launch(&mut self, started: Instant) -> bool {
         let [http, resp] = &self.listen;
         let mut command = command(&self.binary, &["serve", "--http", http, "--resp", resp]);
         command.args(&self.args).arg("--data").arg(self.dir.path());
@@ -195,8 +207,9 @@ impl TestTally {
             lines(stdout, move |line| drop(sender.send(line))),
             lines(stderr, move |line| log.lock().unwrap_or_else(PoisonError::into_inner).push(line)),
         ];
-        let (address, resp, token) = self.announced(&mut child);
+        let Some((address, resp, token)) = self.announced(&mut child, started) else { return false };
         self.process = Some(Process { child, address, resp, token, out: Mutex::new(out), reading });
+        true
     }
 
     /// Waits for the ready line.
@@ -274,9 +287,13 @@ impl TestTally {
         self.process.as_ref().expect("it is running")
     }
 
-    /// Addresses and token, once the file has them.
-    fn announced(&self, child: &mut Child) -> (SocketAddr, Option<SocketAddr>, String) {
-        let started = Instant::now();
+    /// Addresses and token, once the file has them. `None` if it has ended because a port was in use.
+    #[track_caller]
+    fn announced(
+        &self,
+        child: &mut Child,
+        started: Instant,
+    ) -> Option<(SocketAddr, Option<SocketAddr>, String)> {
         loop {
             let text = std::fs::read(self.data().join("server.json")).unwrap_or_default();
             // An incomplete file is no JSON; that of an earlier process has another id.
@@ -286,7 +303,7 @@ impl TestTally {
                     |name: &str| said[name].as_str().unwrap_or_else(|| panic!("no `{name}` in {said}"));
                 let address = text("http").parse().expect("an address of numbers");
                 let resp = said["resp"].as_str().and_then(|text| text.parse().ok());
-                return (address, resp, text("token").to_owned());
+                return Some((address, resp, text("token").to_owned()));
             }
             let ended = child.try_wait().expect("it can be asked");
             let late = started.elapsed() > GIVE_UP;
@@ -295,7 +312,11 @@ impl TestTally {
                 drop(child.kill());
                 drop(child.wait());
                 std::thread::sleep(LOOK_AGAIN * 10);
-                panic!("it does not listen ({ended:?})\n{}", self.log().join("\n"));
+                let log = self.log();
+                if !late && log.last().is_some_and(|line| line.contains(IN_USE)) {
+                    return None;
+                }
+                panic!("it does not listen ({ended:?})\n{}", log.join("\n"));
             }
             std::thread::sleep(LOOK_AGAIN);
         }

@@ -14,11 +14,11 @@ use tally_store::mysql::{MySqlStore, Options};
 use tally_store::{BoardNo, Store};
 use tally_testkit::{DatabaseKind, ScratchDatabase, wait_until};
 
-/// Longer than everything that must not wait.
-const LOCK_WAIT: Duration = Duration::from_secs(15);
+/// Longer than everything that must not wait, and than a batch waits for others, also on a busy machine.
+const LOCK_WAIT: Duration = Duration::from_secs(60);
 
 fn start(url: &str, lanes: usize) -> Arc<Tally> {
-    let options = Options { lock_wait: LOCK_WAIT, ..Options::default() };
+    let options = Options { lock_wait: LOCK_WAIT, query_timeout: 2 * LOCK_WAIT, ..Options::default() };
     let store: Arc<dyn Store> = Arc::new(MySqlStore::open(url, &options).unwrap());
     let clock = Clock::of(|| Micros(1_700_000_000_000_000));
     let (secret, settings) = (Secret::new([1; 32]), Settings { lanes, ..Settings::default() });
