@@ -76,7 +76,7 @@ pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
     options.say("verifying");
     let verified = command(binary, &data, &["verify"])?;
     show::show(&mut report, &outcomes, &samples, sizes);
-    let found = verified.lines().find(|line| !line.starts_with("note")).unwrap_or_default();
+    let found = verified.lines().find(|line| line.starts_with("ok")).unwrap_or_default();
     report.note(format!("`tally verify` afterwards: {found}"));
     report.note(format!("outcomes of idempotency keys are kept for {KEEP}"));
     report.note(crate::disk::sentence(sync));
