@@ -178,12 +178,7 @@ impl View {
 
     /// Reads it without blocking a thread, if it is in Redis; see [`read_anew`](Self::read_anew) after a failure.
     pub async fn read_later<T>(&self, with: impl Fn(&dyn Reads) -> T) -> Option<Result<T, Failure>> {
-        let ranking = match &self.of {
-            Of::AllTime => &self.board.ranking,
-            Of::Live(live) => &live.ranking,
-            Of::Empty(_) | Of::ArchivedRanking(_) => return None,
-        };
-        Some(ranking.remote()?.read_later(with).await.map_err(Failure::from))
+        Some(self.ranking()?.remote()?.read_later(with).await.map_err(Failure::from))
     }
 
     /// Reads it once; see [`is_stale`](Self::is_stale) after a failure.

@@ -217,23 +217,21 @@ pub fn of_many(
         View::find(&board, one.period.as_deref(), now, &instant)
     };
     let views: Vec<Result<View, Rejection>> = asked.iter().map(find).collect();
-    let ranking = |view: &'_ Result<View, Rejection>| view.as_ref().ok().and_then(View::ranking).is_some();
     let items: Vec<(&WindowRanking, &PlayerId)> = views
         .iter()
         .zip(asked)
         .filter_map(|(view, one)| Some((view.as_ref().ok()?.ranking()?, &one.player)))
         .collect();
     let mut ranked = WindowRanking::ranked_in(&items).into_iter();
-    let answers: Vec<_> = views.iter().map(|view| if ranking(view) { ranked.next() } else { None }).collect();
-    let answer = |((view, one), ranked): ((Result<View, Rejection>, &Asked), Option<_>)| {
+    let answer = |(view, one): (Result<View, Rejection>, &Asked)| {
         let view = view?;
-        let ranked = match ranked {
-            Some(ranked) => ranked?,
+        let ranked = match view.ranking() {
+            Some(_) => ranked.next().expect("an answer for each that was asked")?,
             None => view.read(&*tally.store, |ranking| ranking.ranked(&one.player))?,
         };
         Ok((view, ranked))
     };
-    views.into_iter().zip(asked).zip(answers).map(answer).collect()
+    views.into_iter().zip(asked).map(answer).collect()
 }
 
 /// Whether anything is known of a player without a profile: a member, a score or a ban. Blocks.
