@@ -150,10 +150,11 @@ impl Handle {
     /// The number that is stored.
     pub fn number(&self) -> u8 {
         match self {
-            Self::Login(_) => 1,
-            Self::Phone(_) => 2,
-            Self::Player(_) => 3,
+            Self::Login(_) => HandleKind::Login,
+            Self::Phone(_) => HandleKind::Phone,
+            Self::Player(_) => HandleKind::Player,
         }
+        .number()
     }
 
     /// The text.

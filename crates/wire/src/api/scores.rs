@@ -45,8 +45,7 @@ pub fn read_submit(body: Value) -> Result<NewScore, Vec<FieldError>> {
 /// Reads the body of a correction: the score and the subscore.
 pub fn read_correction(body: Value) -> Result<(ScoreInput, Option<i64>), Vec<FieldError>> {
     let mut fields = Fields::new("", body)?;
-    let score = fields.required("score", numbers::score);
-    let subscore = fields.optional("subscore", numbers::integer);
+    let (score, subscore) = correction(&mut fields);
     fields.finish()?;
     Ok((score.expect("no field is wrong"), subscore))
 }
@@ -54,11 +53,15 @@ pub fn read_correction(body: Value) -> Result<(ScoreInput, Option<i64>), Vec<Fie
 /// Reads the body of a correction on any leaderboard: the score, the subscore and the window.
 pub fn read_correction_of(body: Value) -> Result<(ScoreInput, Option<i64>, Option<String>), Vec<FieldError>> {
     let mut fields = Fields::new("", body)?;
-    let score = fields.required("score", numbers::score);
-    let subscore = fields.optional("subscore", numbers::integer);
+    let (score, subscore) = correction(&mut fields);
     let period = fields.optional("period", text);
     fields.finish()?;
     Ok((score.expect("no field is wrong"), subscore, period))
+}
+
+/// The score, unless it is wrong, and the subscore of a correction.
+fn correction(fields: &mut Fields) -> (Option<ScoreInput>, Option<i64>) {
+    (fields.required("score", numbers::score), fields.optional("subscore", numbers::integer))
 }
 
 /// Reads one row of a batch; pointers are relative to the row.
