@@ -1,21 +1,18 @@
 // The format of numbers and times. Numbers of 64 bits come as text and stay text.
 
-const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
-const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric" });
-const minute = new Intl.DateTimeFormat("en-GB", {
+import { LONG, digits as grouped } from "./digits.js";
+import { language } from "./texts.js";
+
+export { grouped };
+
+/** The form of dates: that of Britain in English, because a month in words cannot be mistaken. */
+const LOCALE = language === "en" ? "en-GB" : language;
+
+const clock = new Intl.DateTimeFormat(LOCALE, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const day = new Intl.DateTimeFormat(LOCALE, { day: "numeric", month: "short", year: "numeric" });
+const minute = new Intl.DateTimeFormat(LOCALE, {
   day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit",
 });
-
-/** Long numbers may be broken between groups where there is little space. */
-const LONG = 12;
-
-/** A number or a text of digits, in groups of three. */
-export function grouped(value) {
-  if (value === null || value === undefined) return "–";
-  const [, sign, whole, rest] = /^(-?)(\d+)(.*)$/.exec(String(value)) ?? [];
-  if (whole === undefined) return String(value);
-  return (sign ? "−" : "") + whole.replace(/\B(?=(\d{3})+(?!\d))/g, whole.length > LONG ? "\u2009" : "\u202f") + rest;
-}
 
 /** Minor digits of the currencies. */
 const digitsOf = new Map();

@@ -2,7 +2,7 @@
 //!
 //! The files hold no data. So they need no key and are served in every state, in protected mode too. All data comes from
 //! the public API. The files are one table of `include_str!`: an embedding crate would add a directory scan and a
-//! procedural macro for two dozen files. Not here: what the files do.
+//! procedural macro for some dozen files. Texts are in one file per language. Not here: what the files do.
 
 use super::response::{self, Response};
 use hyper::StatusCode;
@@ -64,6 +64,7 @@ const FILES: &[File] = &[
     file!("contests.js" SCRIPT),
     file!("csv.js" SCRIPT),
     file!("dialog.js" SCRIPT),
+    file!("digits.js" SCRIPT),
     file!("dom.js" SCRIPT),
     file!("form.js" SCRIPT),
     file!("format.js" SCRIPT),
@@ -85,6 +86,9 @@ const FILES: &[File] = &[
     file!("settings.js" SCRIPT),
     file!("sha256.js" SCRIPT),
     file!("table.js" SCRIPT),
+    file!("texts.js" SCRIPT),
+    file!("texts_en.js" SCRIPT),
+    file!("texts_ko.js" SCRIPT),
     file!("theme.js" SCRIPT),
     file!("wallet.js" SCRIPT),
     file!("wallets.js" SCRIPT),
@@ -139,7 +143,7 @@ pub(super) fn file(path: &str, headers: &HeaderMap) -> Option<Response> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeSet;
+    use std::collections::{BTreeMap, BTreeSet};
 
     /// What a file may not contain: markup or code made from text, and anything from outside.
     const FORBIDDEN: [&str; 12] = [
@@ -198,9 +202,59 @@ mod tests {
     fn modules_are_small() {
         for file in FILES {
             let lines = file.text.lines().count();
-            assert!(lines <= 300, "{} has {lines} lines", file.path);
+            let is_texts = file.path.starts_with("/console/texts_");
+            assert!(is_texts || lines <= 300, "{} has {lines} lines", file.path);
             let head = file.text.starts_with("// ") || file.content_type != SCRIPT;
             assert!(head, "{} does not say what it is", file.path);
+        }
+    }
+
+    /// The entries of a file of texts: their keys and what stands behind, one line each.
+    fn entries(path: &str) -> BTreeMap<&'static str, &'static str> {
+        let file = FILES.iter().find(|file| file.path == path).expect("it is there");
+        let lines = file.text.lines().filter_map(|line| line.strip_prefix("  \""));
+        let entries = lines.map(|line| line.split_once("\": ").expect("a key and its text"));
+        let mut found = BTreeMap::new();
+        for (key, text) in entries {
+            assert_eq!(found.insert(key, text), None, "{key} is there twice in {path}");
+        }
+        found
+    }
+
+    /// The names between braces, which values replace.
+    fn places(text: &str) -> BTreeSet<&str> {
+        let is_name = |name: &&str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        text.split('{')
+            .filter_map(|rest| rest.split_once('}'))
+            .map(|(name, _)| name)
+            .filter(is_name)
+            .collect()
+    }
+
+    #[test]
+    fn every_text_is_used_and_there_in_both_languages_with_the_same_places() {
+        let (english, korean) = (entries("/console/texts_en.js"), entries("/console/texts_ko.js"));
+        let keys = |texts: &BTreeMap<&'static str, &str>| texts.keys().copied().collect::<Vec<_>>();
+        assert_eq!(keys(&english), keys(&korean));
+        let code = || FILES.iter().filter(|file| !file.path.starts_with("/console/texts_"));
+        for (key, text) in &english {
+            assert_eq!(places(text), places(korean[key]), "{key}");
+            // A key is written whole, or its last part is chosen: `state.${state}`.
+            let chosen = key.rsplit_once('.').map(|(section, _)| format!("`{section}.${{"));
+            let uses = |file: &File| {
+                file.text.contains(&format!("\"{key}\""))
+                    || chosen.as_ref().is_some_and(|chosen| file.text.contains(chosen))
+            };
+            assert!(code().any(uses), "nothing uses {key}");
+        }
+        for file in code() {
+            for (at, call) in file.text.match_indices("t(\"") {
+                // `tt(` as well, but not the end of another name.
+                let before = file.text[..at].trim_end_matches('t').chars().next_back();
+                let key = file.text[at + call.len()..].split('"').next().unwrap_or_default();
+                let is_call = before.is_some_and(|before| !before.is_ascii_alphanumeric() && before != '.');
+                assert!(!is_call || english.contains_key(key), "{} uses {key}, which has no text", file.path);
+            }
         }
     }
 
