@@ -7,6 +7,7 @@
 //!
 //! Not here: what a page should show.
 
+use crate::wait::GIVE_UP;
 use base64::Engine as _;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
@@ -18,8 +19,6 @@ use tempfile::TempDir;
 
 /// The names of suitable programs.
 const NAMES: [&str; 3] = ["chromium-headless-shell", "chromium", "chrome-headless-shell"];
-/// How long a reply or a condition may take before the test gives up; no measurement.
-const GIVE_UP: Duration = Duration::from_secs(30);
 /// How long it may take to exit.
 const CLOSING: Duration = Duration::from_secs(5);
 const LOOK_AGAIN: Duration = Duration::from_millis(15);

@@ -10,6 +10,7 @@ use crate::process::free_port;
 use crate::redis::{RedisKind, ScratchRedis};
 use crate::resp::RespClient;
 use crate::tls;
+use crate::wait::GIVE_UP;
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -22,8 +23,6 @@ const NODES: usize = 3;
 /// busy machine.
 const NODE_TIMEOUT_MS: &str = "2000";
 
-/// How long the nodes may take to agree before the test gives up; no measurement.
-const GIVE_UP: Duration = Duration::from_secs(120);
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// Running nodes, numbered from 0.

@@ -5,8 +5,12 @@
 
 use crate::http::{GIVE_UP, Request, Response, read_line, read_response};
 use serde_json::Value;
+use socket2::{Domain, Socket, Type};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+
+/// Bytes of a segment of a narrow connection: the least that every network carries.
+const SEGMENT: u32 = 536;
 
 /// Heartbeats in a row after which the test gives up; no measurement.
 const SILENT_MAX: usize = 5;
@@ -39,6 +43,19 @@ impl EventStream {
     /// Opens a stream; a rejection is the error.
     pub fn open(address: SocketAddr, request: &Request) -> Result<Self, Response> {
         let stream = TcpStream::connect_timeout(&address, GIVE_UP).expect("the server listens");
+        Self::begin(stream, address, request)
+    }
+
+    /// The same on a connection that takes little ahead, so that the buffers of a stream that is not read are full soon.
+    pub fn open_narrow(address: SocketAddr, request: &Request) -> Result<Self, Response> {
+        let socket = Socket::new(Domain::for_address(address), Type::STREAM, None).expect("a socket");
+        socket.set_tcp_mss(SEGMENT).expect("a socket");
+        socket.set_recv_buffer_size(SEGMENT as usize).expect("a socket");
+        socket.connect_timeout(&address.into(), GIVE_UP).expect("the server listens");
+        Self::begin(socket.into(), address, request)
+    }
+
+    fn begin(stream: TcpStream, address: SocketAddr, request: &Request) -> Result<Self, Response> {
         stream.set_nodelay(true).expect("a socket");
         stream.set_read_timeout(Some(GIVE_UP)).expect("a socket");
         let mut connection = BufReader::new(stream);

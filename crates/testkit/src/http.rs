@@ -3,13 +3,11 @@
 //! It keeps its connection, and never sends a request twice by itself: a test that counts effects must know its
 //! number of requests. Not here: chunked responses, redirects, TLS.
 
+pub(crate) use crate::wait::GIVE_UP;
 use serde_json::Value;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
-
-/// How long a response may take before the test gives up; no measurement.
-pub(crate) const GIVE_UP: Duration = Duration::from_secs(60);
 
 /// One request.
 #[derive(Clone, Debug)]

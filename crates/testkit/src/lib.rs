@@ -50,7 +50,7 @@ pub use rng::Rng;
 pub use server::TestTally;
 pub use table_reader::TableReader;
 pub use tally_wire::resp::Reply;
-pub use wait::wait_until;
+pub use wait::{GIVE_UP, wait_until};
 pub use wall_clock::WallClock;
 
 /// An address of this machine that is not of the loopback interface.

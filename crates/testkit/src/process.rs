@@ -6,6 +6,7 @@
 //!
 //! Not here: the arguments of a server and its ready line (`redis.rs`, `database.rs`).
 
+use crate::wait::GIVE_UP;
 use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -20,8 +21,6 @@ use tempfile::TempDir;
 const LAUNCHERS: &str = "/var/cache/tally-test/bin";
 const FOLDER_VARIABLE: &str = "TALLY_TEST_PROGRAMS";
 
-/// How long a server may take to start before the test gives up; no measurement.
-const GIVE_UP: Duration = Duration::from_secs(120);
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 /// Another process can take a free port before the server does.
 const PORTS_TRIED: usize = 5;

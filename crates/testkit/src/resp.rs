@@ -3,13 +3,11 @@
 //! Blocking, with one connection and a timeout that only a hanging server reaches. The client parser of `wire` splits
 //! replies; a test of the exact form compares bytes. Not here: reconnecting, and pools.
 
+use crate::wait::GIVE_UP;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 use tally_wire::resp::{Replies, Reply, command};
-
-/// How long a reply may take before the test gives up; no measurement.
-const GIVE_UP: Duration = Duration::from_secs(60);
 
 /// An open connection.
 #[derive(Debug)]

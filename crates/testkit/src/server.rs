@@ -5,6 +5,7 @@
 
 use crate::command::{Finished, command, run_set};
 use crate::http::Client;
+use crate::wait::GIVE_UP;
 use crate::{audit, backends, wait_until};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -18,8 +19,6 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// How long the process may take before the test gives up; no measurement.
-const GIVE_UP: Duration = Duration::from_secs(90);
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
 const LOG_LINES_SHOWN: usize = 60;
 /// What a server says of a port that another program has.

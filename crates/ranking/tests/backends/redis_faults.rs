@@ -6,7 +6,7 @@ use tally_ranking::redis::{Options, Owner, RankingError, RedisBackend, RedisWind
 use tally_ranking::{Movement, PageQuery};
 use tally_rules::definition::{Definition, Ranking};
 use tally_rules::{Micros, PlayerId, Record};
-use tally_testkit::{RedisKind, Reply, RespClient, Rng, ScratchCluster, ScratchRedis};
+use tally_testkit::{GIVE_UP, RedisKind, Reply, RespClient, Rng, ScratchCluster, ScratchRedis};
 
 pub(crate) const KINDS: [RedisKind; 2] = [RedisKind::Redis7, RedisKind::Valkey9];
 
@@ -182,7 +182,9 @@ fn a_frozen_server_is_unavailable_to_all_and_comes_back_with_its_data() {
 fn connections_that_break_and_scripts_that_vanish_are_not_noticed() {
     for kind in KINDS {
         let server = ScratchRedis::start(kind, &[]);
-        let window = connect(&server, &Options::default()).window(1, 0, &Definition::default());
+        // Only what breaks is given up, however slow the machine is.
+        let patient = Options { connect_timeout: GIVE_UP, response_timeout: GIVE_UP, ..Options::default() };
+        let window = connect(&server, &patient).window(1, 0, &Definition::default());
         load(&window, 1);
         for _ in 0..20 {
             assert_eq!(server.client().call(&["SCRIPT", "FLUSH"]), Reply::Simple(b"OK".into()));

@@ -10,13 +10,11 @@ use tally_ranking::{
 };
 use tally_rules::definition::Definition;
 use tally_rules::{Micros, PlayerId, Record};
-use tally_testkit::{RedisKind, Reply, ScratchCluster};
+use tally_testkit::{GIVE_UP, RedisKind, Reply, ScratchCluster};
 
 const NODES: usize = 3;
 const PARTITIONS: usize = 7;
 const PLAYERS: i64 = 3_000;
-/// It heals by itself or never; no measurement.
-const GIVE_UP: Duration = Duration::from_secs(120);
 
 /// The database's content: the record of each player, and the version of the transaction that wrote it.
 #[derive(Default)]

@@ -8,11 +8,8 @@ use serde_json::{Value, json};
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
-use tally_testkit::{RespClient, TestTally, wait_until};
+use tally_testkit::{GIVE_UP, RespClient, TestTally, wait_until};
 use tally_wire::resp::{Replies, Reply, command};
-
-/// No answer in this time is a fault of the server; no measurement.
-const GIVE_UP: Duration = Duration::from_secs(60);
 
 fn words(line: &str) -> Vec<&str> {
     line.split(' ').collect()

@@ -12,7 +12,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tally_testkit::rng::soak;
-use tally_testkit::{RespClient, Rng, TestTally};
+use tally_testkit::{GIVE_UP, RespClient, Rng, TestTally};
 use tally_wire::resp::{Replies, Reply, command};
 
 const ROUNDS: usize = 8;
@@ -20,8 +20,6 @@ const CLIENTS: usize = 4;
 const MEMBERS: u64 = 8;
 /// Operations that a client has sent, without a reply yet.
 const AHEAD_MAX: u64 = 60;
-/// No answer in this time is a fault of the server; no measurement.
-const GIVE_UP: Duration = Duration::from_secs(60);
 
 /// One change, and how it is sent.
 #[derive(Clone, Debug)]

@@ -10,12 +10,11 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tally_testkit::{
-    Client, DatabaseKind, EventStream, Reply, Request, RespClient, Response, ScratchDatabase, TestTally,
+    Client, DatabaseKind, EventStream, GIVE_UP, Reply, Request, RespClient, Response, ScratchDatabase,
+    TestTally,
 };
 
 const SECRET: &str = "0505050505050505050505050505050505050505050505050505050505050505";
-/// No answer in this time is a fault; no measurement.
-const GIVE_UP: Duration = Duration::from_secs(60);
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 fn start_on(url: &str) -> TestTally {

@@ -9,11 +9,9 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 use tally_testkit::database::{DatabaseKind, ScratchDatabase};
 use tally_testkit::redis::{RedisKind, ScratchRedis};
-use tally_testkit::{Client, Proxy, RespClient, TestTally, wait_until};
+use tally_testkit::{Client, GIVE_UP, Proxy, RespClient, TestTally, wait_until};
 use tally_wire::resp::Reply;
 
-/// No answer in this time is a fault of the server; no measurement.
-const GIVE_UP: Duration = Duration::from_secs(60);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 const PLAYERS: i64 = 300;
 

@@ -10,10 +10,8 @@ use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tally_testkit::audit::metric;
-use tally_testkit::{Client, Request, wait_until};
+use tally_testkit::{Client, GIVE_UP, Request, wait_until};
 use tempfile::TempDir;
-
-const GIVE_UP: Duration = Duration::from_secs(30);
 
 /// A server under these limits of a shell, with its address and its log, which the end of the process ends.
 struct Server {

@@ -2,11 +2,11 @@
 
 use super::*;
 use crate::database::{DatabaseKind, ScratchDatabase};
+use crate::wait::GIVE_UP;
 use std::io::{Read, Write};
 
 /// How long a test waits for what must not come. Too short only makes a fault harder to see.
 const NOTHING: Duration = Duration::from_millis(50);
-const GIVE_UP: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3600);
 
 /// Sends its name, then echoes.

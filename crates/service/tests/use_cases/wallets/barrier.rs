@@ -20,10 +20,7 @@ use tally_service::{Clock, Failure, Settings, boards};
 use tally_store::Store;
 use tally_store::mysql::{MySqlStore, Options};
 use tally_store::sqlite::SqliteStore;
-use tally_testkit::{COMMIT, Cut, DatabaseKind, Proxy, ScratchDatabase};
-
-/// No answer in this time is a fault; no measurement.
-const GIVE_UP: Duration = Duration::from_secs(60);
+use tally_testkit::{COMMIT, Cut, DatabaseKind, GIVE_UP, Proxy, ScratchDatabase};
 
 /// A running contest of one member, and a leaderboard without a contest.
 fn play(world: &World) -> (ContestId, MemberId) {

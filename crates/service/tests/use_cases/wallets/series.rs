@@ -144,7 +144,7 @@ fn many_readers_make_a_contest_once() {
                 // again.
                 scope.spawn(|| {
                     while let Err(failure) = scheduler::do_due(tally) {
-                        assert!(matches!(failure, Failure::Fault(Fault::StoreUnavailable(_))), "{failure:?}");
+                        assert!(matches!(failure, Failure::Fault(Fault::Contention(_))), "{failure:?}");
                         std::thread::yield_now();
                     }
                 });

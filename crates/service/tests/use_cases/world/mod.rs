@@ -110,6 +110,11 @@ impl World {
         Micros(self.now.load(Ordering::SeqCst) + self.ahead.load(Ordering::SeqCst))
     }
 
+    /// The clock, for a task that moves it.
+    pub(crate) fn clock(&self) -> Arc<AtomicI64> {
+        Arc::clone(&self.now)
+    }
+
     /// Lets time pass.
     pub(crate) fn advance(&self, micros: i64) {
         self.now.fetch_add(micros, Ordering::SeqCst);

@@ -110,7 +110,7 @@ fn a_lock_that_is_waited_for_too_long_is_a_conflict(kind: DatabaseKind) {
 fn a_transaction_that_falls_silent_lets_go_of_its_rows(kind: DatabaseKind) {
     const TRIES_MAX: usize = 30;
     let url = ScratchDatabase::shared(kind).create_database();
-    let (store, other) = (open(&url), open(&url));
+    let (store, other) = (open_impatient(&url), open_impatient(&url));
     add(&store, |_| ()).unwrap();
     let mut beside = other.ledger().snapshot().unwrap();
     beside.totals().unwrap();
@@ -226,7 +226,7 @@ fn a_killed_server_is_away_until_it_is_back(kind: DatabaseKind) {
 
 fn a_frozen_server_is_given_up_in_time(kind: DatabaseKind) {
     let server = ScratchDatabase::start(kind);
-    let store = open(&server.create_database());
+    let store = open_impatient(&server.create_database());
     add(&store, |_| ()).unwrap();
     server.freeze();
     is_away(&add(&store, |_| ()));

@@ -17,7 +17,7 @@ use std::time::Duration;
 use tally_rules::Record;
 use tally_store::mysql::{MySqlStore, Options};
 use tally_store::{Committed, Loaded, ReadSet, Store, StoreError, WriteSet};
-use tally_testkit::{COMMIT, Cut, DatabaseKind, Proxy, ScratchDatabase};
+use tally_testkit::{COMMIT, Cut, DatabaseKind, GIVE_UP, Proxy, ScratchDatabase};
 use tempfile::TempDir;
 
 /// An empty database on the server that all tests share.
@@ -60,7 +60,7 @@ impl Backend for Database {
     fn open(&self) -> Box<dyn Store> {
         let writer = self.alone.then(|| "the contract".to_owned());
         let archives = Some(self.archives.path().to_owned());
-        Box::new(MySqlStore::open(&self.url, &Options { writer, archives, ..impatient() }).unwrap())
+        Box::new(MySqlStore::open(&self.url, &Options { writer, archives, ..patient() }).unwrap())
     }
 }
 
@@ -123,6 +123,11 @@ macro_rules! for_both {
 }
 use for_both;
 
+/// Deadlines that an undisturbed server keeps on any machine. Locks are waited for shortly, because tests hold them.
+fn patient() -> Options {
+    Options { connect_timeout: GIVE_UP, query_timeout: GIVE_UP, ..impatient() }
+}
+
 /// Short deadlines, so that a request without an answer is given up within a test.
 fn impatient() -> Options {
     Options {
@@ -134,6 +139,11 @@ fn impatient() -> Options {
 }
 
 fn open(url: &str) -> MySqlStore {
+    MySqlStore::open(url, &patient()).unwrap()
+}
+
+/// The same for a server that a test freezes or cuts off.
+fn open_impatient(url: &str) -> MySqlStore {
     MySqlStore::open(url, &impatient()).unwrap()
 }
 
@@ -142,7 +152,7 @@ fn behind_proxy(server: &ScratchDatabase) -> (Proxy, MySqlStore, String) {
     let proxy = Proxy::start(server.address());
     let url = server.create_database();
     let through = url.replace(&server.address().to_string(), &proxy.address().to_string());
-    (proxy, open(&through), url)
+    (proxy, open_impatient(&through), url)
 }
 
 fn counter() -> ReadSet {

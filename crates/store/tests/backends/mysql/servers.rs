@@ -30,7 +30,7 @@ fn a_month_that_one_server_archives_is_read_by_the_other_at_once(kind: DatabaseK
     let folder = tempfile::tempdir().unwrap();
     let beside = |who: &str| {
         let (beside, archives) = (Some(who.to_owned()), Some(folder.path().to_owned()));
-        MySqlStore::open(&url, &Options { beside, archives, ..impatient() }).unwrap()
+        MySqlStore::open(&url, &Options { beside, archives, ..patient() }).unwrap()
     };
     let both = [beside("one"), beside("another")];
     archives::fill(&both[0]);

@@ -96,7 +96,7 @@ impl Backend for Spider {
 
     fn open(&self) -> Box<dyn Store> {
         let archives = Some(self.archives.path().to_owned());
-        Box::new(MySqlStore::open(&self.url, &Options { archives, ..impatient() }).unwrap())
+        Box::new(MySqlStore::open(&self.url, &Options { archives, ..patient() }).unwrap())
     }
 }
 

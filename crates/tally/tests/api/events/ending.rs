@@ -4,10 +4,7 @@
 use super::{BOARD, MINE, TALLY, after, deposit, listen, member, metric, stream, submit, text};
 use serde_json::json;
 use std::time::{Duration, Instant};
-use tally_testkit::{EventStream, Request, Response, TestTally};
-
-/// The time limit of an expected event; no measurement.
-const GIVE_UP: Duration = Duration::from_secs(60);
+use tally_testkit::{EventStream, GIVE_UP, Request, Response, TestTally};
 
 fn refused(server: &TestTally, request: &Request) -> Response {
     EventStream::open(server.address(), request).expect_err("it is refused")

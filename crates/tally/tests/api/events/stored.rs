@@ -3,10 +3,7 @@
 use super::{MINE, TALLY, after, deposit, listen, member, stream, text};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
-use tally_testkit::{Client, EventStream, Rng, TestTally};
-
-/// The time limit of an expected event; no measurement.
-const GIVE_UP: Duration = Duration::from_secs(60);
+use tally_testkit::{Client, EventStream, GIVE_UP, Rng, TestTally};
 
 fn amount(data: &Value) -> u64 {
     text(&data["amount"]).parse().expect("an amount")

@@ -10,14 +10,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tally_testkit::backends::share;
 use tally_testkit::rng::soak;
-use tally_testkit::{Client, DatabaseKind, Request, Rng, ScratchDatabase, TestTally};
+use tally_testkit::{Client, DatabaseKind, GIVE_UP, Request, Rng, ScratchDatabase, TestTally};
 
 const MOVERS: usize = 6;
 const NAMES: [&str; 3] = ["ann", "bob", "eve"];
 /// What each begins with.
 const UNITS: u64 = 100_000;
-/// No answer in this time is a fault; no measurement.
-const GIVE_UP: Duration = Duration::from_secs(90);
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// The phone number that pays a member.

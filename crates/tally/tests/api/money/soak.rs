@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use tally_testkit::audit::read_pages;
 use tally_testkit::backends::share;
 use tally_testkit::rng::soak;
-use tally_testkit::{Client, Request, Rng};
+use tally_testkit::{Client, GIVE_UP, Request, Rng};
 
 const CALLERS: usize = 3;
 const ROUNDS: usize = 3;
@@ -22,8 +22,6 @@ const ROUNDS: usize = 3;
 const REQUESTS: usize = 120;
 /// The number of past requests from which one is repeated.
 const RECENT: usize = 30;
-/// No answer in this time is a fault; no measurement.
-const GIVE_UP: Duration = Duration::from_secs(60);
 const BATCH: &str = "/v1/transfers/batch";
 
 /// A row of a batch: request, id, whether it is linked to the next.

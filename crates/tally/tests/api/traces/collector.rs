@@ -11,9 +11,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
-
-/// The time limit of spans before the test gives up; no measurement.
-const GIVE_UP: Duration = Duration::from_secs(90);
+use tally_testkit::GIVE_UP;
 
 /// A span as a test reads it.
 #[derive(Clone, Debug)]

@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 use tally_testkit::tls::{file, of_database};
-use tally_testkit::{DatabaseKind, RedisKind, ScratchCluster, ScratchDatabase, ScratchRedis, TestTally};
+use tally_testkit::{
+    DatabaseKind, GIVE_UP, RedisKind, ScratchCluster, ScratchDatabase, ScratchRedis, TestTally,
+};
 
-/// No answer in this time is a fault of the server; no measurement.
-const GIVE_UP: Duration = Duration::from_secs(60);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 fn database(kind: DatabaseKind, certificate: &str) -> ScratchDatabase {

@@ -72,7 +72,8 @@ impl Drop for Until<'_> {
 pub(super) fn readers_hold_it(world: &mut World, tally: &TestTally) {
     let mut client = tally.local();
     client.put("/v1/leaderboards/b", &json!({})).expect(201);
-    let watch = || EventStream::open(tally.address(), &Request::new("GET", "/v1/leaderboards/b/events"));
+    let watch =
+        || EventStream::open_narrow(tally.address(), &Request::new("GET", "/v1/leaderboards/b/events"));
     let asleep: Vec<EventStream> = (0..STREAMS).map(|_| watch().expect("a stream opens")).collect();
     // The log of the tables is not emptied while it reads, so at its bound changes wait in the journal.
     let reader = TableReader::of(tally);

@@ -9,13 +9,11 @@ use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::{PoisonError, RwLock};
 use std::time::{Duration, Instant};
-use tally_testkit::{Client, Request, Response, Rng};
+use tally_testkit::{Client, GIVE_UP, Request, Response, Rng};
 
 /// The time in which it prefers others to a server that did not answer.
 const AVOIDED: Duration = Duration::from_secs(2);
 const AGAIN: Duration = Duration::from_millis(20);
-/// A request without an acknowledgement in this time is a fault.
-const GIVE_UP: Duration = Duration::from_secs(30);
 /// Of so many percent of its requests a caller does not try again what failed.
 const IMPATIENT: u64 = 40;
 

@@ -9,6 +9,7 @@ use crate::TALLY;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+pub(crate) use tally_testkit::GIVE_UP;
 use tally_testkit::{
     Client, DatabaseKind, Proxy, RedisKind, Request, Response, ScratchCluster, ScratchDatabase, ScratchRedis,
     TestTally, WallClock,
@@ -17,8 +18,6 @@ use tally_testkit::{
 const SECRET: &str = "0909090909090909090909090909090909090909090909090909090909090909";
 /// A standby takes over after this time.
 const LEASE: &str = "2s";
-/// No answer in this time is a fault of the servers; no measurement.
-pub(crate) const GIVE_UP: Duration = Duration::from_secs(60);
 pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// Nodes of a cluster.
 pub(crate) const NODES: usize = 3;

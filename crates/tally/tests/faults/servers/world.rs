@@ -3,13 +3,12 @@
 pub(crate) use crate::TALLY;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
+pub(crate) use tally_testkit::GIVE_UP;
 use tally_testkit::redis::{RedisKind, ScratchRedis};
 pub(crate) use tally_testkit::wait_until;
 use tally_testkit::{Client, DatabaseKind, Request, ScratchDatabase, TestTally};
 
 pub(crate) const SECRET: &str = "0909090909090909090909090909090909090909090909090909090909090909";
-/// No answer in this time is a fault of the servers; no measurement.
-pub(crate) const GIVE_UP: Duration = Duration::from_secs(60);
 pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// Servers side by side. They end before their Redis does.

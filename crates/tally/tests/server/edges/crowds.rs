@@ -8,10 +8,8 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::process::Command;
 use std::time::{Duration, Instant};
-use tally_testkit::{Client, Request, TestTally};
+use tally_testkit::{Client, GIVE_UP, Request, TestTally};
 
-/// An answer that does not come in this time never comes.
-const GIVE_UP: Duration = Duration::from_secs(30);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// A connection from an address of the loopback range.

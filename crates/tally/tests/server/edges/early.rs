@@ -6,10 +6,9 @@ use super::{TALLY, key};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
+use tally_testkit::GIVE_UP;
 use tally_testkit::TestTally;
 
-/// No answer in this time is a fault; no measurement.
-const GIVE_UP: Duration = Duration::from_secs(30);
 /// Long enough that a server answers the head alone, if it does.
 const BETWEEN: Duration = Duration::from_millis(150);
 

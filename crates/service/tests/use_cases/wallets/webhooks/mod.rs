@@ -18,11 +18,10 @@ use tally_service::contests::change;
 use tally_service::contests::execute::ContestActor;
 use tally_service::events::KEEP_MICROS;
 use tally_service::webhooks::{self, Answer, Delivery, Done, Named, Patch, Sender, deliveries};
+use tally_testkit::GIVE_UP;
 use tally_testkit::wait_until;
 
 const DAY: i64 = 24 * 3600 * 1_000_000;
-/// A test that waits longer has failed.
-const GIVE_UP: Duration = Duration::from_secs(60);
 
 type Sent = (Delivery, Done);
 

@@ -14,10 +14,10 @@ use tally_rules::webhook::EventType;
 use tally_service::ledger::reversals::{self, NewReversal};
 use tally_service::webhooks::{Happening, Line, Named};
 use tally_store::{LedgerReadSet, LedgerWriteSet, ReadSet, Topic, WebhookKey, WebhookRow, WriteSet};
+use tally_testkit::GIVE_UP;
 use tally_testkit::wait_until;
 
 const SECOND: i64 = 1_000_000;
-const GIVE_UP: Duration = Duration::from_secs(60);
 
 fn line(sent: &Sent) -> &Line {
     match &sent.0.event.what {
