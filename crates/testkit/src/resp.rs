@@ -6,7 +6,6 @@
 use crate::wait::GIVE_UP;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
 use tally_wire::resp::{Replies, Reply, command};
 
 /// An open connection.

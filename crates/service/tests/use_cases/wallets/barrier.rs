@@ -5,7 +5,7 @@ use crate::wallets::histories::dying::Dying;
 use crate::wallets::histories::player_of;
 use crate::wallets::world::{World, settings, start_set};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tally_rules::contest::definition::ContestSpec;
 use tally_rules::contest::{ContestId, State};
 use tally_rules::definition::BoardSpec;

@@ -3,7 +3,7 @@
 
 use super::{BOARD, MINE, TALLY, after, deposit, listen, member, metric, stream, submit, text};
 use serde_json::json;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tally_testkit::{EventStream, GIVE_UP, Request, Response, TestTally};
 
 fn refused(server: &TestTally, request: &Request) -> Response {

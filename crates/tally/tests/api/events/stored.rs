@@ -2,7 +2,7 @@
 
 use super::{MINE, TALLY, after, deposit, listen, member, stream, text};
 use serde_json::{Value, json};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tally_testkit::{Client, EventStream, GIVE_UP, Rng, TestTally};
 
 fn amount(data: &Value) -> u64 {

@@ -8,7 +8,6 @@ use crate::wallets::world::{Kind, World};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, Sender as Pipe, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 use tally_rules::Origin;
 use tally_rules::contest::ContestId;
 use tally_rules::contest::definition::ContestSpec;
