@@ -1,18 +1,19 @@
 //! `cargo xtask ci`: everything that the build server runs, in the order that finds a mistake soonest.
 //!
-//! It uses one target folder and as few configurations as possible. Clippy and the documentation share the metadata of the
-//! dependencies, the tests build them once, and the README builds the one release binary. A failed step ends the run.
+//! Each crate is compiled once. The tests, the commands of the README and the scenario share the profile `release`, with debug
+//! assertions, and clippy is the compiler of the workspace's crates (`.ci/rustc`). Only the documentation and Miri compile for
+//! themselves. A failed step ends the run.
 //!
 //! Tests wait for clocks, disks and other processes. Steps that only compile run beside them with the lowest priority: they use
 //! processors that tests leave idle, and take none from a test.
 //!
 //! Not here: caching, artefacts, and anything of one build server, which only needs to run `.ci/run`.
 
+use std::ffi::OsString;
 use std::panic::resume_unwind;
-use std::path::Path;
 use std::process::{Command, Stdio};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use crate::process::{self, Steps};
 use crate::testing::Totals;
@@ -21,7 +22,36 @@ use crate::{bench, check, deny, packages, programs, readme, testing};
 /// Cases of one property under Miri, which is some hundred times slower than native code.
 const MIRI_CASES: &str = "4";
 
+/// The variable that names the compiler of the crates of the workspace.
+const WRAPPER: &str = "RUSTC_WORKSPACE_WRAPPER";
+
+/// The profile of everything that a run compiles.
+const PROFILE: &str = "release";
+
+/// The variables of a run: what cargo compiles with, in every step.
+fn variables() -> Result<Vec<(&'static str, OsString)>> {
+    Ok(vec![
+        (WRAPPER, process::root()?.join(".ci/rustc").into_os_string()),
+        // Tests rely on them, and a server of the README that runs with them is checked the more.
+        ("CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS", "true".into()),
+        ("CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS", "true".into()),
+        // What is built once gains nothing from it, and pays for smaller units and their files.
+        ("CARGO_INCREMENTAL", "0".into()),
+    ])
+}
+
+/// Runs the steps in a process of their own, because variables of a process cannot be set later.
 pub(crate) fn main() -> Result<()> {
+    let variables = variables()?;
+    let is_set = |(name, value): &(&str, OsString)| std::env::var_os(name).as_ref() == Some(value);
+    if variables.iter().all(is_set) {
+        return steps();
+    }
+    let mut command = Command::new(std::env::current_exe().context("find this program")?);
+    process::run(command.arg("ci").envs(variables).stdin(Stdio::null()))
+}
+
+fn steps() -> Result<()> {
     let steps = Steps::default();
     let mut totals = None;
     let result = all(&steps, &mut totals);
@@ -44,10 +74,9 @@ fn all(steps: &Steps, totals: &mut Option<Totals>) -> Result<()> {
     steps.step("format", || process::run(&mut process::cargo(&["fmt", "--all", "--check"])?))?;
     steps.step("check", check::main)?;
     steps.step("dependencies", deny::main)?;
-    let tests = steps.step("test: build", testing::build)?;
-    let copy = readme::copy(steps)?;
+    let tests = steps.step("test: build", || testing::build(&["--profile", PROFILE]))?;
     std::thread::scope(|scope| {
-        let compiled = scope.spawn(|| beside_tests(steps, &copy));
+        let compiled = scope.spawn(|| beside_tests(steps));
         let tested = steps.step("test", || {
             let (sum, verdict) = testing::run(tests, &[]);
             *totals = Some(sum);
@@ -60,28 +89,26 @@ fn all(steps: &Steps, totals: &mut Option<Totals>) -> Result<()> {
             (tested, compiled) => tested.and(compiled),
         }
     })?;
-    readme::run(steps, &copy)?;
+    // A fresh clone needs no copy.
+    readme::run(steps, &process::root()?)?;
     steps.step("a million players", million)
 }
 
 /// The steps that run while tests wait.
-fn beside_tests(steps: &Steps, copy: &Path) -> Result<()> {
-    steps.step("clippy", || {
-        let mut command = process::cargo(&["clippy", "--workspace", "--all-targets"])?;
-        process::run_beside(command.args(process::locked()).args(["--", "-D", "warnings"]))
-    })?;
+fn beside_tests(steps: &Steps) -> Result<()> {
     steps.step("documentation", || {
         let mut command = process::cargo(&["doc", "--workspace", "--no-deps"])?;
-        process::run_beside(command.args(process::locked()).env("RUSTDOCFLAGS", "-D warnings"))
+        process::run_beside(
+            command.args(process::locked()).env("RUSTDOCFLAGS", "-D warnings").env_remove(WRAPPER),
+        )
     })?;
-    steps.step("miri", miri)?;
-    steps.step("readme: build", || process::run_beside(&readme::build(copy)?))
+    steps.step("miri", miri)
 }
 
 /// The README's scenario of a hundred million players, with a million, on the server that its command has built. Its checks must
 /// hold (every acknowledged score, ranks against a count of every stored row), whatever its figures.
 fn million() -> Result<()> {
-    let mut command = bench::command("release")?;
+    let mut command = bench::command(PROFILE)?;
     command.args(["hundred-million", "--small"]);
     command.arg("--mysql").arg(programs::launcher("mariadbd"));
     command.arg("--redis").arg(programs::launcher("redis-server"));
@@ -104,7 +131,8 @@ fn miri() -> Result<()> {
         .current_dir(process::root()?)
         .stdin(Stdio::null())
         .env("PROPTEST_CASES", MIRI_CASES)
-        .env("MIRIFLAGS", "-Zmiri-disable-isolation");
+        .env("MIRIFLAGS", "-Zmiri-disable-isolation")
+        .env_remove(WRAPPER);
     process::run_beside(&command)
 }
 
@@ -117,4 +145,29 @@ fn miri_installed() -> bool {
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Compiles one file as cargo does on the build server.
+    fn compiles(text: &str) -> bool {
+        let folder = std::env::temp_dir().join(format!("xtask-rustc-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let file = folder.join("lib.rs");
+        std::fs::write(&file, text).unwrap();
+        let mut command = Command::new(process::root().unwrap().join(".ci/rustc"));
+        command.args(["rustc", "--crate-type=lib", "--emit=metadata"]).arg(&file).current_dir(&folder);
+        let compiled = command.stdin(Stdio::null()).stderr(Stdio::null()).status().unwrap().success();
+        std::fs::remove_dir_all(&folder).unwrap();
+        compiled
+    }
+
+    #[test]
+    fn the_compiler_of_the_build_server_refuses_what_clippy_warns_of() {
+        assert!(compiles("pub fn is_so(x: bool) -> bool { x }"));
+        assert!(!compiles("pub fn is_so(x: bool) -> bool { x == true }"));
+        assert!(!compiles("pub fn is_so(x: bool) -> bool { let y = 1; x }"));
+    }
 }

@@ -23,10 +23,6 @@ pub(crate) fn root() -> Result<PathBuf> {
 pub(crate) fn cargo(args: &[&str]) -> Result<Command> {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(args).current_dir(root()?).stdin(Stdio::null());
-    if is_build_server() {
-        // What is built once gains nothing from it, and pays for smaller units and their files.
-        command.env("CARGO_INCREMENTAL", "0");
-    }
     Ok(command)
 }
 

@@ -1,6 +1,6 @@
 //! Faults that were once in this service: a test plants one of them again and shows that the simulation finds it.
 //!
-//! Without the feature `seeded-faults`, which only tests turn on, there is nothing of it in the program.
+//! A release has nothing of it: only builds with debug assertions do.
 
 /// A fault of the past.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,24 +11,24 @@ pub enum SeededFault {
     TargetedByInstant,
 }
 
-#[cfg(feature = "seeded-faults")]
+#[cfg(debug_assertions)]
 thread_local! {
     static SEEDED: std::cell::Cell<Option<SeededFault>> = const { std::cell::Cell::new(None) };
 }
 
 /// Plants a fault on this thread.
-#[cfg(feature = "seeded-faults")]
+#[cfg(debug_assertions)]
 pub fn seed(fault: Option<SeededFault>) {
     SEEDED.set(fault);
 }
 
 /// Whether a test has planted the fault.
-#[cfg(feature = "seeded-faults")]
+#[cfg(debug_assertions)]
 pub(crate) fn is_seeded(fault: SeededFault) -> bool {
     SEEDED.get() == Some(fault)
 }
 
-#[cfg(not(feature = "seeded-faults"))]
+#[cfg(not(debug_assertions))]
 pub(crate) const fn is_seeded(_fault: SeededFault) -> bool {
     false
 }

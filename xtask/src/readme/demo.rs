@@ -20,7 +20,8 @@ const ADDRESS: &str = "127.0.0.1:8420";
 /// The line of standard output after which every response is exact.
 const READY: &str = "ready ";
 
-const READY_WAIT: Duration = Duration::from_secs(60);
+/// Cargo may have to build the server.
+const READY_WAIT: Duration = Duration::from_secs(900);
 const STOP_WAIT: Duration = Duration::from_secs(30);
 
 pub(super) struct Demo {

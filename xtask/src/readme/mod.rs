@@ -35,24 +35,25 @@ pub(crate) fn main() -> Result<()> {
 }
 
 /// The copy of the project in which the commands run.
-pub(crate) fn copy(steps: &Steps) -> Result<PathBuf> {
+fn copy(steps: &Steps) -> Result<PathBuf> {
     let copy = process::target_folder()?.join("readme");
     steps.step("readme: copy", || copy_project(&process::root()?, &copy))?;
     Ok(copy)
 }
 
 /// Builds the binary before its start, so that the timeout for `ready` does not include the build.
-pub(crate) fn build(copy: &Path) -> Result<Command> {
+fn build(copy: &Path) -> Result<Command> {
     let mut command = process::cargo(&["build", "--release"])?;
     command.args(process::locked()).current_dir(copy).env("CARGO_TARGET_DIR", process::target_folder()?);
     Ok(command)
 }
 
-/// Runs the commands with the built binary.
-pub(crate) fn run(steps: &Steps, copy: &Path) -> Result<()> {
+/// Runs the commands in this folder, which is a clone or a copy of one.
+pub(crate) fn run(steps: &Steps, folder: &Path) -> Result<()> {
     let plan = plan(&std::fs::read_to_string(process::root()?.join("README.md")).context("read README.md")?)?;
-    let demo = steps.step("readme: serve", || Demo::start(&plan.serve, copy, &process::target_folder()?))?;
-    steps.step("readme: demo", || script(&plan.demo, copy))?;
+    let demo =
+        steps.step("readme: serve", || Demo::start(&plan.serve, folder, &process::target_folder()?))?;
+    steps.step("readme: demo", || script(&plan.demo, folder))?;
     steps.step("readme: stop", || demo.stop())
 }
 

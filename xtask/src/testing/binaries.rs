@@ -16,10 +16,10 @@ pub(crate) struct Binary {
     pub(super) folder: PathBuf,
 }
 
-/// Builds all of them.
-pub(super) fn build() -> Result<Vec<Binary>> {
+/// Builds all of them, with more arguments of cargo.
+pub(super) fn build(more: &[&str]) -> Result<Vec<Binary>> {
     let mut command = process::cargo(&["test", "--workspace", "--no-run", "--message-format"])?;
-    command.arg("json-render-diagnostics").args(process::locked());
+    command.arg("json-render-diagnostics").args(more).args(process::locked());
     let printed = process::output(&mut command).context("the tests do not compile")?;
     let mut found = Vec::new();
     for line in printed.split(|byte| *byte == b'\n').filter(|line| line.starts_with(b"{")) {

@@ -56,7 +56,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
         Some((other, _)) => bail!("unexpected `{other}`; a filter goes after `--`"),
     };
     packages::ensure()?;
-    let (totals, verdict) = match build() {
+    let (totals, verdict) = match build(&[]) {
         Ok(binaries) => run(binaries, harness),
         // The totals are never better than the truth.
         Err(error) => (Totals { passed: 0, failed: 1 }, Err(error)),
@@ -71,9 +71,9 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Builds the tests of the workspace.
-pub(crate) fn build() -> Result<Vec<Binary>> {
-    binaries::build()
+/// Builds the tests of the workspace, with more arguments of cargo.
+pub(crate) fn build(more: &[&str]) -> Result<Vec<Binary>> {
+    binaries::build(more)
 }
 
 /// Runs the tests; a failed run also has totals.
