@@ -3,6 +3,8 @@
 // The key is kept for this tab only. A change carries an idempotency key that stays the same until its response arrives.
 // A click that is repeated after a broken connection therefore counts once.
 
+import { t } from "./texts.js";
+
 const KEY = "tally.key";
 
 let memory = null;
@@ -36,15 +38,16 @@ export function actAs(player, signal) {
   signal.addEventListener("abort", () => (acting = null));
 }
 
-/** A failed request: the error that the server returned, or no response. */
+/** A failed request: the error that the server returned, or no response; and whether it was to change something. */
 export class Problem extends Error {
-  constructor(status, body, request) {
-    super(body?.detail ?? body?.title ?? `the server answered ${status}`);
+  constructor(status, body, request, changing = false) {
+    super(body?.detail ?? body?.title ?? t("common.answered", { status: String(status) }));
     this.status = status;
     this.code = body?.code ?? "unknown";
     this.body = body ?? {};
     this.request = body?.request_id ?? request ?? null;
     this.fields = body?.errors ?? [];
+    this.changing = changing;
   }
 }
 
@@ -67,7 +70,7 @@ export async function ask(method, path, { body, type = "application/json", idemp
   } catch (error) {
     if (error.name === "AbortError") throw error;
     window.dispatchEvent(new CustomEvent("tally:unreachable"));
-    throw new Problem(0, { code: "unreachable", detail: "The server cannot be reached. It is asked again." });
+    throw new Problem(0, { code: "unreachable", detail: t("common.unreachable") }, null, method !== "GET");
   }
   const text = await answer.text();
   if (answer.ok) return raw ? text : text && JSON.parse(text);
@@ -77,8 +80,9 @@ export async function ask(method, path, { body, type = "application/json", idemp
   } catch {
     // A proxy in between answered.
   }
+  if (["loading", "draining"].includes(problem?.code)) window.dispatchEvent(new CustomEvent("tally:unready"));
   if (answer.status === 401) window.dispatchEvent(new CustomEvent("tally:unauthorized", { detail: { present, text: problem?.detail } }));
-  throw new Problem(answer.status, problem, answer.headers.get("x-request-id"));
+  throw new Problem(answer.status, problem, answer.headers.get("x-request-id"), method !== "GET");
 }
 
 /** Reads; `query` leaves out what is null or empty. */

@@ -1,12 +1,13 @@
-// The frame: which page is shown, which key is used, light or dark, and whether the server is ready.
+// The frame: which page is shown, which key is used, light or dark, the language, and whether the server is ready.
 
 import { Problem, ask, get, key, useKey } from "./api.js";
-import { dialog, failed, inline, sentence, toast } from "./dialog.js";
+import { dialog, failed, inline, toast } from "./dialog.js";
 import { button, coded, h, icon, put, set } from "./dom.js";
 import { useCurrencies } from "./format.js";
 import { field, form } from "./form.js";
 import { every } from "./live.js";
 import { readRights } from "./rights.js";
+import { language, languages, named, t, useLanguage } from "./texts.js";
 import * as audit from "./audit.js";
 import * as board from "./board.js";
 import * as boards from "./boards.js";
@@ -40,25 +41,19 @@ const PAGES = [
   ["/webhooks/{webhook}", webhook, "settings"],
 ];
 
-const LINKS = [
-  ["overview", "#/", "Overview"],
-  ["boards", "#/boards", "Boards"],
-  ["contests", "#/contests", "Contests"],
-  ["players", "#/players", "Players"],
-  ["wallets", "#/wallets", "Wallets"],
-  ["settings", "#/settings", "Settings"],
-];
-
-const THEMES = { system: "Theme of the system", light: "Light theme", dark: "Dark theme" };
-
-const AWAY = "The server cannot be reached. It is asked again.";
+/** The pages in the navigation. */
+const LINKS = ["overview", "boards", "contests", "players", "wallets", "settings"];
 
 const main = document.getElementById("main");
 let leave = new AbortController();
 
 function start() {
+  document.documentElement.lang = language;
+  set(document.querySelector(".skip"), t("app.skip"));
   const nav = document.getElementById("nav");
-  put(nav, LINKS.map(([name, href, label]) => h("a", { href, "data-page": name }, icon(name), label)));
+  nav.setAttribute("aria-label", t("app.navigation"));
+  const address = (name) => (name === "overview" ? "#/" : `#/${name}`);
+  put(nav, LINKS.map((name) => h("a", { href: address(name), "data-page": name }, icon(name), t(`nav.${name}`))));
   showTools();
   window.addEventListener("hashchange", () => {
     // A page change closes the dialogs of the previous page.
@@ -111,13 +106,13 @@ function show(moved) {
     else link.removeAttribute("aria-current");
   });
   if (!found) {
-    document.title = "Not found · tally";
-    put(main, h("h1", { tabindex: "-1" }, "There is no such page"), h("p", {}, h("a", { href: "#/" }, "Go to the overview")));
+    document.title = `${t("app.not_found")} · tally`;
+    put(main, h("h1", { tabindex: "-1" }, t("app.not_found")), h("p", {}, h("a", { href: "#/" }, t("app.to_overview"))));
     return;
   }
   const { page, parameters } = found;
   document.title = `${typeof page.title === "function" ? page.title(parameters) : page.title} · tally`;
-    // Late responses of a previous page go into an element that is no longer shown.
+  // Late responses of a previous page go into an element that is no longer shown.
   const place = h("div", {});
   put(main, place);
   const { signal } = leave;
@@ -143,19 +138,24 @@ async function readCurrencies() {
   }
 }
 
-/** The theme switch, and the button of the key. */
+/** The theme switch, the other languages, and the button of the key. */
 function showTools() {
   const present = key();
-  const who = h("span", {}, present ? `key ${present.split("_")[1] ?? ""}` : "no key");
+  const who = h("span", {}, present ? t("app.key", { key: present.split("_")[1] ?? "" }) : t("app.no_key"));
   const chosen = document.documentElement.dataset.theme ?? "system";
   const next = { system: "light", light: "dark", dark: "system" }[chosen];
-  const theme = button("", () => setTheme(next), { kind: "plain", icon: chosen, title: `${THEMES[chosen]}. Change to: ${THEMES[next]}` });
+  const theme = button("", () => setTheme(next), { kind: "plain", icon: chosen, title: t("app.change_theme", { now: t(`theme.${chosen}`), next: t(`theme.${next}`) }) });
   theme.setAttribute("aria-label", theme.title);
   theme.dataset.theme = chosen;
-  const keys = button("", () => (present ? forgetKey() : askForKey(null)), { kind: "plain", icon: "key", title: present ? "Forget the key" : "Enter a key" });
+  const keys = button("", () => (present ? forgetKey() : askForKey(null)), { kind: "plain", icon: "key", title: present ? t("app.forget_key") : t("app.enter_key") });
   keys.setAttribute("aria-label", keys.title);
   const docs = h("a", { class: "small", href: "/docs" }, "API");
-  set(document.getElementById("tools"), h("div", { class: "who" }, who), h("div", { class: "row" }, theme, keys, docs));
+  const others = languages.filter(([code]) => code !== language).map(([code, name]) => {
+    const other = button(name, () => useLanguage(code), { kind: "plain small" });
+    other.lang = code;
+    return other;
+  });
+  set(document.getElementById("tools"), h("div", { class: "who" }, who), h("div", { class: "row" }, theme, keys, others, docs));
 }
 
 function setTheme(theme) {
@@ -173,7 +173,7 @@ function setTheme(theme) {
 
 function forgetKey() {
   useKey(null);
-  toast("ok", "The key is forgotten");
+  toast("ok", t("app.key_forgotten"));
   show(true);
 }
 
@@ -182,12 +182,12 @@ let asking = null;
 /** Shows the dialog for a key; once, however many requests were refused. */
 function askForKey(refused, text) {
   if (asking || refused !== null && refused !== undefined && refused !== key()) return;
-  const mode = text?.startsWith("protected mode") ? sentence(text) : "Paste an API key: the console sends it with everything that it asks.";
-  const about = refused ? "The key of this tab is unknown or was revoked." : mode;
-  asking = dialog("A key is needed", (box) => {
-    const input = field({ name: "key", label: "API key", type: "password", required: true, placeholder: "tally_…", hint: "It is kept for this tab only, and gone when the tab is closed." });
+  const mode = text?.startsWith("protected mode") ? t("app.protected_mode") : t("app.paste_key");
+  const about = refused ? t("app.key_unknown") : mode;
+  asking = dialog(t("app.key_needed"), (box) => {
+    const input = field({ name: "key", label: t("app.api_key"), type: "password", required: true, placeholder: "tally_…", hint: t("app.key_kept") });
     const send = async (values) => {
-      if (!values.key.startsWith("tally_")) throw new Problem(0, { detail: "This is no API key: one begins with `tally_`. Copy the whole line that was shown when it was made." });
+      if (!values.key.startsWith("tally_")) throw new Problem(0, { detail: t("app.no_api_key") });
       const before = key();
       useKey(values.key);
       try {
@@ -199,7 +199,7 @@ function askForKey(refused, text) {
       box.close();
       show(true);
     };
-    return [h("p", { class: "soft" }, coded(about)), form([input], "Use this key", send, { cancel: () => box.close() })];
+    return [h("p", { class: "soft" }, coded(about)), form([input], t("app.use_key"), send, { cancel: () => box.close() })];
   });
   asking.addEventListener("close", () => (asking = null));
   asking.querySelector("input").focus();
@@ -224,13 +224,17 @@ function watch() {
     }
     away = true;
     const share = total > 0 ? ` ${Math.floor((done / total) * 100)} %` : "";
-    set(banner, phase ? `Not ready: ${phase}${share}. Ranks are not shown before they are exact.` : AWAY);
+    set(banner, phase ? t("app.not_ready", { phase: `${named(`phase.${phase}`)}${share}` }) : t("common.unreachable"));
   };
   window.addEventListener("tally:unreachable", () => {
-    if (!away) set(banner, AWAY);
+    if (!away) set(banner, t("common.unreachable"));
     away = true;
   });
-  every(1000, new AbortController().signal, ready, (error) => inline(banner, error));
+  const poll = every(1000, new AbortController().signal, ready, (error) => inline(banner, error));
+  window.addEventListener("tally:unready", () => {
+    ticks = 0;
+    poll();
+  });
 }
 
 start();

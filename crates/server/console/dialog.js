@@ -2,16 +2,47 @@
 
 import { button, coded, h, icon, put, set } from "./dom.js";
 import { form, reason } from "./form.js";
+import { has, language, t, tt } from "./texts.js";
 
 /** Shows a dialog and returns it. A closed dialog is removed. */
 export function dialog(title, content, { wide } = {}) {
   const name = `dialog-${Math.random().toString(36).slice(2)}`;
   const made = h("dialog", { class: wide ? "wide" : null, "aria-labelledby": name });
   put(made, h("div", { class: "inside" }, h("h2", { id: name }, title), content(made)));
-  made.addEventListener("close", () => made.remove());
+  made.addEventListener("close", () => {
+    raise();
+    made.remove();
+  });
   document.body.append(made);
   made.showModal();
+  raise();
   return made;
+}
+
+/**
+  * Confirms an act that can be undone, or one with few consequences. `consequences` says what it does, in numbers: a list of
+  * texts or elements. `label` is the act's own verb. `why` asks for a reason, which may stay empty: true, or
+  * `{frequent, required, who}` with frequent reasons to choose from. Resolves to `null`, or to `{reason}`.
+ */
+export function confirmActs(title, consequences, label, { reason: why, danger } = {}) {
+  return new Promise((resolve) => {
+    let sure = null;
+    const made = dialog(title, (box) => {
+      const go = ({ reason: given = "" }) => {
+        sure = { reason: given };
+        box.close();
+      };
+      const facts = consequences.filter(Boolean).map((one) => h("li", {}, one));
+      const content = why ? [reason(why.who, why)] : [];
+      return [facts.length > 0 && h("ul", { class: "acts" }, facts), form(content, label, go, { cancel: () => box.close(), kind: danger ? "main danger" : "main" })];
+    });
+    made.addEventListener("close", () => resolve(sure));
+  });
+}
+
+/** Asks for the reason of an act of the audit log, which may stay empty. Resolves to `null`, or to `{reason}`. */
+export function askReason(title, label) {
+  return confirmActs(title, [], label, { reason: true });
 }
 
 /**
@@ -32,8 +63,8 @@ export function confirmTyped(title, text, name, label, { audited } = {}) {
         sure = { reason: why ? why.querySelector("input").value.trim() : "" };
         box.close();
       };
-      const ask = h("label", { for: "typed" }, "Type ", h("code", {}, name), " to go on");
-      const ends = h("div", { class: "ends" }, button("Cancel", () => box.close()), go);
+      const ask = h("label", { for: "typed" }, tt("common.type_to_go_on", { name: h("code", {}, name) }));
+      const ends = h("div", { class: "ends" }, button(t("common.cancel"), () => box.close()), go);
       return [
         h("p", { class: "soft" }, text),
         h("form", { class: "stack", submit, novalidate: true }, h("div", { class: "field" }, ask, input), why, ends),
@@ -44,67 +75,72 @@ export function confirmTyped(title, text, name, label, { audited } = {}) {
   });
 }
 
-/** Asks for the reason of an act of the audit log, which may stay empty. Resolves to `null`, or to `{reason}`. */
-export function askReason(title, label) {
-  return new Promise((resolve) => {
-    let sure = null;
-    const made = dialog(title, (box) => {
-      const go = (given) => {
-        sure = given;
-        box.close();
-      };
-      return form([reason()], label, go, { cancel: () => box.close() });
-    });
-    made.addEventListener("close", () => resolve(sure));
-  });
-}
-
 /** Milliseconds for which a success is shown, and one that can be undone. */
 const SHOWN = 5000;
 const SHOWN_TO_UNDO = 30000;
+
+const toasts = document.getElementById("toasts");
+const banner = document.getElementById("banner");
+
+/** A modal dialog covers the page and takes every click, so toasts are inside the topmost one. */
+function raise() {
+  const top = [...document.querySelectorAll("dialog[open]")].at(-1) ?? document.body;
+  if (toasts.parentElement !== top) top.append(toasts);
+}
 
 /** Reports shortly a success or a failure. A failure stays until it is closed; `undo` is `{label, run}`. */
 export function toast(kind, title, text, undo) {
   const made = h("div", { class: `toast ${kind}`, role: kind === "bad" ? "alert" : "status" });
   const close = button("", () => made.remove(), { kind: "plain small", icon: "close" });
-  close.setAttribute("aria-label", "Close this message");
+  close.setAttribute("aria-label", t("common.close_message"));
   const act = undo && button(undo.label, async () => {
     await undo.run();
     made.remove();
   }, { kind: "small", failed });
   put(made, icon(kind === "bad" ? "bad" : "ok"), h("div", {}, h("p", { class: "strong" }, title), text && h("p", { class: "small soft" }, text), act), close);
-  const place = document.getElementById("toasts");
-  while (place.children.length >= 3) place.firstElementChild.remove();
-  place.append(made);
+  while (toasts.children.length >= 3) toasts.firstElementChild.remove();
+  raise();
+  toasts.append(made);
   if (kind !== "bad") setTimeout(() => made.remove(), undo ? SHOWN_TO_UNDO : SHOWN);
 }
 
-/** The text of a problem: its detail, wrong fields, and the request id for the log. */
-export function words(error) {
-  const fields = (error.fields ?? []).map(({ pointer, detail }) => `${pointer ?? ""} ${detail}`.trim());
-  const request = error.request && `Request ${error.request}`;
-  return [fields.length > 0 ? fields.join("; ") : null, request].filter(Boolean).join(" · ");
+/** What a problem says: its sentence; and its wrong fields, with the request id for the log. */
+function said(error) {
+  if (error.code === "unreachable") return [t("common.no_answer"), error.changing && t("common.no_answer_change")];
+  const detail = sentence(error.message);
+  const fields = (error.fields ?? []).map(({ pointer, detail: wrong }) => `${pointer ?? ""} ${wrong}`.trim());
+  const request = error.request && t("common.request", { id: error.request });
+  // The server writes English. Another language has a sentence for a frequent code, and what the server wrote follows.
+  const own = language !== "en" && has(`error.${error.code}`) && t(`error.${error.code}`);
+  const more = [fields.length > 0 ? fields.join("; ") : own && detail, request].filter(Boolean).join(" · ");
+  return [own || detail, more];
 }
+
+/** Problems of which the banner above the page may tell. */
+const IN_BANNER = ["loading", "draining", "unreachable"];
+
+/** Whether nothing needs to be said of a failure: the banner tells of reads that get no answer now. */
+const isKnown = (error) => error.name === "AbortError" || (IN_BANNER.includes(error.code) && !error.changing && banner.textContent !== "");
 
 /** Shows a failure as a toast. */
 export function failed(error) {
-  if (error.name === "AbortError") return;
-  toast("bad", coded(sentence(error.message)), words(error));
+  if (isKnown(error)) return;
+  const [title, more] = said(error);
+  toast("bad", coded(title), more && coded(more));
 }
 
 /** Shows a failure in its place on the page. */
 export function inline(place, error) {
   if (error.name === "AbortError") return;
-  // The banner above the page says it already; a form says it where it was sent.
-  if (error.code === "unreachable" && !place.closest("form, dialog")) {
+  // A form says all of it where it was sent.
+  if (isKnown(error) && !place.closest("form, dialog")) {
     set(place);
     return;
   }
-  const text = words(error);
-  const said = [h("p", { class: "strong" }, coded(sentence(error.message))), text && h("p", { class: "small" }, text)];
-  // An unavailable server is no error of the user, and the banner above the page shows its state.
-  const kind = ["loading", "draining", "unreachable"].includes(error.code) ? "warn" : "bad";
-  set(place, h("div", { class: `notice ${kind}`, role: "alert" }, icon("bad"), h("div", {}, said)));
+  const [title, more] = said(error);
+  // An unavailable server is no error of the user.
+  const kind = IN_BANNER.includes(error.code) ? "warn" : "bad";
+  set(place, h("div", { class: `notice ${kind}`, role: "alert" }, icon("bad"), h("div", {}, h("p", { class: "strong" }, coded(title)), more && h("p", { class: "small" }, coded(more)))));
 }
 
 /** A detail begins with a small letter, a sentence with a capital. */

@@ -2,12 +2,16 @@
 
 import { button, h, put, set } from "./dom.js";
 import { inline } from "./dialog.js";
+import { t } from "./texts.js";
 
 let fields = 0;
 
-/** A field: `{name, label, hint, value, type, options, required, wide}`. Options are `[value, text]`. */
+/**
+  * A field: `{name, label, hint, value, type, options, frequent, required}`. Options are `[value, text]`. Frequent values are
+  * offered, and others may be typed.
+ */
 export function field(options) {
-  const { name, label, hint, value = "", type = "text", options: choices, ...others } = options;
+  const { name, label, hint, value = "", type = "text", options: choices, frequent, ...others } = options;
   fields += 1;
   const id = `field-${fields}`;
   const about = hint ? `${id}-hint` : null;
@@ -19,13 +23,15 @@ export function field(options) {
   }
   const input = choices
     ? h("select", common, choices.map(([one, text]) => h("option", { value: one, selected: one === value }, text)))
-    : h("input", { autocomplete: "off", spellcheck: "false", ...common, type, value });
-  return h("div", { class: "field" }, h("label", { for: id }, label), input, hint && h("span", { class: "hint", id: about }, hint));
+    : h("input", { autocomplete: "off", spellcheck: "false", ...common, type, value, list: frequent ? `${id}-list` : null });
+  const offered = frequent && h("datalist", { id: `${id}-list` }, frequent.map((one) => h("option", { value: one })));
+  return h("div", { class: "field" }, h("label", { for: id }, label), input, offered, hint && h("span", { class: "hint", id: about }, hint));
 }
 
-/** The field of an optional reason, by default for the audit log. */
-export function reason(who = "The audit log keeps it.") {
-  return field({ name: "reason", label: "Reason", maxlength: 255, hint: `May stay empty. ${who}` });
+/** The field of a reason, by default an optional one for the audit log. */
+export function reason(who = t("common.reason_kept"), { frequent, required } = {}) {
+  const hint = required ? who : t("common.reason_hint", { who });
+  return field({ name: "reason", label: t("common.reason"), maxlength: 255, hint, frequent, required });
 }
 
 /** The values of a form by name: trimmed text, whether a box is ticked, a file. */
@@ -43,14 +49,14 @@ export function values(form) {
 export function form(content, label, send, { cancel, kind = "main", inline: line } = {}) {
   const said = h("div", {});
   const go = h("button", { type: "submit", class: kind }, label);
-  const ends = h("div", { class: line ? "row" : "ends row" }, cancel && button("Cancel", cancel), go);
+  const ends = h("div", { class: line ? "row" : "ends row" }, cancel && button(t("common.cancel"), cancel), go);
   const made = h("form", { novalidate: true }, line ? h("div", { class: "inline" }, content, ends) : content, said, !line && ends);
   made.addEventListener("submit", async (event) => {
     event.preventDefault();
     set(said);
     unmark(made);
     const empty = [...made.querySelectorAll("[required]")].find((input) => input.value.trim() === "");
-    if (empty) return mark(empty, "This is needed.");
+    if (empty) return mark(empty, t("common.needed"));
     go.disabled = true;
     try {
       await send(values(made), made);

@@ -1,18 +1,22 @@
 // The format of numbers and times. Numbers of 64 bits come as text and stay text.
 
 import { LONG, digits as grouped } from "./digits.js";
-import { language } from "./texts.js";
+import { language, t } from "./texts.js";
 
 export { grouped };
 
 /** The form of dates: that of Britain in English, because a month in words cannot be mistaken. */
 const LOCALE = language === "en" ? "en-GB" : language;
 
-const clock = new Intl.DateTimeFormat(LOCALE, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
-const day = new Intl.DateTimeFormat(LOCALE, { day: "numeric", month: "short", year: "numeric" });
-const minute = new Intl.DateTimeFormat(LOCALE, {
-  day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit",
-});
+const DAY = { day: "numeric", month: "short", year: "numeric" };
+const MINUTE = { ...DAY, hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
+
+const clock = new Intl.DateTimeFormat(LOCALE, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
+const day = new Intl.DateTimeFormat(LOCALE, DAY);
+const minute = new Intl.DateTimeFormat(LOCALE, MINUTE);
+
+/** The reader's zone. */
+const HERE = minute.resolvedOptions().timeZone;
 
 /** Minor digits of the currencies. */
 const digitsOf = new Map();
@@ -67,13 +71,13 @@ export function bytes(value) {
 /** Seconds, as short as a latency or as long as an uptime. */
 export function seconds(value) {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
-  if (value === Infinity) return "> 10 s";
+  if (value === Infinity) return t("unit.longest");
   if (value < 1e-3) return `${Math.round(value * 1e6)} µs`;
   if (value < 1) return `${digits(value * 1e3)} ms`;
-  if (value < 60) return `${Number.isInteger(value) ? value : digits(value)} s`;
-  if (value < 3600) return `${Math.floor(value / 60)} min ${Math.floor(value % 60)} s`;
-  if (value < 86400) return `${Math.floor(value / 3600)} h ${Math.floor((value % 3600) / 60)} min`;
-  return `${Math.floor(value / 86400)} d ${Math.floor((value % 86400) / 3600)} h`;
+  if (value < 60) return t("unit.seconds", { seconds: Number.isInteger(value) ? value : digits(value) });
+  if (value < 3600) return t("unit.minutes", { minutes: Math.floor(value / 60), seconds: Math.floor(value % 60) });
+  if (value < 86400) return t("unit.hours", { hours: Math.floor(value / 3600), minutes: Math.floor((value % 3600) / 60) });
+  return t("unit.days", { days: Math.floor(value / 86400), hours: Math.floor((value % 86400) / 3600) });
 }
 
 /** A share of one. */
@@ -81,9 +85,36 @@ export function percent(value) {
   return value === null || Number.isNaN(value) ? "–" : `${(value * 100).toFixed(value > 0.995 && value < 1 ? 2 : 1)} %`;
 }
 
-/** An instant in the reader's zone, to the minute. Years before 1900 and the like are fine. */
-export function when(text) {
-  return text ? minute.format(new Date(text)) : "–";
+/** An instant to the minute: in the reader's zone, which the page names once; or in a given zone, with its name. */
+export function when(text, zone) {
+  if (!text) return "–";
+  return (zone ? inZone(zone) : minute).format(new Date(text));
+}
+
+/** An instant in the reader's zone, with the name of the zone. */
+export function zoned(text) {
+  return when(text, HERE);
+}
+
+/** The short name of the reader's zone now, such as `GMT+9`. */
+export function zoneName() {
+  return inZone(HERE).formatToParts(new Date()).find(({ type }) => type === "timeZoneName").value;
+}
+
+const zones = new Map();
+
+function inZone(zone) {
+  if (!zones.has(zone)) zones.set(zone, named(zone));
+  return zones.get(zone);
+}
+
+function named(timeZone) {
+  try {
+    return new Intl.DateTimeFormat(LOCALE, { ...MINUTE, timeZone, timeZoneName: "short" });
+  } catch {
+    // The server knows a zone that the browser does not.
+    return new Intl.DateTimeFormat(LOCALE, { ...MINUTE, timeZoneName: "short" });
+  }
 }
 
 /** The day of an instant. */

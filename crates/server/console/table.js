@@ -1,6 +1,7 @@
 // Tables: made once, then updated row by row, so that focus stays and changes can be seen.
 
 import { h, put, renew, set } from "./dom.js";
+import { t } from "./texts.js";
 
 /**
   * A table. `columns` are `{label, kind, cell}`: `cell` returns the content of its cell for a row; `kind` is one of `num`, `fit`,
@@ -62,8 +63,8 @@ export function list(view, load, nothing) {
     else if (items.length > 0 && view.element.parentElement !== place) set(place, view.element);
     bare = items.length === 0;
     foot.hidden = !next && items.length < 20;
-    const more = next && h("button", { type: "button", class: "small", click: () => go(next, false) }, "Show more");
-    renew(foot, [items.length, next], () => [h("span", {}, `${items.length} shown`), more]);
+    const more = next && h("button", { type: "button", class: "small", click: () => go(next, false) }, t("common.more"));
+    renew(foot, [items.length, next], () => [h("span", {}, t("common.shown", { n: items.length })), more]);
   };
   let paged = false;
   const go = async (cursor, anew) => {

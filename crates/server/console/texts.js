@@ -54,3 +54,11 @@ export function tt(key, values) {
   const marked = Object.fromEntries(Object.entries(values).map(([name, value]) => [name, value instanceof Node ? `\u0000${name}\u0000` : value]));
   return t(key, marked).split("\u0000").map((part, at) => (at % 2 === 1 ? values[part] : part));
 }
+
+/** Whether a key has a text. */
+export const has = (key) => key in LANGUAGES[language];
+
+/** The text of a value that may be newer than the console, such as a state: without a text, its own words. */
+export function named(key) {
+  return has(key) ? t(key) : key.slice(key.lastIndexOf(".") + 1).replaceAll("_", " ");
+}
