@@ -4,9 +4,10 @@ import { change, get } from "./api.js";
 import { definition, definitionFields } from "./boards.js";
 import { dialog, inline, toast } from "./dialog.js";
 import { button, chip, choice, empty, h, head, put, set } from "./dom.js";
-import { grouped, money, when } from "./format.js";
+import { currencies, grouped, money, when } from "./format.js";
 import { field, form } from "./form.js";
 import { every } from "./live.js";
+import { prizeRows } from "./prize_rows.js";
 import { may } from "./rights.js";
 import { list, table } from "./table.js";
 
@@ -85,32 +86,32 @@ const TIMES = [
 
 const REVIEW = { name: "review_s", label: "Seconds of review", type: "number", min: 0, hint: "So long after its end the clock pays the prizes. Empty: by hand." };
 
-const MONEY = [
+const moneyFields = () => [
   { name: "fee", label: "Entry fee", inputmode: "numeric", placeholder: "100", hint: "In the smallest unit. Held with the application, taken at the start." },
-  { name: "currency", label: "Currency", value: "KRW", maxlength: 16, hint: "Of fee and prizes." },
-  { name: "prizes", label: "Prizes", placeholder: "1: 500, 2-3: 50", hint: "Rank or ranks, colon, amount for each of them." },
-  { name: "pool", label: "Shares of the fees", placeholder: "1: 50, 2-3: 25", hint: "Rank or ranks, colon, per cent of the fees for each of them. Empty: fees are not paid out." },
+  { name: "currency", label: "Currency", options: currencies().map((code) => [code, code]), hint: "Of the fee." },
   { name: "rake", label: "Rake in per cent", type: "number", min: 0, max: 100, step: "0.01", hint: "What you keep of fees that are paid out." },
   { name: "pool_min", label: "At least to be won", inputmode: "numeric", hint: "What the fees lack is made. Empty: nothing is guaranteed." },
   { name: "prize_ties", label: "Who share a rank get", options: [["split", "Equal parts of their places"], ["each", "Each the prize of the rank"]] },
 ];
 
 function create() {
+  const prizes = prizeRows({ label: "Prizes", hint: "In the smallest unit, for each place." });
+  const pool = prizeRows({ label: "Shares of the fees", hint: "Without a share, fees are not paid out.", shares: true });
   dialog("New contest", (box) => {
     const group = (label, fields) => h("fieldset", {}, h("legend", {}, label), h("div", { class: "fields" }, fields.map(field)));
     const rules = h("details", {}, h("summary", {}, "Rules of its leaderboard"), h("div", { class: "body" }, definitionFields()));
     const send = async (values) => {
-      const made = await change("POST", "/v1/contests", body(values));
+      const made = await change("POST", "/v1/contests", body(values, prizes.read(), pool.read()));
       box.close();
       toast("ok", `Contest ${made.id} is a draft`, "Open it to let players apply.");
       location.hash = link(made.id).slice(1);
     };
-    return form([h("div", { class: "fields" }, FIELDS.map(field)), group("Money", MONEY), group("Times", [...TIMES, REVIEW]), rules], "Create", send, { cancel: () => box.close() });
+    return form([h("div", { class: "fields" }, FIELDS.map(field)), group("Money", moneyFields()), prizes.element, pool.element, group("Times", [...TIMES, REVIEW]), rules], "Create", send, { cancel: () => box.close() });
   }, { wide: true });
 }
 
 /** The request body, without empty fields. */
-function body(values) {
+function body(values, prizes, shares) {
   const made = { title: values.title };
   for (const name of ["on_invalid", "auto_accept", "below_min", "prize_ties"]) made[name] = values[name];
   if (values.id) made.id = values.id;
@@ -119,31 +120,9 @@ function body(values) {
   if (staff.length > 0) made.staff = staff;
   for (const { name } of TIMES) if (values[name]) made[name] = new Date(values[name]).toISOString();
   if (values.fee) made.entry_fee = { currency: values.currency, amount: values.fee };
-  if (values.prizes) made.prizes = prizes(values.prizes, values.currency);
-  if (values.pool) made.pool = pool(values);
+  if (prizes.length > 0) made.prizes = prizes;
+  if (shares.length > 0) made.pool = { prizes: shares, rake: Math.round(Number(values.rake || 0) * 100), min: values.pool_min || null };
   const rules = definition(values);
   if (Object.keys(rules).length > 0) made.leaderboard = rules;
   return made;
-}
-
-/** Per cent in parts of ten thousand. */
-const parts = (percent) => Math.round(Number(percent) * 100);
-
-/** `1: 50, 2-3: 25` */
-function pool({ pool: text, rake, pool_min: min }) {
-  const shares = text.split(",").map((one) => {
-    const [, from, to, percent] = /^\s*(\d+)\s*(?:[-–]\s*(\d+))?\s*[:=]\s*(\d+(?:\.\d{1,2})?)\s*%?\s*$/.exec(one) ?? [];
-    if (!percent) throw new Error(`“${one.trim()}” is no share: write ranks, a colon and per cent, like 1: 50, 2-3: 25`);
-    return { from: Number(from), to: Number(to ?? from), share: parts(percent) };
-  });
-  return { prizes: shares, rake: parts(rake || 0), min: min || null };
-}
-
-/** `1: 500, 2-3: 50` */
-function prizes(text, currency) {
-  return text.split(",").map((one) => {
-    const [, from, to, amount] = /^\s*(\d+)\s*(?:[-–]\s*(\d+))?\s*[:=]\s*(\d+)\s*$/.exec(one) ?? [];
-    if (!amount) throw new Error(`“${one.trim()}” is no prize: write ranks, a colon and an amount, like 1: 500, 2-3: 50`);
-    return { from: Number(from), to: Number(to ?? from), currency, amount };
-  });
 }

@@ -23,7 +23,13 @@ const digitsOf = new Map();
 
 /** Sets the currencies that the server has. */
 export function useCurrencies(currencies) {
-  currencies.forEach(({ currency, digits }) => digitsOf.set(currency, digits));
+  const defaultFirst = [...currencies].sort((one, other) => Number(other.default) - Number(one.default));
+  defaultFirst.forEach(({ currency, digits }) => digitsOf.set(currency, digits));
+}
+
+/** The codes of the currencies, the default one first. */
+export function currencies() {
+  return [...digitsOf.keys()];
 }
 
 /** An amount of the currency's smallest unit, with its decimals. */

@@ -124,6 +124,23 @@ export default {
   // player: one player
 
   // contests
+  "contests.row_from": "From place",
+  "contests.row_to": "To place",
+  "contests.row_amount": "Amount each",
+  "contests.row_share": "Per cent each",
+  "contests.row_currency": "Currency",
+  "contests.row_remove_head": "Remove",
+  "contests.row_remove": "Remove prize {n}",
+  "contests.row_remove_share": "Remove share {n}",
+  "contests.row_input": "{name}, prize {n}",
+  "contests.row_input_share": "{name}, share {n}",
+  "contests.row_add": "Add a prize",
+  "contests.row_add_share": "Add a share",
+  "contests.row_total": "Total {total}",
+  "contests.row_wrong_from": "Row {n}: the first place must be a whole number from 1.",
+  "contests.row_wrong_to": "Row {n}: the last place must be a whole number, and not before the first.",
+  "contests.row_wrong_amount": "Row {n}: the amount must be a whole number from 1.",
+  "contests.row_wrong_share": "Row {n}: the share must be per cent, with two decimals at most.",
 
   // contest: one contest
 

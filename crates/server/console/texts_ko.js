@@ -124,6 +124,23 @@ export default {
   // player: one player
 
   // contests
+  "contests.row_from": "시작 순위",
+  "contests.row_to": "끝 순위",
+  "contests.row_amount": "순위당 금액",
+  "contests.row_share": "순위당 비율(%)",
+  "contests.row_currency": "통화",
+  "contests.row_remove_head": "삭제",
+  "contests.row_remove": "{n}번째 상금 삭제",
+  "contests.row_remove_share": "{n}번째 배분 삭제",
+  "contests.row_input": "{name}, {n}번째 상금",
+  "contests.row_input_share": "{name}, {n}번째 배분",
+  "contests.row_add": "상금 추가",
+  "contests.row_add_share": "배분 추가",
+  "contests.row_total": "합계 {total}",
+  "contests.row_wrong_from": "{n}번째 줄: 시작 순위는 1 이상의 정수여야 합니다.",
+  "contests.row_wrong_to": "{n}번째 줄: 끝 순위는 시작 순위보다 작지 않은 정수여야 합니다.",
+  "contests.row_wrong_amount": "{n}번째 줄: 금액은 1 이상의 정수여야 합니다.",
+  "contests.row_wrong_share": "{n}번째 줄: 비율은 소수점 둘째 자리까지의 퍼센트여야 합니다.",
 
   // contest: one contest
 

@@ -80,6 +80,7 @@ const FILES: &[File] = &[
     file!("player_money.js" SCRIPT),
     file!("player_ranks.js" SCRIPT),
     file!("players.js" SCRIPT),
+    file!("prize_rows.js" SCRIPT),
     file!("ranking.js" SCRIPT),
     file!("rights.js" SCRIPT),
     file!("samples.js" SCRIPT),

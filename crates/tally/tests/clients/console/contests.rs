@@ -32,15 +32,25 @@ fn create(console: &mut Console) {
     console.fill("Scores of a player at most", "3");
     console.fill("Staff", "ada, ben");
     console.fill("Entry fee", "100");
-    console.fill("Prizes", "1: 500, 2-3");
-    console.fill("Shares of the fees", "1: 50, 2-3: 12.5");
+    console.click("Add a prize");
+    console.fill("Amount each, prize 1", "500");
+    console.click("Add a prize");
+    console.fill("To place, prize 2", "3");
+    console.fill("Amount each, prize 2", "half");
+    for (at, share) in [(1, "50"), (2, "12.5")] {
+        console.click("Add a share");
+        console.fill(&format!("Per cent each, share {at}"), share);
+    }
+    console.fill("To place, share 2", "3");
+    console.sees("Total 75 %");
     console.fill("Rake in per cent", "5");
     console.fill("At least to be won", "900");
     console.picture("contest-create");
     console.check("contest-create");
     console.click("Create");
-    console.sees("is no prize");
-    console.fill("Prizes", "1: 500, 2-3: 50");
+    console.sees("Row 2: the amount must be a whole number");
+    console.fill("Amount each, prize 2", "50");
+    console.sees("Total 600 KRW");
     console.click("Create");
     console.sees("Contest friday-cup is a draft");
     let made = console.server.client().get("/v1/contests/friday-cup").expect(200);
