@@ -247,9 +247,10 @@ export class Tally {
     return this.request("GET", path("contests", contest), options);
   }
 
-  contests(options: ListOptions & { state?: T.ContestState } = {}): Pages<T.Contest> {
-    const { state, ...list } = options;
-    return this.#list(path("contests"), list, { state });
+  /** Of one state or one series, or all. */
+  contests(options: ListOptions & { state?: T.ContestState; series?: string } = {}): Pages<T.Contest> {
+    const { state, series, ...list } = options;
+    return this.#list(path("contests"), list, { state, series });
   }
 
   /** Lets players apply. */

@@ -344,8 +344,11 @@ class Tally:
     def contest(self, contest: str) -> t.Contest:
         return cast(t.Contest, self.request("GET", _path("contests", contest)))
 
-    def contests(self, *, state: Optional[t.ContestState] = None, limit: int = 100) -> Pages[t.Contest]:
-        return self._list(_path("contests"), limit, state=state)
+    def contests(
+        self, *, state: Optional[t.ContestState] = None, series: Optional[str] = None, limit: int = 100
+    ) -> Pages[t.Contest]:
+        """Of one state or one series, or all."""
+        return self._list(_path("contests"), limit, state=state, series=series)
 
     def open_contest(self, contest: str, *, acting_player: Optional[str] = None) -> t.Contest:
         """Lets players apply."""

@@ -63,6 +63,11 @@ impl ContestId {
         Self::new(&name).expect("a series leaves room for the minute")
     }
 
+    /// What the names of the contests of this series begin with. It comes before them.
+    pub fn occurrences(&self) -> Self {
+        Self::new(&format!("{}-", self.0)).expect("a series leaves room for the minute")
+    }
+
     /// The contest's board, or the board of one of its divisions.
     pub fn board(&self, division: Option<u32>) -> BoardId {
         let of = division.map_or_else(String::new, |n| format!(":{n}"));
@@ -101,6 +106,7 @@ mod tests {
         let at = Minute { year: 2026, month: 3, day: 9, hour: 4, minute: 5 };
         let series = ContestId::of_series(&"s".repeat(51)).unwrap();
         let name = series.occurrence(at);
+        assert!(name.as_str().starts_with(series.occurrences().as_str()));
         assert_eq!((name.as_str().len(), &name.as_str()[51..]), (64, "-202603090405"));
         assert!(ContestId::of_series(&"s".repeat(52)).is_err());
         assert!(ContestId::of_series("a b").is_err());

@@ -18,6 +18,12 @@ use tally_rules::{PlayerId, Rejection};
 use tally_store::plan::ATTEMPTS;
 use tally_store::{Listing, ScoreKey};
 
+/// Contests of one read of a series.
+const READ: usize = 500;
+
+/// Contests that a list of a series reads at most. Others may have names like its own.
+const READ_MAX: usize = 20_000;
+
 /// The contest of that name.
 pub fn get(tally: &Tally, id: &ContestId) -> Result<Record, Failure> {
     find(tally, id)
@@ -55,6 +61,37 @@ pub fn list(
     limit: usize,
 ) -> Result<Listing<(ContestId, Record)>, Failure> {
     Ok(tally.store.ledger().list_contests(state, after, limit)?)
+}
+
+/// The same of one series. If the reads end before the list does, it also returns the name that the next list comes after.
+pub fn of_series(
+    tally: &Tally,
+    series: &ContestId,
+    state: Option<State>,
+    after: Option<&ContestId>,
+    limit: usize,
+) -> Result<(Listing<(ContestId, Record)>, Option<ContestId>), Failure> {
+    let prefix = series.occurrences();
+    let is_named = |name: &str| name.starts_with(prefix.as_str());
+    let mut after = after.max(Some(&prefix)).cloned();
+    let mut list = Listing::default();
+    for _ in 0..READ_MAX / READ {
+        let read = tally.store.ledger().list_contests(state, after.as_ref(), READ)?;
+        let ends = read.rows.len() < READ || read.rows.last().is_some_and(|(id, _)| !is_named(id.as_str()));
+        after = read.rows.last().map(|(id, _)| id.clone()).or(after);
+        list.damaged.extend(read.damaged.into_iter().filter(|row| is_named(&row.key)));
+        list.rows.extend(read.rows.into_iter().filter(|(_, record)| record.series.as_ref() == Some(series)));
+        if list.rows.len() >= limit {
+            list.rows.truncate(limit);
+            let last = list.rows.last().map_or("", |(id, _)| id.as_str());
+            list.damaged.retain(|row| row.key.as_str() < last);
+            return Ok((list, None));
+        }
+        if ends {
+            return Ok((list, None));
+        }
+    }
+    Ok((list, after))
 }
 
 /// At most `limit` applications in one status by their places, from the first one above `above`. Only for staff. None

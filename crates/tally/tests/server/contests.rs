@@ -550,6 +550,10 @@ fn a_series_goes_on_over_moments_at_which_the_server_was_down() {
         (contest["state"] == "open").then_some(contest)
     });
     assert_eq!((&opened["series"], &opened["starts_at"]), (&json!("minutely"), &json!(micros(minute))));
+    local.post("/v1/contests", &json!({"id": "minutely-0", "title": "Named like one"})).expect(201);
+    let listed = local.get("/v1/contests?series=minutely&state=open").expect(200);
+    assert_eq!(listed["items"].as_array().expect("a list").first(), Some(&opened));
+    assert_eq!(local.get("/v1/contests?series=minutely&state=draft").expect(200)["items"], json!([]));
     acting(&mut local, "ann", &format!("{path}/applications"), &json!({})).expect(201);
     local.post(&format!("{path}/applications/accept"), &players(&["ann"])).expect(200);
     server.kill9();

@@ -5,6 +5,7 @@ use crate::http::call::Call;
 use crate::http::guard::check_uncounted;
 use crate::http::response::{self, Response};
 use hyper::StatusCode;
+use serde_json::json;
 use std::sync::Arc;
 use tally_rules::contest::application::ApplicationCounts;
 use tally_rules::contest::{ContestId, Record, State};
@@ -56,10 +57,14 @@ pub(in crate::http) async fn get(mut call: Call) -> Result<Response, Problem> {
     Ok(response::ok(&body))
 }
 
-/// `GET /v1/contests?state=&limit=&cursor=`
+/// `GET /v1/contests?state=&series=&limit=&cursor=`
 pub(in crate::http) async fn list(mut call: Call) -> Result<Response, Problem> {
     let limit = call.query.limit();
     let (state, text) = (call.query.text("state"), call.query.text("cursor"));
+    let series = call
+        .query
+        .text("series")
+        .and_then(|text| ContestId::of_series(&text).map_err(|bad| call.query.wrong("series", bad.0)).ok());
     let state = state.and_then(|text| {
         let state = State::parse(&text);
         if state.is_none() {
@@ -70,16 +75,25 @@ pub(in crate::http) async fn list(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let tally = Arc::clone(&call.tally()?);
     let of = state.map_or("", State::as_str);
-    let after = after(text.as_deref(), (Names::Contests, of), |name| ContestId::new(name).ok())?;
-    let rows = blocking(move || {
-        let rows = read::list(&tally, state, after.as_ref(), limit + 1)?;
+    let of = series.as_ref().map_or_else(|| of.to_owned(), |series| format!("{of}:{}", series.as_str()));
+    let after = after(text.as_deref(), (Names::Contests, &of), |name| ContestId::new(name).ok())?;
+    let found = blocking(move || {
+        let (rows, next) = match &series {
+            Some(series) => read::of_series(&tally, series, state, after.as_ref(), limit + 1)?,
+            None => (read::list(&tally, state, after.as_ref(), limit + 1)?, None),
+        };
         let counts = read::counts(&tally, &rows.rows.iter().map(|(_, record)| record).collect::<Vec<_>>());
         let mut counts = counts.into_iter();
-        Ok(rows.map(|row| (row, counts.next().flatten())))
+        Ok((rows.map(|row| (row, counts.next().flatten())), next))
     });
-    let next = |((id, _), _): &((ContestId, _), _)| cursor::encode_name_of(Names::Contests, of, id.as_str());
+    let (rows, broken_off) = found.await?;
+    let encode = |id: &ContestId| cursor::encode_name_of(Names::Contests, &of, id.as_str());
     let show = |((id, record), counts): &((ContestId, Record), Option<ApplicationCounts>)| {
         contests::write(id, record, *counts)
     };
-    Ok(response::ok(&page(rows.await?, limit, show, next)))
+    let mut body = page(rows, limit, show, |((id, _), _)| encode(id));
+    if let Some(last) = broken_off {
+        body["next_cursor"] = json!(encode(&last));
+    }
+    Ok(response::ok(&body))
 }

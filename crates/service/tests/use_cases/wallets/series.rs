@@ -179,6 +179,20 @@ fn a_change_counts_for_what_is_made_later_and_an_end_leaves_what_there_is() {
     let titles: Vec<String> =
         read::list(tally, None, None, 9).unwrap().rows.into_iter().map(|one| one.1.contest.title).collect();
     assert_eq!(titles, ["Daily", "Later"]);
+    // A contest that is only named like those of the series is none of them.
+    let spec = definition::ContestSpec { title: Some("Other".into()), ..definition::ContestSpec::default() };
+    change::create(tally, &name("daily-0"), &boss, &spec, None).unwrap();
+    let of_series = |series: &str, after: Option<&str>, limit: usize| -> Vec<String> {
+        let after = after.map(name);
+        let found = read::of_series(tally, &name(series), None, after.as_ref(), limit).unwrap();
+        assert_eq!(found.1, None);
+        found.0.rows.into_iter().map(|(id, _)| id.as_str().to_owned()).collect()
+    };
+    let both = ["daily-202311150900", "daily-202311160900"];
+    assert_eq!(of_series("daily", None, 9), both);
+    assert_eq!(of_series("daily", None, 1), both[..1]);
+    assert_eq!(of_series("daily", Some(both[0]), 9), both[1..]);
+    assert!(of_series("dail", None, 9).is_empty() && of_series("daily-2", None, 9).is_empty());
     // By another schedule from now on: one of today's names exists already.
     let twice = SeriesSpec { start: Some("0 9,10 * * *".into()), ..SeriesSpec::default() };
     let (changed, _) = series::patch(tally, &id, &boss, &twice, None).unwrap();
@@ -192,7 +206,8 @@ fn a_change_counts_for_what_is_made_later_and_an_end_leaves_what_there_is() {
     // Its contests are played and settled without it, and nothing more is made.
     world.advance(5 * DAY);
     scheduler::do_due(tally).unwrap();
-    let states: Vec<_> = all(tally, Micros(0)).into_iter().map(|one| (one.0, one.1)).collect();
+    let made = all(tally, Micros(0)).into_iter().filter(|one| one.0 != "daily-0");
+    let states: Vec<_> = made.map(|one| (one.0, one.1)).collect();
     let settled = ["daily-202311150900", "daily-202311151000", "daily-202311160900"];
     assert_eq!(states, settled.map(|id| (id.to_owned(), State::Settled)));
     world.end(&[]);

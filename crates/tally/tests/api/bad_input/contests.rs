@@ -276,4 +276,8 @@ fn lists_of_contests_have_their_parameters() {
             world.refuse(&request, 400, "invalid_parameter", Some(name));
         }
     }
+    for value in ["", "a b", "a:b", "..", &"s".repeat(52)] {
+        let request = Request::new("GET", format!("/v1/contests?series={}", segment(value)));
+        world.refuse(&request, 400, "invalid_parameter", Some("series"));
+    }
 }

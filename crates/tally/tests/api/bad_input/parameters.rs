@@ -60,7 +60,7 @@ const PARAMETERS: &[(&str, &[&str])] = &[
     ("/v1/wallets/{member}/transactions", &["limit", "cursor", "currency"]),
     ("/v1/holds", &["member", "state", "from", "until", "limit", "cursor"]),
     ("/v1/holds/{hold}", &[]),
-    ("/v1/contests", &["limit", "cursor", "state"]),
+    ("/v1/contests", &["limit", "cursor", "state", "series"]),
     ("/v1/contests/{contest}", &[]),
     ("/v1/contests/{contest}/applications", &["limit", "cursor", "status"]),
     ("/v1/contests/{contest}/members", &["limit", "cursor"]),

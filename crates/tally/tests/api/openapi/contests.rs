@@ -104,6 +104,13 @@ pub(crate) fn tour(tour: &mut Tour<'_>) {
     let page = tour.good("listContests", 200, Request::new("GET", "/v1/contests?limit=1"));
     let next = page["next_cursor"].as_str().expect("there are more").to_owned();
     tour.good("listContests", 200, Request::new("GET", format!("/v1/contests?cursor={next}")));
+    let made = tour.good("listContests", 200, Request::new("GET", "/v1/contests?series=weekly&limit=1"));
+    assert_eq!(made["items"][0]["series"], "weekly");
+    let next = made["next_cursor"].as_str().expect("it has made two").to_owned();
+    let rest = Request::new("GET", format!("/v1/contests?series=weekly&cursor={next}"));
+    assert_eq!(tour.good("listContests", 200, rest)["items"].as_array().map(Vec::len), Some(1));
+    let other = Request::new("GET", format!("/v1/contests?cursor={next}"));
+    tour.refused("listContests", 400, "invalid_cursor", &other);
 }
 
 fn series(tour: &mut Tour<'_>) {
