@@ -4,6 +4,7 @@
 //! JSON or a command line. Not here: rules (crate `rules`), SQL (crate `store`), ranks (crate `ranking`) and batching (crate
 //! `lanes`); this crate combines them.
 
+pub mod activity;
 pub mod audit;
 mod background;
 mod backoff;

@@ -3,6 +3,7 @@
 //! A [`Tally`] exists only once all ranks are exact: [`Tally::start`] loads them first. So no use case must check whether it
 //! may respond; before that, the listeners respond that the server is loading.
 
+use crate::activity::Activity;
 use crate::background::{self, BackgroundTask, Tasks};
 use crate::boards::{Board, Boards, run_once};
 use crate::clock::{Clock, ClockReading};
@@ -103,11 +104,11 @@ impl Tally {
         currencies::check(&*store, &rebuilt.boards, &settings.ledger.currencies)?;
         let newest = rebuilt.newest.max(clock_memory.newest());
         let newest_ahead = lead(newest.since(clock.now()), settings.clock.jump_max);
-        let instants = Instants::after(newest);
         let shared = Shared {
             store: Arc::clone(&store),
             clock: clock.clone(),
-            instants: Mutex::new(instants),
+            activity: Activity::new(clock.now()),
+            instants: Mutex::new(Instants::after(newest)),
             keep_micros: settings.idempotency_keep_micros,
             gate: Barrier::default(),
             lanes: settings.lanes.max(1),
@@ -119,8 +120,7 @@ impl Tally {
         let lane = ScoreLanes::start(shared, settings.lane)
             .map_err(|error| Fault::Broken(format!("no thread for a score lane: {error}")))?;
         let events = Events::default();
-        let hub = Arc::clone(&events.hub);
-        let ledger = LedgerLane::start(lane.shared(), &settings, hub)?;
+        let ledger = LedgerLane::start(lane.shared(), &settings, Arc::clone(&events.hub))?;
         let members = Members::new(Arc::clone(keys.ring()), &settings.members)?;
         let ring = Arc::clone(keys.ring());
         let tally = Arc::new(Self {

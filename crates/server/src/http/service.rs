@@ -11,6 +11,7 @@ use tally_rules::Micros;
 use tally_rules::grant::Rights;
 use tally_rules::role::Permission;
 use tally_rules::scope::Scope;
+use tally_service::activity::DayCounts;
 use tally_service::contests::counts::{Counts, Payments};
 use tally_service::{CallerKind, Slow};
 use tally_service::{RedisState, Stats, Tally};
@@ -99,6 +100,8 @@ pub(super) async fn status(mut call: Call) -> Result<Response, Problem> {
     let caches: serde_json::Map<_, _> = tally.members.cache.rates().into_iter().map(rate).collect();
     status["caches"] = caches.into();
     status["contests"] = contests(tally.contest_counts());
+    let (today, yesterday) = tally.activity();
+    status["activity"] = json!({"today": day(&today), "yesterday": yesterday.as_ref().map(day)});
     if admin {
         status["settings"] = call.readiness.settings();
         status["findings"] = call.readiness.findings().iter().map(finding).collect();
@@ -148,6 +151,12 @@ fn clock(tally: &Tally) -> Value {
 
 fn finding(finding: &Finding) -> Value {
     json!({"level": finding.level(), "code": finding.code, "text": finding.text})
+}
+
+/// What this server has done on a day.
+fn day(counts: &DayCounts) -> Value {
+    let since = tally_wire::time::format(counts.since);
+    json!({"since": since, "scores": counts.scores, "transfers": counts.transfers})
 }
 
 fn slow(slow: &Slow) -> Value {

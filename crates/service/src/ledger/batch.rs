@@ -55,6 +55,8 @@ pub(super) struct LedgerWork {
     hub: Arc<Hub>,
     /// The subjects of the last batch that have streams.
     touched: Touched,
+    /// How many transfers the last batch has.
+    transfers: usize,
     dispatcher: ReplyDispatcher,
     /// The in-doubt batch with its decisions.
     unresolved: Option<(BatchId, Vec<Decision>)>,
@@ -85,6 +87,7 @@ impl LedgerWork {
             remembered,
             hub,
             touched,
+            transfers: 0,
             dispatcher,
             unresolved: None,
         }
@@ -143,6 +146,7 @@ impl BatchHandler for LedgerWork {
             let (changes, decided) = decide(batch, &ids, (&plan, loaded), &self.settings, when);
             decisions = decided;
             self.touched = self.hub.touched(&changes.ledger);
+            self.transfers = changes.ledger.transfers.len();
             since = Instant::now();
             changes
         });
@@ -191,6 +195,7 @@ impl BatchHandler for LedgerWork {
 
     fn publish(&mut self, batch: Vec<Self::Request>, decisions: Vec<Decision>) -> Vec<Decision> {
         self.hub.wake(std::mem::take(&mut self.touched));
+        self.scores.activity.add_transfers(self.clock.now(), std::mem::take(&mut self.transfers));
         batch.iter().zip(&decisions).for_each(|(request, decision)| request.publish(decision));
         self.pass = None;
         decisions

@@ -157,6 +157,15 @@ impl Kind for Pipeline {
         }
     }
 
+    fn scores(&self, decision: &PipelineDecision) -> usize {
+        let scores = |(step, done): (&Step, &StepDone)| match (step, &done.submit, &done.reply) {
+            (Step::Submit(submit), Some((decided, _)), _) => submit.scores(decided),
+            (Step::Add { items, .. }, _, StepReply::Added { .. }) => items.len(),
+            _ => 0,
+        };
+        self.steps.iter().zip(&decision.steps).map(scores).sum()
+    }
+
     fn reply(&self, decision: PipelineDecision, with: Replying<'_>) -> Result<Vec<StepReply>, Failure> {
         let PipelineDecision { steps, rejected, is_begun, taken } = decision;
         if let Some(rejection) = rejected.filter(|_| !is_begun) {

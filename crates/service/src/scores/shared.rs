@@ -5,6 +5,7 @@
 //! does.
 
 use super::unpublished::Unpublished;
+use crate::activity::Activity;
 use crate::clock::Clock;
 use crate::failure::Fault;
 use crate::reply::ReplyDispatcher;
@@ -26,6 +27,7 @@ const LEDGER_PATIENCE: Duration = Duration::from_secs(2);
 pub(crate) struct Shared {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Clock,
+    pub(crate) activity: Activity,
     pub(crate) instants: Mutex<Instants>,
     pub(crate) keep_micros: i64,
     pub(crate) gate: Barrier,

@@ -156,6 +156,10 @@ impl Kind for Submit {
         }
     }
 
+    fn scores(&self, decision: &SubmitDecision) -> usize {
+        usize::from(decision.replayed.is_none())
+    }
+
     fn reply(&self, decision: SubmitDecision, with: Replying<'_>) -> Result<Submitted, Failure> {
         Ok(self.submitted_in(decision, with, None))
     }

@@ -6,7 +6,8 @@ use crate::TALLY;
 use serde_json::{Value, json};
 use tally_testkit::audit::{metric, read_pages};
 use tally_testkit::http::segment;
-use tally_testkit::{Request, TestTally};
+use tally_testkit::{Request, RespClient, TestTally};
+use tally_wire::resp::Reply;
 
 /// A board's answer as the contract has it, with the server's instant.
 fn shown(board: &str, changes: &Value, count: u64, answer: &Value) -> Value {
@@ -262,6 +263,43 @@ fn status_shows_settings_to_admins_only() {
         assert_eq!(status["boards_total"], 1, "{role}");
     }
     assert!(server.client().with_key(&key("admin")).get("/v1/status").expect(200)["settings"].is_object());
+}
+
+#[test]
+fn status_counts_what_was_done_today() {
+    let server = TestTally::start(TALLY);
+    let mut local = server.local();
+    let counts = |status: &Value| {
+        let activity = &status["activity"];
+        // The day may end while this runs.
+        let of = |what: &str| {
+            let yesterday = activity["yesterday"][what].as_u64().unwrap_or(0);
+            yesterday + activity["today"][what].as_u64().expect("a number")
+        };
+        (of("scores"), of("transfers"))
+    };
+    let before = local.get("/v1/status").expect(200);
+    assert!(before["activity"]["today"]["since"].is_string(), "{before}");
+    assert_eq!(counts(&before), (0, 0));
+    local.put("/v1/leaderboards/b", &json!({})).expect(201);
+    let submit = Request::new("POST", "/v1/leaderboards/b/scores").json(&json!({"player": "p", "score": 1}));
+    local.send(&submit.clone().idempotent("k")).expect(200);
+    assert!(local.send(&submit.idempotent("k")).is_replay());
+    let scores =
+        [("p", 0), ("q", 2)].map(|(player, score)| json!({"board": "b", "player": player, "score": score}));
+    local.post("/v1/scores/batch", &json!({"scores": scores})).expect(200);
+    let late = json!({"player": "p", "score": 1, "at": "2999-01-01T00:00:00Z"});
+    local.post("/v1/leaderboards/b/scores", &late).refused(422, "at_in_future");
+    // No scores: a ban, a correction and a removal.
+    local.post("/v1/leaderboards/b/players/q/ban", &json!({})).expect(200);
+    local.post("/v1/leaderboards/b/players/p/correct", &json!({"score": 7, "reason": "why"})).expect(200);
+    local.delete("/v1/leaderboards/b/players/p").expect(204);
+    let ann = local.post("/v1/members", &json!({"login_id": "ann", "name": "Ann"})).expect(201)["id"].clone();
+    local.post("/v1/deposits", &json!({"to": ann, "amount": 5})).expect(201);
+    let mut resp = RespClient::connect(server.resp());
+    assert_eq!(resp.call(&["ZADD", "b", "1", "r", "2", "s"]), Reply::Integer(2));
+    assert_eq!(resp.call(&["ZREM", "b", "r"]), Reply::Integer(1));
+    assert_eq!(counts(&local.get("/v1/status").expect(200)), (5, 1));
 }
 
 #[test]

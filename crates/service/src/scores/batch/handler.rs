@@ -190,6 +190,8 @@ impl BatchHandler for ScoreBatchHandler {
         planned.check_age(&batch);
         let store = &*self.shared.store;
         let ranks = publish(&mut batch, &mut decisions, &targets, &Versions::of(&done, store));
+        let scores = batch.iter().zip(&decisions).map(|(request, decision)| request.scores(decision)).sum();
+        self.shared.activity.add_scores(self.shared.clock.now(), scores);
         planned.end(&done);
         for marked in done.iter().filter_map(|one| one.committed.outbox) {
             if RevisionGuard::is_published(&batch) {

@@ -179,6 +179,11 @@ pub(crate) trait Kind: Sized {
     ) {
     }
 
+    /// How many scores it has submitted: not those of files, corrections and retries.
+    fn scores(&self, _decision: &Self::Decision) -> usize {
+        0
+    }
+
     fn reply(&self, decision: Self::Decision, with: Replying<'_>) -> Result<Self::Reply, Failure>;
 
     /// What one shard of several has of it.
@@ -289,6 +294,13 @@ macro_rules! kinds {
                         one.publish_serially(decision, targets, versions);
                     })*
                     (_, _) => {}
+                }
+            }
+
+            pub(crate) fn scores(&self, decision: &Decision) -> usize {
+                match (self, decision) {
+                    $((Self::$kind(one), Decision::$kind(decision)) => one.scores(decision),)*
+                    (_, _) => 0,
                 }
             }
 
