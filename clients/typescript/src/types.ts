@@ -326,7 +326,7 @@ export interface Payout {
   amount: Money;
   paid?: boolean;
   group_id?: string;
-  reason?: "member_closed" | "limit_exceeded";
+  reason?: "member_closed" | "limit_exceeded" | "no_member";
   reversed?: Money;
 }
 

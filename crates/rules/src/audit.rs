@@ -45,7 +45,9 @@ named! {
         SecretRotated = "secret.rotated", /// The secret before it was dropped.
         SecretDropped = "secret.dropped", /// A lost secret was replaced.
         SecretReset = "secret.reset", /// Months of the ledger were archived.
-        LedgerArchived = "ledger.archived" }
+        LedgerArchived = "ledger.archived", /// Unpaid prizes of a closed period were paid.
+        PrizesRepaid = "prizes.repaid", /// Unpaid prizes or fees of a contest were paid.
+        ContestRepaid = "contest.repaid" }
 }
 
 impl AuditAction {
@@ -87,6 +89,8 @@ impl AuditAction {
             Self::SecretDropped => 64,
             Self::SecretReset => 65,
             Self::LedgerArchived => 80,
+            Self::PrizesRepaid => 13,
+            Self::ContestRepaid => 49,
         }
     }
 
@@ -156,7 +160,7 @@ mod tests {
         let numbers: Vec<u8> = AuditAction::ALL.iter().map(|one| one.number()).collect();
         let wanted = [
             1, 2, 10, 11, 12, 20, 21, 22, 30, 31, 40, 41, 42, 43, 44, 45, 46, 47, 48, 50, 51, 52, 60, 61, 62,
-            23, 70, 71, 72, 32, 33, 63, 64, 65, 80,
+            23, 70, 71, 72, 32, 33, 63, 64, 65, 80, 13, 49,
         ];
         assert_eq!(numbers, wanted);
         assert!(AuditAction::ALL.iter().all(|one| AuditAction::of_number(one.number()) == Some(*one)));

@@ -48,7 +48,7 @@ pub enum Outcome {
     HoldEnded(HoldId),
     /// A member was created.
     MemberMade(MemberId),
-    /// A contest was changed; a replay shows its current state.
+    /// A contest was changed, or prizes of a period were paid again; a replay shows the current state.
     ContestChanged,
     /// A player applied.
     Applied(Application),

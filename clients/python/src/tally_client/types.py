@@ -384,5 +384,5 @@ class Payout(_Payout, total=False):
     division: int
     paid: bool
     group_id: str
-    reason: Literal["member_closed", "limit_exceeded"]
+    reason: Literal["member_closed", "limit_exceeded", "no_member"]
     reversed: Money

@@ -4,7 +4,7 @@
 //! (`start`), and the prize of a rank (`prize`).
 
 use crate::ids::PlayerId;
-use crate::ledger::{Amount, Currency, MemberId, TransferId};
+use crate::ledger::{Amount, Currency, MemberId, TransferId, Uuid};
 use crate::named;
 
 /// A member of a contest.
@@ -19,11 +19,12 @@ pub struct ContestMember {
 }
 
 named! {
-    /// Why a prize could not be paid, or a fee not refunded.
+    /// Why a prize could not be paid, or a fee not refunded. Stored by name.
     pub enum UnpaidReason { /// The member was closed.
         MemberClosed = "member_closed", /// The balance would be too large.
         LimitExceeded = "limit_exceeded", /// The fee was reversed whole: nothing is owed.
-        Reversed = "reversed" }
+        Reversed = "reversed", /// The winner of a period was no member: nothing is owed before it is one.
+        NoMember = "no_member" }
 }
 
 /// A prize of a contest that is being settled, or a fee that a cancelled contest refunds.
@@ -31,7 +32,7 @@ named! {
 pub struct Payout {
     /// The player that gets it.
     pub player: PlayerId,
-    /// The member that gets it.
+    /// The member that gets it; [`Payout::NO_MEMBER`] if the player was none.
     pub member: MemberId,
     /// The division whose rank it is for.
     pub division: Option<u32>,
@@ -43,4 +44,14 @@ pub struct Payout {
     pub amount: Amount,
     /// The transfer, or why there is none; `None` until it was tried.
     pub paid: Option<Result<TransferId, UnpaidReason>>,
+}
+
+impl Payout {
+    /// Stands for the member of a player that was none when its period was closed. No member has this id.
+    pub const NO_MEMBER: MemberId = MemberId(Uuid([0; 16]));
+
+    /// Whether there is a member to pay it to.
+    pub fn has_member(&self) -> bool {
+        self.member != Self::NO_MEMBER
+    }
 }

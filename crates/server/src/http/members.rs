@@ -17,6 +17,7 @@ use tally_service::members::change::{MemberChange, Set};
 use tally_service::members::find;
 use tally_service::{Failure, Tally};
 use tally_wire::Problem;
+use tally_wire::api::audit::read_rest;
 use tally_wire::api::members::{self, FieldChange, MemberRules};
 
 /// `POST /v1/members`
@@ -162,7 +163,7 @@ pub(super) async fn erase(mut call: Call) -> Result<Response, Problem> {
     let mut body = call.json_or_none().await?;
     let identity = call.identity(&tally, body.as_ref())?;
     let origin = body.as_mut().map_or_else(|| Ok(call.origin(None)), |body| call.origin_of(body))?;
-    members::read_erase(body).map_err(Problem::fields)?;
+    read_rest(body).map_err(Problem::fields)?;
     let erased = tally_service::members::erase(&tally, member, origin, identity).await;
     let replayed = erased.map_err(|failure| problem::of_failure(&failure))?;
     Ok(response::replayed(response::ok(&show(tally, member).await?), replayed))

@@ -106,6 +106,7 @@ pub(super) const ROUTES: &[Route] = &[
     route!("GET" "/v1/leaderboards/{board}/scores" Read leaderboards::page::page),
     route!("GET" "/v1/leaderboards/{board}/periods" Read leaderboards::periods::periods),
     route!("GET" "/v1/leaderboards/{board}/prizes" Read leaderboards::prizes::prizes),
+    route!("POST" "/v1/leaderboards/{board}/prizes/repay" BoardsAdmin leaderboards::prizes::repay),
     route!("GET" "/v1/leaderboards/{board}/events" Read events::leaderboard),
     route!("GET" "/v1/leaderboards/{board}/players/{player}" Read leaderboards::player::player),
     route!("DELETE" "/v1/leaderboards/{board}/players/{player}" ScoresWrite leaderboards::remove::remove),

@@ -4,6 +4,7 @@
 //! changed under its lock, the reply is [`ActionResult::Outdated`], nothing was done, and the caller reads again. Not here: what an
 //! action does (`decide`).
 
+use super::pay_again;
 use crate::audit;
 use crate::boards::Board;
 use crate::failure::Failure;
@@ -101,7 +102,7 @@ pub enum Action {
     Pay(u32, Vec<Payout>),
     /// Pays fees back to the next members; the flag marks the last step.
     Refund(Vec<(PlayerId, ContestMember)>, bool),
-    /// Pays prizes or fees that were left unpaid by mistake.
+    /// Pays prizes or fees that were left unpaid.
     Repay(Vec<(u32, Payout)>),
     /// Notes a change of applications that are not in the store.
     External(ExternalChange),
@@ -226,6 +227,12 @@ impl ContestRequest {
                 let detail = detail_of(std::iter::once(player), &[Ok(Status::Accepted)])?;
                 return Some((of_decision(true), Some(detail)));
             }
+            Action::Repay(_) => {
+                // The server itself pays what an earlier release left unpaid.
+                let ActionResult::Paid(became) = result else { return None };
+                let detail = pay_again::detail_of(became).filter(|_| self.by != ActorKind::Clock)?;
+                return Some((AuditAction::ContestRepaid, Some(detail.into())));
+            }
             Action::Patch(..) => AuditAction::ContestChanged,
             _ if !advanced => return None,
             Action::Open(_) => AuditAction::ContestOpened,
@@ -240,7 +247,6 @@ impl ContestRequest {
             | Action::Determine(..)
             | Action::Pay(..)
             | Action::Refund(..)
-            | Action::Repay(_)
             | Action::External(_) => return None,
         };
         Some((action, None))

@@ -110,10 +110,10 @@ impl PayoutCounts {
 
     fn now(&self) -> Payments {
         let of = |(why, count): (&UnpaidReason, &AtomicU64)| (*why, count.load(Ordering::Relaxed));
-        Payments {
-            paid: self.paid.load(Ordering::Relaxed),
-            unpaid: UnpaidReason::ALL.iter().zip(&self.unpaid).map(of).collect(),
-        }
+        // Contests pay members only.
+        let rows =
+            UnpaidReason::ALL.iter().zip(&self.unpaid).filter(|(why, _)| **why != UnpaidReason::NoMember);
+        Payments { paid: self.paid.load(Ordering::Relaxed), unpaid: rows.map(of).collect() }
     }
 }
 

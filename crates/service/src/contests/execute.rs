@@ -142,7 +142,7 @@ pub(super) fn attempt(
 }
 
 /// Retries until there is a reply.
-pub(super) fn retry<T>(mut attempt: impl FnMut() -> Result<Option<T>, Failure>) -> Result<T, Failure> {
+pub(crate) fn retry<T>(mut attempt: impl FnMut() -> Result<Option<T>, Failure>) -> Result<T, Failure> {
     for _ in 0..ATTEMPTS_MAX {
         if let Some(done) = attempt()? {
             return Ok(done);

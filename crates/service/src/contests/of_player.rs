@@ -37,6 +37,12 @@ impl Subject {
     fn is_its(&self, of: Option<MemberId>) -> bool {
         of.map_or(self.owns_player, |of| of == self.member)
     }
+
+    /// Whether a payout is its own, also one of a period that its player won without a member.
+    fn is_paid(&self, payout: &Payout) -> bool {
+        let member = payout.has_member().then_some(payout.member);
+        self.is_its(member) && (member.is_some() || payout.player == self.player)
+    }
 }
 
 /// A contest, and the rows of the person in it.
@@ -127,13 +133,13 @@ fn application(tally: &Tally, record: &Record, player: &PlayerId) -> Result<Opti
     }
 }
 
-/// The payouts of a member under the number of a contest or of the payment of a period, with their numbers.
-pub fn payouts(tally: &Tally, no: Uuid, member: MemberId) -> Result<Vec<(u32, Payout)>, Failure> {
+/// The payouts of a person under the number of a contest or of the payment of a period, with their numbers.
+pub fn payouts(tally: &Tally, no: Uuid, subject: &Subject) -> Result<Vec<(u32, Payout)>, Failure> {
     let (mut its, mut from) = (Vec::new(), 0);
     loop {
         let rows = tally.store.ledger().list_payouts(no, from, ROWS)?.rows;
         let last = rows.last().filter(|_| rows.len() == ROWS).map(|(no, _)| *no);
-        its.extend(rows.into_iter().filter(|(_, payout)| payout.member == member));
+        its.extend(rows.into_iter().filter(|(_, payout)| subject.is_paid(payout)));
         match last {
             Some(last) => from = last + 1,
             None => return Ok(its),
@@ -165,7 +171,7 @@ pub(crate) fn rename(
             waits = true;
             continue;
         }
-        let its = final_payouts(tally, no, member)?;
+        let its = final_payouts(tally, no, subject)?;
         let entrant = |player: PlayerId| EntrantKey { contest: no, player };
         let mut entrants = Vec::new();
         if is_named(&player, member) {
@@ -193,14 +199,14 @@ pub(crate) fn rename(
 /// The same of prizes of periods; where the next page begins, if there is one.
 pub(crate) fn rename_in_periods(
     tally: &Tally,
-    member: MemberId,
+    subject: &Subject,
     after: Option<WindowKey>,
     limit: usize,
 ) -> Result<Option<WindowKey>, Failure> {
     let keys = tally.store.ledger().payments(false, after, limit)?;
     for key in &keys {
         let Some(payment) = tally.store.ledger().payment(*key)? else { continue };
-        let its = final_payouts(tally, payment.no, member)?;
+        let its = final_payouts(tally, payment.no, subject)?;
         if !its.is_empty() {
             let mut ledger = LedgerReadSet::default();
             ledger.contests.payments.push(*key);
@@ -221,8 +227,8 @@ fn paid(rows: &[(PayoutKey, Payout)]) -> LedgerWriteSet {
 }
 
 /// The final payouts of a member that name its player, with its pseudonym.
-fn final_payouts(tally: &Tally, no: Uuid, member: MemberId) -> Result<Vec<(PayoutKey, Payout)>, Failure> {
-    let its = payouts(tally, no, member)?.into_iter();
+fn final_payouts(tally: &Tally, no: Uuid, subject: &Subject) -> Result<Vec<(PayoutKey, Payout)>, Failure> {
+    let (its, member) = (payouts(tally, no, subject)?.into_iter(), subject.member);
     let its = its.filter(|(_, payout)| is_final(payout) && is_named(&payout.player, member));
     let renamed = |payout| Payout { player: pseudonym(member), ..payout };
     Ok(its.map(|(number, payout)| (PayoutKey { contest: no, no: number }, renamed(payout))).collect())
@@ -231,7 +237,7 @@ fn final_payouts(tally: &Tally, no: Uuid, member: MemberId) -> Result<Vec<(Payou
 /// Whether a payout of an erased member never changes again. A prize is not paid to a closed member, but a fee is paid back to it.
 pub(crate) fn is_final(payout: &Payout) -> bool {
     match payout.paid {
-        Some(Ok(_) | Err(UnpaidReason::Reversed)) => true,
+        Some(Ok(_) | Err(UnpaidReason::Reversed | UnpaidReason::NoMember)) => true,
         Some(Err(UnpaidReason::MemberClosed)) => payout.rank > 0,
         Some(Err(UnpaidReason::LimitExceeded)) | None => false,
     }

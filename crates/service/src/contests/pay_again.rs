@@ -1,7 +1,8 @@
 //! Paying again, by hand, the prizes and fees that a contest could not pay: a wallet was full, or a member closed. Blocks.
 //!
 //! Each page of them is one action, and each action changes the contest's revision, so a row that two callers find is paid once. What
-//! still cannot be paid stays as it is. Not here: what earlier releases left unpaid by mistake (`repay`).
+//! still cannot be paid stays as it is. Closed periods go by the same pages (`periods::pay_again`). Not here: what earlier releases
+//! left unpaid by mistake (`repay`).
 
 use super::actions::{Action, ContestDone};
 use super::bounded_steps::STEP_ROWS;
@@ -23,7 +24,7 @@ pub fn pay_again(
 ) -> Result<ContestDone, Failure> {
     let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
     let no = find(tally, id)?.no;
-    let step = |from: u32, identity| {
+    let step = |from: u32, identity: Option<&IdempotencyKey>| {
         let plan = |record: &Record| -> Planned {
             let by = actor.by(record, Event::Repay, None)?;
             // Neither state is left again.
@@ -32,23 +33,47 @@ pub fn pay_again(
         };
         execute_at(tally, id, (&actor.origin, identity), None, plan)
     };
-    let mut next = unpaid(tally, no, 0)?.1;
-    let mut done = step(0, identity)?;
-    while let Some(from) = next {
-        let (rows, after) = unpaid(tally, no, from)?;
-        if !rows.is_empty() {
-            done.record = step(from, None)?.record;
-        }
-        next = after;
+    let (mut done, last) = in_pages(tally, no, identity, step)?;
+    if let Some(last) = last {
+        done.record = last.record;
     }
     Ok(done)
 }
 
+/// Does a step for each page of unpaid rows under a number, with the number that the page begins with. The first step is under the
+/// idempotency key, also without such rows. Returns the results of the first and the last step.
+pub(crate) fn in_pages<T>(
+    tally: &Tally,
+    no: Uuid,
+    identity: Option<&IdempotencyKey>,
+    step: impl Fn(u32, Option<&IdempotencyKey>) -> Result<T, Failure>,
+) -> Result<(T, Option<T>), Failure> {
+    let mut next = unpaid(tally, no, 0)?.1;
+    let (first, mut last) = (step(0, identity)?, None);
+    while let Some(from) = next {
+        let (rows, after) = unpaid(tally, no, from)?;
+        if !rows.is_empty() {
+            last = Some(step(from, None)?);
+        }
+        next = after;
+    }
+    Ok((first, last))
+}
+
+/// What the audit log says of payments; `None` if there were none.
+pub(crate) fn detail_of(became: &[Result<(), UnpaidReason>]) -> Option<String> {
+    match became.iter().filter(|row| row.is_ok()).count() {
+        0 => None,
+        1 => Some("1 payment".into()),
+        paid => Some(format!("{paid} payments")),
+    }
+}
+
 /// Payouts with their numbers.
-type Rows = Vec<(u32, Payout)>;
+pub(crate) type Rows = Vec<(u32, Payout)>;
 
 /// The unpaid rows of one read from that number on, and the start of the next read.
-fn unpaid(tally: &Tally, no: Uuid, from: u32) -> Result<(Rows, Option<u32>), Failure> {
+pub(crate) fn unpaid(tally: &Tally, no: Uuid, from: u32) -> Result<(Rows, Option<u32>), Failure> {
     let mut rows = tally.store.ledger().payouts(no, from, STEP_ROWS)?;
     let next = rows.last().filter(|_| rows.len() == STEP_ROWS).and_then(|(last, _)| last.checked_add(1));
     let may_be_paid = |why: UnpaidReason| why != UnpaidReason::Reversed;

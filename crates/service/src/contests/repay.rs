@@ -127,7 +127,9 @@ fn of_period(tally: &Tally, key: WindowKey, from: u32) -> Result<usize, Failure>
     let rows = wrong(tally, payment.no, from)?.rows;
     let count = rows.len();
     if count > 0 {
-        tally.ledger.ask_blocking(PaymentRequest { key, action: PaymentAction::Repay(payment, rows) })?;
+        tally
+            .ledger
+            .ask_blocking(PaymentRequest::of_server(key, PaymentAction::Repay(Some(payment), rows)))?;
     }
     Ok(count)
 }

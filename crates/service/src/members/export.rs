@@ -6,7 +6,7 @@
 use super::find;
 use crate::audit;
 use crate::boards::Board;
-use crate::contests::of_player;
+use crate::contests::of_player::{self, Subject};
 use crate::failure::{Failure, Fault};
 use crate::periods::view::View;
 use crate::servers;
@@ -98,10 +98,10 @@ pub struct PeriodPage {
     pub next: Option<WindowKey>,
 }
 
-/// The prizes of a member in at most `limit` periods, from the first one after `after`. Blocks.
+/// The prizes of a person in at most `limit` periods, from the first one after `after`. Blocks.
 pub fn period_prizes(
     tally: &Tally,
-    member: MemberId,
+    subject: &Subject,
     after: Option<WindowKey>,
     limit: usize,
 ) -> Result<PeriodPage, Failure> {
@@ -109,7 +109,7 @@ pub fn period_prizes(
     let mut rows = Vec::new();
     for key in &keys {
         let Some(payment) = tally.store.ledger().payment(*key)? else { continue };
-        let its = of_player::payouts(tally, payment.no, member)?;
+        let its = of_player::payouts(tally, payment.no, subject)?;
         if !its.is_empty() {
             rows.push((payment, its));
         }

@@ -60,11 +60,11 @@ pub struct Debt {
 }
 
 impl Debt {
-    /// A stored payment, unless it was made.
+    /// A stored payment, unless it was made. A winner that is no member is owed nothing.
     pub(crate) fn of_payout(of: &Debtor, payout: Payout) -> Option<Self> {
         let Payout { player, member, rank, currency, amount, paid, .. } = payout;
         let why = match paid {
-            Some(Ok(_) | Err(UnpaidReason::Reversed)) => return None,
+            Some(Ok(_) | Err(UnpaidReason::Reversed | UnpaidReason::NoMember)) => return None,
             Some(Err(why)) => Some(why),
             None => None,
         };

@@ -1,16 +1,23 @@
 //! A step of the payment of a closed period, as the ledger's lane does it.
 //!
 //! The payouts are stored once; each piece is paid if it is still the next. So a step that is sent twice, after a crash or by
-//! two servers, is done once. Not here: which steps are due (`prizes`).
+//! two servers, is done once. Not here: which steps are due (`prizes`), and those of a caller that pays again (`pay_again`).
 
+use crate::contests::pay_again::detail_of;
 use crate::ledger::LedgerSettings;
 use crate::ledger::request::{LedgerRequest, Needs};
 use crate::ledger::state::BatchState;
+use crate::outcomes;
 use std::sync::Arc;
+use tally_rules::audit::{AuditAction, Audited};
+use tally_rules::contest::member::UnpaidReason;
 use tally_rules::contest::{ContestId, Payout, State as Stands};
 use tally_rules::event::{Event, EventKind, PeriodPaid};
+use tally_rules::idempotency::IdempotencyKey;
+use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::transfer_request::wallets_of;
 use tally_rules::ledger::{TransferKind, Uuid};
+use tally_rules::outcome::Outcome;
 use tally_rules::period::Payment;
 use tally_rules::{BoardId, Micros, Origin, Rejection};
 use tally_store::{PayoutKey, ReadSet, Topic, WindowKey};
@@ -22,6 +29,28 @@ pub(crate) struct PaymentRequest {
     pub(crate) key: WindowKey,
     /// The step itself.
     pub(crate) action: PaymentAction,
+    /// The caller, if it is no step of the server itself.
+    pub(crate) caller: Option<PaymentCaller>,
+}
+
+/// What a caller that pays again sends with a step.
+#[derive(Clone, Debug)]
+pub(crate) struct PaymentCaller {
+    /// The actor, and the id of the act in the audit log.
+    pub(crate) audited: Audited,
+    /// The idempotency key, if the step is the first one.
+    pub(crate) identity: Option<IdempotencyKey>,
+}
+
+/// The reply to a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PaymentDone {
+    /// It was done, or did not have to be.
+    Done,
+    /// The payment has changed since its rows were read; nothing was done.
+    Outdated,
+    /// An earlier request with this identity has done it.
+    Replayed,
 }
 
 /// A period that is over.
@@ -41,12 +70,42 @@ pub(crate) enum PaymentAction {
     Begin(Over, Vec<Payout>),
     /// Pays the next prizes, beginning with that number.
     Pay(u32, Vec<Payout>),
-    /// Pays prizes that were left unpaid by mistake.
-    Repay(Payment, Vec<(u32, Payout)>),
+    /// Pays prizes that were left unpaid, if the payment is still this one. A period without prizes has none.
+    Repay(Option<Payment>, Vec<(u32, Payout)>),
+}
+
+impl PaymentRequest {
+    /// A step of the server itself.
+    pub(crate) fn of_server(key: WindowKey, action: PaymentAction) -> Self {
+        Self { key, action, caller: None }
+    }
+
+    fn identity(&self) -> Option<&IdempotencyKey> {
+        self.caller.as_ref()?.identity.as_ref()
+    }
+
+    /// Pays unpaid rows of a payment. A winner that is a member by now must still be the player that it was found by.
+    fn repay(&self, state: &mut BatchState<'_>, payment: Payment, (rows, ids): (&[(u32, Payout)], &[Uuid])) {
+        let is_its = |row: &Payout| match handle_of(row) {
+            Some(handle) => state.handles.get(&handle) == Some(&row.member),
+            None => true,
+        };
+        let rows: Vec<(u32, Payout)> = rows.iter().filter(|(_, row)| is_its(row)).cloned().collect();
+        let became = state.repay_rows(payment.no, (&rows, ids), &reference(&payment), prize);
+        if let (Some(caller), Some(paid)) = (&self.caller, detail_of(&became)) {
+            let (board, detail) = (payment.board.as_str(), format!("{}: {paid}", payment.period));
+            let row = caller.audited.row(AuditAction::PrizesRepaid, board, Some(detail.into()));
+            state.added.audit.push(row);
+        }
+        if !became.is_empty() {
+            let at = state.time.now.max(payment.at.plus(1));
+            state.payments.set(&self.key, Some(Payment { at, ..payment }));
+        }
+    }
 }
 
 impl LedgerRequest for PaymentRequest {
-    type Answer = ();
+    type Answer = PaymentDone;
 
     fn needs(&self) -> Needs {
         let (rows, ids) = match &self.action {
@@ -58,10 +117,11 @@ impl LedgerRequest for PaymentRequest {
     }
 
     fn origin(&self) -> Origin {
-        Origin::BACKGROUND
+        self.caller.as_ref().map_or(Origin::BACKGROUND, |caller| caller.audited.origin.clone())
     }
 
     fn read(&self, plan: &mut ReadSet, _ids: &[Uuid], settings: &LedgerSettings) {
+        outcomes::read(plan, self.identity());
         let home = settings.currencies.home();
         let ledger = &mut plan.ledger;
         ledger.contests.payments.push(self.key);
@@ -71,12 +131,18 @@ impl LedgerRequest for PaymentRequest {
             PaymentAction::Begin(over, _) => {
                 ledger.contests.contests.extend(ContestId::of_board(&over.board).map(|(id, _)| id));
             }
-            PaymentAction::Pay(_, rows) => rows.iter().for_each(wallets),
-            PaymentAction::Repay(_, rows) => rows.iter().for_each(|(_, row)| wallets(row)),
+            PaymentAction::Pay(_, rows) => rows.iter().filter(|row| row.has_member()).for_each(wallets),
+            PaymentAction::Repay(_, rows) => {
+                rows.iter().for_each(|(_, row)| wallets(row));
+                ledger.handles.extend(rows.iter().filter_map(|(_, row)| handle_of(row)));
+            }
         }
     }
 
-    fn decide(&self, state: &mut BatchState<'_>, ids: &[Uuid]) -> Result<(), Rejection> {
+    fn decide(&self, state: &mut BatchState<'_>, ids: &[Uuid]) -> Result<PaymentDone, Rejection> {
+        if state.outcomes.replay(self.identity())?.is_some() {
+            return Ok(PaymentDone::Replayed);
+        }
         let present = state.payments.get(&self.key).cloned();
         match (&self.action, present) {
             (PaymentAction::Begin(over, rows), None) => {
@@ -95,16 +161,26 @@ impl LedgerRequest for PaymentRequest {
                 state.payments.set(&self.key, Some(payment));
             }
             // The rows were read after the payment, and each repayment changes its instant: none is paid twice.
-            (PaymentAction::Repay(seen, rows), Some(payment)) if payment == *seen => {
-                state.repay_rows(payment.no, (rows, ids), &reference(&payment), prize);
-                let at = state.time.now.max(payment.at.plus(1));
-                state.payments.set(&self.key, Some(Payment { at, ..payment }));
+            (PaymentAction::Repay(seen, rows), present) => {
+                if present != *seen {
+                    return Ok(PaymentDone::Outdated);
+                }
+                if let Some(payment) = present {
+                    self.repay(state, payment, (rows, ids));
+                }
+                state.outcomes.remember(self.identity(), Outcome::ContestChanged);
             }
             // Another server has done it.
-            (PaymentAction::Begin(..) | PaymentAction::Pay(..) | PaymentAction::Repay(..), _) => {}
+            (PaymentAction::Begin(..) | PaymentAction::Pay(..), _) => {}
         }
-        Ok(())
+        Ok(PaymentDone::Done)
     }
+}
+
+/// The handle of a winner that was no member, which names the member that the row has now.
+fn handle_of(row: &Payout) -> Option<Handle> {
+    let was_none = row.paid == Some(Err(UnpaidReason::NoMember));
+    was_none.then(|| Handle::Player(row.player.clone()))
 }
 
 /// Adds the event that all prizes of a period had their turn.

@@ -3,8 +3,8 @@
 //! A closed period owes the prizes that its rule had when it closed, so they are stored before a rule changes. The store
 //! records whether they were stored. So a crash between closing and storing loses nothing, and two servers store them once. A
 //! contest that was cancelled before a period was over owes none for it. Pieces name their start, and the payment's row names
-//! the start of the next one. Players that are no members get nothing, and no player moves up for them. A period is not
-//! deleted before it is paid. Blocks.
+//! the start of the next one. A player that is no member has a row all the same and gets nothing, and no player moves up for it. A
+//! period is not deleted before it is paid. Blocks. Not here: paying again what could not be paid (`pay_again`).
 
 use super::payments::{Over, PaymentAction, PaymentRequest};
 use super::view::View;
@@ -168,19 +168,24 @@ fn begin(tally: &Tally, board: &Arc<Board>, (row, over, prizes): &Closed) -> Res
     })?;
     let mut payouts = Vec::new();
     for page in shares(&prizes.table, prizes.ties, &ranked).chunks(PAGE) {
-        let members = members_of(tally, page)?;
+        let members = members_of(tally, page.iter().map(|share| &share.who))?;
         for Share { who, rank, currency, amount } in page {
-            let Some(member) = members.get(who).copied() else { continue };
+            let member = members.get(who).copied().unwrap_or(Payout::NO_MEMBER);
             let (player, rank, currency, amount) = (who.clone(), *rank, *currency, *amount);
             payouts.push(Payout { player, member, division: None, rank, currency, amount, paid: None });
         }
     }
-    tally.ledger.ask_blocking(PaymentRequest { key, action: PaymentAction::Begin(over.clone(), payouts) })
+    let action = PaymentAction::Begin(over.clone(), payouts);
+    tally.ledger.ask_blocking(PaymentRequest::of_server(key, action))?;
+    Ok(())
 }
 
-/// The players of some prizes that are members, in one query.
-fn members_of(tally: &Tally, shares: &[Share<PlayerId>]) -> Result<BTreeMap<PlayerId, MemberId>, Failure> {
-    let players: BTreeSet<&PlayerId> = shares.iter().map(|share| &share.who).collect();
+/// Those of some players that are members, in one query.
+pub(super) fn members_of<'a>(
+    tally: &Tally,
+    players: impl Iterator<Item = &'a PlayerId>,
+) -> Result<BTreeMap<PlayerId, MemberId>, Failure> {
+    let players: BTreeSet<&PlayerId> = players.collect();
     let handles: Vec<Handle> = players.iter().map(|player| Handle::Player((*player).clone())).collect();
     let found = tally.store.ledger().members_of(&handles)?;
     let member = |(player, member): (&PlayerId, Option<MemberId>)| Some((player.clone(), member?));
@@ -197,9 +202,8 @@ fn run_remaining_steps(tally: &Tally, key: WindowKey) -> Result<(), Failure> {
             let (board, period) = (payment.board.as_str(), &payment.period);
             return Err(Fault::Broken(format!("prizes of `{board}` {period} are not there")).into());
         }
-        tally
-            .ledger
-            .ask_blocking(PaymentRequest { key, action: PaymentAction::Pay(payment.done, payouts(rows)) })?;
+        let action = PaymentAction::Pay(payment.done, payouts(rows));
+        tally.ledger.ask_blocking(PaymentRequest::of_server(key, action))?;
     }
 }
 

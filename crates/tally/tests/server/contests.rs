@@ -568,6 +568,22 @@ fn a_series_goes_on_over_moments_at_which_the_server_was_down() {
     let paid = local.get(&format!("/v1/leaderboards/minutes/prizes?period={period}")).expect(200);
     assert_eq!((&paid["settled"], &paid["items"][0]["player"]), (&json!(true), &json!("bob")), "{paid}");
     assert_eq!(wallet(&mut local, &bob), pair("31", "0"));
+    // Its winner is a member, so nothing is left to pay.
+    let repay = Request::new("POST", format!("/v1/leaderboards/minutes/prizes/repay?period={period}"));
+    let repay = repay.json(&json!({"reason": "why"})).idempotent("repay");
+    for _ in 0..2 {
+        let repaid = local.send(&repay).expect(200);
+        let unpaid = json!({"member_closed": 0, "limit_exceeded": 0, "no_member": 0});
+        assert_eq!(
+            (&repaid["settled"], &repaid["paid"], &repaid["unpaid"]),
+            (&json!(true), &json!(1), &unpaid)
+        );
+    }
+    assert!(local.send(&repay).is_replay());
+    let other = json!({"reason": "another"});
+    let other =
+        Request::new("POST", "/v1/leaderboards/minutes/prizes/repay").json(&other).idempotent("repay");
+    local.send(&other).refused(422, "idempotency_key_reused");
     let last = local.get("/v1/contest-series/minutely").expect(200)["last"].clone();
     assert!(last.as_str().is_some_and(|last| last > cup.as_str()), "{last}");
     local.get(&format!("/v1/contests/{}", last.as_str().expect("a name"))).expect(200);

@@ -4,7 +4,7 @@
 
 use super::wallets::read_reason;
 use crate::Query;
-use crate::fields::FieldError;
+use crate::fields::{FieldError, Fields};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -16,6 +16,11 @@ pub fn take_reason(body: &mut Value) -> Result<Option<Arc<str>>, Vec<FieldError>
     let given = body.as_object_mut().and_then(|object| object.remove(REASON));
     let wrong = |detail: &'static str| vec![FieldError::invalid("/reason", detail)];
     given.map(|value| read_reason(&value).map_err(wrong)).transpose()
+}
+
+/// Reads the body of an act that needs none, from which the reason was taken: nothing is left.
+pub fn read_rest(body: Option<Value>) -> Result<(), Vec<FieldError>> {
+    body.map_or(Ok(()), |body| Fields::new("", body)?.finish())
 }
 
 /// Takes the reason from the query.

@@ -113,11 +113,6 @@ pub fn read_close(body: Option<Value>) -> Result<bool, Vec<FieldError>> {
     Ok(force.unwrap_or(false))
 }
 
-/// Reads the body of `POST …/erase`, from which the reason was taken: nothing is left.
-pub fn read_erase(body: Option<Value>) -> Result<(), Vec<FieldError>> {
-    body.map_or(Ok(()), |body| Fields::new("", body)?.finish())
-}
-
 /// Reads the body of `POST /auth/signin`. Any text may be a login, even of no member.
 pub fn read_sign_in(body: Value) -> Result<(String, String), Vec<FieldError>> {
     let short = |value: &Value| {

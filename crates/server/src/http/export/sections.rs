@@ -111,7 +111,7 @@ impl Export {
                 let page = of_player::page(&tally, &subject, after.as_ref(), ROWS)?;
                 let with_payouts = |one: Entered| {
                     let no = one.record.no;
-                    let its = one.enrolled.as_ref().map(|_| of_player::payouts(&tally, no, subject.member));
+                    let its = one.enrolled.as_ref().map(|_| of_player::payouts(&tally, no, &subject));
                     Ok((one, its.transpose()?.unwrap_or_default()))
                 };
                 let rows = page.entered.into_iter().map(with_payouts).collect::<Result<Vec<_>, Failure>>()?;
@@ -153,8 +153,8 @@ impl Export {
         out.begin("period_prizes");
         let mut after = None;
         loop {
-            let (tally, member) = (Arc::clone(&self.tally), self.id);
-            let page = blocking(move || export::period_prizes(&tally, member, after, ROWS)).await?;
+            let (tally, subject) = (Arc::clone(&self.tally), self.subject());
+            let page = blocking(move || export::period_prizes(&tally, &subject, after, ROWS)).await?;
             for (payment, payouts) in &page.rows {
                 for (_, payout) in payouts {
                     let mut item = write_payout(payout, false, true, None);

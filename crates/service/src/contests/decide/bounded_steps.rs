@@ -128,12 +128,14 @@ impl BatchState<'_> {
     ) -> Result<(u32, Vec<Result<(), UnpaidReason>>), Rejection> {
         let (mut next, mut became) = (first, Vec::with_capacity(rows.len()));
         for (payout, id) in rows.iter().zip(ids) {
-            let paid =
-                match self.pay_out(what(next, payout), (payout.currency, payout.amount), reference, *id) {
-                    Err(rejection) if became.is_empty() => return Err(rejection),
-                    Err(_) => break,
-                    Ok(paid) => paid,
-                };
+            let pay = |(what, sum)| self.pay_out(what, sum, reference, *id);
+            let order = (what(next, payout), (payout.currency, payout.amount));
+            let paid = match payout.has_member().then_some(order).map(pay) {
+                None => Err(UnpaidReason::NoMember),
+                Some(Err(rejection)) if became.is_empty() => return Err(rejection),
+                Some(Err(_)) => break,
+                Some(Ok(paid)) => paid,
+            };
             became.push(paid.map(drop));
             let key = PayoutKey { contest, no: next };
             self.added.payouts.insert(key, Payout { paid: Some(paid), ..payout.clone() });

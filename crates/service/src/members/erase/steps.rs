@@ -122,9 +122,7 @@ impl Steps {
             },
             Stage::Holds(before) => self.holds(tally, *before)?.map_or(Stage::Contests(None), Stage::Holds),
             Stage::Contests(after) => {
-                let (member, player, owns_player) = (self.member, player.clone(), self.row.owns_player());
-                let subject = of_player::Subject { member, player, owns_player };
-                let page = of_player::rename(tally, &subject, after.as_ref(), NAMES)?;
+                let page = of_player::rename(tally, &self.subject(), after.as_ref(), NAMES)?;
                 match page {
                     of_player::Renamed::Waits => return Ok((Stage::Contests(after.clone()), Then::Wait)),
                     of_player::Renamed::Upto(Some(last)) => Stage::Contests(Some(last)),
@@ -132,7 +130,7 @@ impl Steps {
                 }
             }
             Stage::Periods(after) => {
-                let last = of_player::rename_in_periods(tally, self.member, *after, NAMES)?;
+                let last = of_player::rename_in_periods(tally, &self.subject(), *after, NAMES)?;
                 last.map_or(Stage::Audit(NEWEST), |last| Stage::Periods(Some(last)))
             }
             Stage::Audit(before) => self.audit(tally, *before)?.map_or(Stage::Row, Stage::Audit),
@@ -143,6 +141,11 @@ impl Steps {
             Stage::Done => Stage::Done,
         };
         Ok((next, Then::Next))
+    }
+
+    fn subject(&self) -> of_player::Subject {
+        let (player, owns_player) = (self.row.player.clone(), self.row.owns_player());
+        of_player::Subject { member: self.member, player, owns_player }
     }
 
     /// Takes the words from the transfers of some entries of a wallet.

@@ -74,6 +74,28 @@ fn prizes_of_periods_get_the_pseudonym() {
     }
 }
 
+/// A winner that became a member later has a row without it.
+#[test]
+fn prizes_that_were_won_without_a_member_get_the_pseudonym() {
+    let world = World::new(Kind::Sqlite);
+    put(&world, &world.tally, &daily(table(100), 12)).unwrap();
+    for name in ["ann-player", "bob-player"] {
+        score(&world, &world.tally, PlayerId::new(name).unwrap(), 9);
+    }
+    world.advance(DAY);
+    scheduler::close_due(&world.tally).unwrap();
+    prizes::pay_due(&world.tally).unwrap();
+    let ann = person(&world, "ann-player");
+    erased(&world, ann);
+    let mut snapshot = world.tally.store.ledger().snapshot().unwrap();
+    let payments = snapshot.payments(None, 9).unwrap();
+    let rows = snapshot.payouts(payments[0].1.no, 0, 9).unwrap();
+    let players: Vec<String> = rows.iter().map(|(_, row)| row.player.as_str().to_owned()).collect();
+    assert_eq!(players, [ann.0.to_string(), "bob-player".into()]);
+    drop(snapshot);
+    world.end(&[ann]);
+}
+
 #[test]
 fn words_from_before_go_and_a_later_reversal_keeps_its_reason() {
     for kind in [Kind::Sqlite, Kind::MariaDb] {

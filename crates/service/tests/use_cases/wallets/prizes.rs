@@ -1,21 +1,25 @@
 //! Prizes of a board's periods: paid once when one is closed, to players that are members, in spite of crashes and concurrent
 //! schedulers.
 
-use crate::wallets::world::{Kind, World, code, settings, start};
+use crate::wallets::world::{Kind, World, code, identity, new_member, settings, start};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use tally_rules::audit::AuditAction;
 use tally_rules::contest::member::UnpaidReason;
 use tally_rules::contest::{Payout, Prize, PrizeTies};
 use tally_rules::definition::{BoardSpec, Ranking};
-use tally_rules::ledger::{Amount, MemberId, Uuid};
+use tally_rules::ledger::{Amount, Member, MemberId, Uuid};
 use tally_rules::period::{Payment, PeriodPrizes, PeriodRule};
 use tally_rules::score::ScoreInput;
-use tally_rules::{BoardId, Micros, Origin, PlayerId, Rejection};
+use tally_rules::{Actor, BoardId, Micros, Origin, PlayerId, Rejection};
+use tally_service::members::NewMember;
+use tally_service::periods::pay_again::{self, PrizeCounts};
 use tally_service::periods::view::View;
 use tally_service::periods::{prizes, scheduler};
 use tally_service::players::erase;
+use tally_service::scan::Span;
 use tally_service::scores::submit::{self, NewScore};
-use tally_service::{Failure, Tally, boards};
+use tally_service::{Failure, Tally, audit, boards, owed};
 use tally_store::sqlite::SqliteStore;
 use tally_store::{
     BoardNo, ContestWriteSet, LedgerWriteSet, PayoutKey, ReadSet, Transactions, Window, WindowKey, WriteSet,
@@ -89,7 +93,9 @@ fn a_closed_period_pays_its_prizes_once() {
         });
         prizes::pay_due(tally).unwrap();
         assert_eq!(members.iter().map(|member| world.balance(*member)).collect::<Vec<_>>(), [100, 0, 0]);
-        assert_eq!(shown(tally, world.now()), Some(vec![(1, 100, true)]));
+        // The winner without a member is listed, and is owed nothing.
+        assert_eq!(shown(tally, world.now()), Some(vec![(1, 100, true), (1, 100, false)]));
+        assert!(owed::list(tally, None, 9).unwrap().rows.is_empty());
         // Another server, or this one after a restart, finds it done.
         tally.drain();
         let later = Arc::new(AtomicI64::new(world.now().0));
@@ -97,6 +103,58 @@ fn a_closed_period_pays_its_prizes_once() {
         prizes::pay_due(&next).unwrap();
         next.drain();
         world.end(&members);
+    }
+}
+
+/// The prizes of the last period, after they were tried again under this key; and whether that was a replay.
+fn again(tally: &Tally, now: Micros, key: &str) -> (PrizeCounts, bool) {
+    let found = tally.boards.get(&board()).unwrap();
+    let view = View::find(&found, Some("daily:previous"), now, |_| None).unwrap();
+    let origin = Origin { reason: Some("why".into()), ..Origin::from(Actor::CommandLine) };
+    pay_again::pay_again(tally, &view, &origin, identity(key, 1).as_ref()).unwrap()
+}
+
+/// What could not be paid is paid once it can be, on request: a winner that was no member, and a wallet that was full.
+#[test]
+fn unpaid_prizes_of_a_period_are_paid_again_by_hand() {
+    for kind in [Kind::Sqlite, Kind::MariaDb] {
+        let world = World::new(kind);
+        let tally = &world.tally;
+        let ann = world.member("ann", 0);
+        let guest = PlayerId::new("guest").unwrap();
+        put(&world, tally, &daily(table(100), 12)).unwrap();
+        score(&world, tally, guest.clone(), 9);
+        score(&world, tally, player_of(ann), 5);
+        world.advance(DAY);
+        let none = PrizeCounts::default();
+        assert_eq!(again(tally, world.now(), "early"), (none, false), "it is not closed");
+        scheduler::close_due(tally).unwrap();
+        prizes::pay_due(tally).unwrap();
+        let rows = |action: AuditAction| {
+            let filter = audit::Filter { action: Some(action), ..audit::Filter::default() };
+            audit::list(tally, &filter, &Span { limit: 9, ..Span::default() }).unwrap().rows
+        };
+        let unpaid = PrizeCounts { settled: true, paid: 1, no_member: 1, ..none };
+        assert_eq!(again(tally, world.now(), "one"), (unpaid, false));
+        assert_eq!(rows(AuditAction::PrizesRepaid), [], "nothing was paid");
+        let new = new_member("guest");
+        let member = Member { player: guest.clone(), ..new.member };
+        let id = world.create(NewMember { member, player_is_id: false, identity: None }).unwrap().id;
+        // A retry does nothing more. Another request pays, once.
+        assert_eq!(again(tally, world.now(), "one"), (unpaid, true));
+        assert_eq!(world.balance(id), 0);
+        let paid = PrizeCounts { settled: true, paid: 2, ..none };
+        for replayed in [false, true] {
+            assert_eq!(again(tally, world.now(), "two"), (paid, replayed));
+            assert_eq!((world.balance(id), world.balance(ann)), (100, 100));
+        }
+        assert_eq!(again(tally, world.now(), "three"), (paid, false));
+        let [(_, act)] = &rows(AuditAction::PrizesRepaid)[..] else { panic!("one act") };
+        assert_eq!((&*act.subject, act.origin.actor), ("daily", Actor::CommandLine));
+        assert_eq!(act.origin.reason.as_deref(), Some("why"));
+        let detail = act.detail.as_deref().unwrap();
+        assert!(detail.starts_with("daily:20") && detail.ends_with(": 1 payment"), "{detail}");
+        world.end(&[ann, id]);
     }
 }
 

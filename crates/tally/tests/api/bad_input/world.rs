@@ -304,7 +304,9 @@ pub(crate) fn valid(route: &Route) -> Request {
         ("POST", path) if path.starts_with("/v1/contests/") => request,
         ("PATCH", "/v1/members/{member}") => request.json(&json!({"name": "New"})),
         ("POST", path)
-            if ["/close", "/erase", "/unlock-pin", "/sign-out"].iter().any(|end| path.ends_with(end)) =>
+            if ["/close", "/erase", "/repay", "/unlock-pin", "/sign-out"]
+                .iter()
+                .any(|end| path.ends_with(end)) =>
         {
             request
         }

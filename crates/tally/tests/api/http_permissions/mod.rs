@@ -59,7 +59,9 @@ fn request(route: &Route, number: usize) -> Request {
             request.json(&body).idempotent(&format!("k{number}"))
         }
         ("POST", path)
-            if ["/close", "/erase", "/unlock-pin", "/sign-out"].iter().any(|end| path.ends_with(end)) =>
+            if ["/close", "/erase", "/repay", "/unlock-pin", "/sign-out"]
+                .iter()
+                .any(|end| path.ends_with(end)) =>
         {
             request
         }

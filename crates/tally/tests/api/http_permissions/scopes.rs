@@ -24,6 +24,7 @@ const TABLE: [(&str, &[&str]); 9] = [
         &[
             "PUT /v1/leaderboards/{board}",
             "DELETE /v1/leaderboards/{board}",
+            "POST /v1/leaderboards/{board}/prizes/repay",
             "POST /v1/leaderboards/{board}/players/{player}/correct",
             "POST /v1/leaderboards/{board}/players/{player}/ban",
             "POST /v1/leaderboards/{board}/players/{player}/restore",

@@ -253,6 +253,7 @@ fn successes(tour: &mut Tour<'_>) {
 fn periods(tour: &mut Tour<'_>) {
     tour.example("listPeriods", 200);
     tour.example("listPeriodPrizes", 200);
+    tour.example("repayPeriodPrizes", 200);
     let monthly =
         json!({"name": "monthly", "schedule": "0 0 1 * *", "time_zone": "Asia/Seoul", "keep": 100_000});
     let hourly = json!({"name": "hourly", "schedule": "30 * * * *", "grace_s": 604_800});

@@ -143,7 +143,7 @@ pub fn write_payout(payout: &Payout, of_pool: bool, money: bool, reversed: Optio
     if !money {
         return answer;
     }
-    object.insert("member".into(), json!(payout.member.0.to_string()));
+    object.extend(payout.has_member().then(|| ("member".into(), json!(payout.member.0.to_string()))));
     object.insert("paid".into(), json!(matches!(payout.paid, Some(Ok(_)))));
     match payout.paid {
         Some(Ok(id)) => drop(object.insert("group_id".into(), json!(id.0.to_string()))),
