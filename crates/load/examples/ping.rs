@@ -1,6 +1,6 @@
 //! What the generator itself can carry: PING against a running server of the Redis protocol on this machine.
 //!
-//! `cargo run --release -p tally-load --example resp -- PORT [CONNECTIONS [PIPELINE [SECONDS]]]`, to be read beside
+//! `cargo run --release -p tally-load --example ping -- PORT [CONNECTIONS [PIPELINE [SECONDS]]]`, to be read beside
 //! `redis-benchmark -p PORT -c CONNECTIONS -P PIPELINE -n … PING`. Not here: commands that cost the server anything.
 #![expect(clippy::print_stdout, reason = "an example that measures prints what it measured")]
 
