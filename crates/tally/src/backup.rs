@@ -26,6 +26,7 @@ pub(crate) fn backup(cli: &Cli, args: &BackupArgs) -> Result<ExitCode> {
     let config = Config::load(cli)?;
     let data = DataDir::of(&config);
     let store = data.place(&config)?.file("backup")?;
+    data.check_store(&config)?;
     let file = match (&args.file, &args.follow) {
         (_, Some(folder)) => return follow::run(&config, &data, &store, folder, args),
         (Some(file), None) => file,

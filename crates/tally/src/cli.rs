@@ -70,7 +70,9 @@ Examples:
   tally serve
   tally serve --demo
   tally serve --data /var/lib/tally --http 0.0.0.0:8420
-  tally serve --resp 0.0.0.0:8421 --resp-durability relaxed")]
+  tally serve --resp 0.0.0.0:8421 --resp-durability relaxed
+
+A data directory without a store gets a new one. Other commands refuse it, but for seed and restore.")]
     Serve(ServeArgs),
     /// Import a CSV file, each line once
     #[command(after_help = "\
@@ -190,8 +192,9 @@ Examples:
   tally restore /backups/tally --at 2026-11-27T14:04:59Z
 
 The copy is checked first. Of a directory, the last change at or before the instant is the last that
-is restored, and the command says its instant. A data directory that is in use is refused, and so is one that has a store,
-unless --force replaces it. The secret is not in the copy: put the file `secret` beside the store.")]
+is restored, and the command says its instant. A missing data directory is made. One that is in use is
+refused, and so is one that has a store, unless --force replaces it. The secret is not in the copy:
+put the file `secret` beside the store.")]
     Restore(RestoreArgs),
     /// Repair an embedded store whose journal is damaged or missing: keep everything that is intact
     #[command(after_help = "\

@@ -10,7 +10,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use tally_service::rotation;
 use tally_service::secret::{Secret, hex};
-use tally_store::Store;
+use tally_store::{Store, sqlite};
 
 /// The address of a server of this data directory, and the token for local commands.
 #[derive(Clone, Debug)]
@@ -45,6 +45,22 @@ pub(crate) struct DataDir {
 }
 
 impl DataDir {
+    /// The directory of the settings, for a command that makes no store.
+    pub(crate) fn with_store(config: &Config) -> Result<Self> {
+        Self::of(config).check_store(config)?;
+        Self::open(config)
+    }
+
+    /// Refuses an embedded store that does not exist: its directory may be mistyped.
+    pub(crate) fn check_store(&self, config: &Config) -> Result<(), Usage> {
+        let Place::Sqlite(store) = self.place(config)? else { return Ok(()) };
+        if sqlite::is_there(&store) {
+            return Ok(());
+        }
+        let place = if store.parent() == Some(self.path()) { self.path() } else { store.as_path() };
+        Err(Usage(format!("no store in {}; `tally serve` creates one", place.display())))
+    }
+
     /// The directory of the settings; creates it if it is missing.
     pub(crate) fn open(config: &Config) -> Result<Self> {
         let path = PathBuf::from(config.text("data.dir"));

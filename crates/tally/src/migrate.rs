@@ -24,7 +24,7 @@ const LINE_PAUSE: Duration = Duration::from_secs(10);
 /// Runs the subcommand.
 pub(crate) fn run(cli: &Cli, args: &MigrateArgs) -> Result<ExitCode> {
     let config = Config::load(cli)?;
-    let data = DataDir::open(&config)?;
+    let data = DataDir::with_store(&config)?;
     let place = data.place(&config)?;
     if args.reshard {
         return spread(&config, &data, place, args);

@@ -16,7 +16,9 @@ use tally_store::sqlite;
 /// Runs `tally repair`.
 pub(crate) fn run(cli: &Cli, why: &ReasonArgs) -> Result<ExitCode> {
     let config = Config::load(cli)?;
-    let file = DataDir::of(&config).place(&config)?.file("repair")?;
+    let data = DataDir::of(&config);
+    let file = data.place(&config)?.file("repair")?;
+    data.check_store(&config)?;
     let act = audit::of_command(AuditAction::StoreRepaired, "the journal", why.reason.as_deref())?;
     let repaired = sqlite::repair(&file, &store::file_options(&config)?, Some(&act))
         .with_context(|| format!("repair {}", file.display()))?;

@@ -28,7 +28,7 @@ const LOOK: Duration = Duration::from_millis(200);
 /// Runs the subcommand.
 pub(crate) fn run(cli: &Cli, args: &SecretArgs) -> Result<ExitCode> {
     let config = Config::load(cli)?;
-    let data = DataDir::open(&config)?;
+    let data = DataDir::with_store(&config)?;
     match &args.what {
         SecretWhat::Status => status(&config, &data),
         SecretWhat::Rotate(why) => Work::begin(config, data)?.rotate(why),

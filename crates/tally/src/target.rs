@@ -11,6 +11,15 @@ use crate::serve::{Listen, Server, UNIX};
 use anyhow::{Context, Result, bail};
 use tally_server::readiness::LOCAL_PREFIX;
 
+/// What a command does if the settings name no existing store.
+#[derive(Clone, Copy)]
+enum Missing {
+    /// A mistyped directory is an error.
+    Refused,
+    /// The command is there to fill a store, so it makes one.
+    Made,
+}
+
 /// The server of a command.
 pub(crate) struct Target {
     pub(crate) client: Client,
@@ -21,7 +30,7 @@ impl Target {
     /// Finds a running server; an error without one.
     pub(crate) fn running(cli: &Cli, args: &TargetArgs) -> Result<Self> {
         let config = Config::load(cli)?;
-        match Self::present(&config, args)? {
+        match Self::present(&config, args, Missing::Refused)? {
             (Some(running), _) => Ok(running),
             (None, data) => bail!(
                 "no server runs on {}: start `tally serve` there, or give --url",
@@ -32,8 +41,17 @@ impl Target {
 
     /// Finds or starts the server.
     pub(crate) fn find(cli: &Cli, args: &TargetArgs) -> Result<Self> {
+        Self::find_on(cli, args, Missing::Refused)
+    }
+
+    /// The same, and makes a missing store.
+    pub(crate) fn find_or_make(cli: &Cli, args: &TargetArgs) -> Result<Self> {
+        Self::find_on(cli, args, Missing::Made)
+    }
+
+    fn find_on(cli: &Cli, args: &TargetArgs, missing: Missing) -> Result<Self> {
         let config = Config::load(cli)?;
-        let data = match Self::present(&config, args)? {
+        let data = match Self::present(&config, args, missing)? {
             (Some(running), _) => return Ok(running),
             (None, data) => data.context("open the data directory")?,
         };
@@ -43,14 +61,18 @@ impl Target {
         Ok(Self { client: local(&running.http, &running.token)?, own: Some(server) })
     }
 
-    /// The data directory, if neither a running server there nor one of a URL serves it.
+    /// The data directory, if neither a running server there nor one of a URL serves it. It may have no store yet.
     pub(crate) fn unserved(config: &Config, args: &TargetArgs) -> Result<Option<DataDir>> {
-        let (served, data) = Self::present(config, args)?;
+        let (served, data) = Self::present(config, args, Missing::Made)?;
         Ok(data.filter(|_| served.is_none()))
     }
 
     /// The server elsewhere or of the data directory, if there is one; and the directory, if there is no URL.
-    fn present(config: &Config, args: &TargetArgs) -> Result<(Option<Self>, Option<DataDir>)> {
+    fn present(
+        config: &Config,
+        args: &TargetArgs,
+        missing: Missing,
+    ) -> Result<(Option<Self>, Option<DataDir>)> {
         if let Some(url) = &args.url {
             if let Some(path) = url.strip_prefix(UNIX) {
                 return Ok((Some(Self { client: Client::unix(path, args.key.clone()), own: None }), None));
@@ -65,7 +87,7 @@ impl Target {
         if args.key.is_some() && std::env::var_os("TALLY_KEY").is_none() {
             bail!(Usage("--key is for a server given by --url".into()));
         }
-        let data = DataDir::open(config)?;
+        let data = DataDir::of(config);
         if let Some(running) = data.running() {
             let client = local(&running.http, &running.token)?;
             if client.is_there() {
@@ -73,6 +95,10 @@ impl Target {
                 return Ok((Some(Self { client, own: None }), Some(data)));
             }
         }
+        let data = match missing {
+            Missing::Refused => DataDir::with_store(config)?,
+            Missing::Made => DataDir::open(config)?,
+        };
         Ok((None, Some(data)))
     }
 

@@ -59,7 +59,7 @@ const CLOCKS_APART_MICROS: i64 = 60_000_000;
 /// Runs the subcommand.
 pub(crate) fn run(cli: &Cli, args: &VerifyArgs) -> Result<ExitCode> {
     let config = Config::load(cli)?;
-    let data = DataDir::open(&config)?;
+    let data = DataDir::with_store(&config)?;
     let started = Instant::now();
     // Kept until the end, because its drop deletes the copy.
     let copies = Copies::new(data.path(), "verify");

@@ -75,6 +75,19 @@ pub(super) fn number(journal: &Path) -> Option<u32> {
     journal.to_string_lossy().rsplit_once('-')?.1.parse().ok()
 }
 
+/// Whether there is a store at this path, or a part of one: opening the path makes no new store then.
+#[must_use]
+pub fn is_there(store: &Path) -> bool {
+    let has_more =
+        || restore_mark(store).exists() || journals(store).is_ok_and(|(journals, _)| !journals.is_empty());
+    match std::fs::metadata(store) {
+        Ok(file) => file.len() > 0 || has_more(),
+        Err(error) if error.kind() == ErrorKind::NotFound => has_more(),
+        // Opening it says why it cannot be read.
+        Err(_) => true,
+    }
+}
+
 /// The marker of a restore that has begun to replace a store.
 pub(super) fn restore_mark(store: &Path) -> PathBuf {
     beside(store, ".restoring")
@@ -184,6 +197,21 @@ pub(super) fn folder_of(path: &Path) -> &Path {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_part_of_a_store_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = folder.path().join("t.db");
+        assert!(!is_there(&store) && !is_there(&folder.path().join("missing/t.db")));
+        std::fs::write(&store, "").unwrap();
+        assert!(!is_there(&store), "an empty file is a new store");
+        for part in ["t.db.journal-1", "t.db.restoring", "t.db"] {
+            let part = folder.path().join(part);
+            std::fs::write(&part, "x").unwrap();
+            assert!(is_there(&store), "{part:?}");
+            std::fs::remove_file(part).unwrap();
+        }
+    }
 
     #[test]
     fn journals_are_told_from_their_left_overs_and_from_other_files() {

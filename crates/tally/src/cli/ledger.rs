@@ -22,7 +22,8 @@ Examples:
   tally seed wallets --members 1000 --transactions 10000
   tally seed scores goals --players 1000000
 
-Interrupted, the same command continues; with a greater number it goes on from there.";
+Interrupted, the same command continues; with a greater number it goes on from there. A data directory
+without a store gets a new one.";
 
 const SEED_WALLETS: &str = "\
 Examples:
@@ -30,13 +31,14 @@ Examples:
   tally seed wallets --members 1000 --transactions 10000
 
 Each member begins with a deposit; each transaction moves money between two of them and has an entry in
-both wallets. What to sign in with is printed. `tally verify` proves that it is in balance.";
+both wallets. What to sign in with is printed. `tally verify` proves that it is in balance. A data
+directory without a store gets a new one.";
 
 const SEED_SCORES: &str = "\
 Example:
   tally seed scores goals --players 1000000
 
-The leaderboard is made where it is not there.";
+A missing leaderboard is made, and so is a missing store.";
 
 /// `tally import members`
 #[derive(Debug, Args)]

@@ -80,7 +80,7 @@ impl Report {
 /// Runs the subcommand.
 pub(crate) fn run(cli: &Cli, args: &DoctorArgs) -> Result<ExitCode> {
     let config = Config::load(cli)?;
-    let data = DataDir::open(&config)?;
+    let data = DataDir::with_store(&config)?;
     let place = data.place(&config)?;
     let mut report = Report::printed();
     report.ok(&format!("tally {}", env!("CARGO_PKG_VERSION")));
@@ -97,7 +97,7 @@ pub(crate) fn run(cli: &Cli, args: &DoctorArgs) -> Result<ExitCode> {
 /// Compares the ranks of a running server, or of one that it starts, with the stored rows; returns whether they agree.
 pub(crate) fn ranks_agree(cli: &Cli) -> Result<bool> {
     let config = Config::load(cli)?;
-    let data = DataDir::open(&config)?;
+    let data = DataDir::with_store(&config)?;
     let mut report = Report::printed();
     let target = Target::find(cli, &TargetArgs::default())?;
     let compared = compare(&mut report, (&config, &data.place(&config)?, data.path()), &target);

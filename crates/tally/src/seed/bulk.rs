@@ -41,7 +41,7 @@ pub(super) fn seed(config: &Config, cli: &Cli, target: &TargetArgs, args: &SeedS
         return Ok(done);
     }
     // A server makes the board, with everything else of a new store.
-    let own = Target::find(cli, target)?;
+    let own = Target::find_or_make(cli, target)?;
     let made = board(&own.client, args);
     own.finish();
     made?;

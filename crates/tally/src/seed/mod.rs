@@ -25,7 +25,7 @@ pub(crate) fn run(cli: &Cli, args: &SeedArgs) -> Result<ExitCode> {
     {
         return Ok(ExitCode::SUCCESS);
     }
-    let target = Target::find(cli, &args.target)?;
+    let target = Target::find_or_make(cli, &args.target)?;
     let seeded = match &args.what {
         SeedWhat::Wallets(args) => wallets::seed(&target.client, args, cost),
         SeedWhat::Scores(args) => scores::seed(&target.client, args),

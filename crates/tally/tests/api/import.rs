@@ -66,9 +66,9 @@ const EXPECTED: [&str; 3] =
 #[test]
 fn a_file_is_imported_once_with_and_without_a_server() {
     for running in [false, true] {
-        let mut server = TestTally::stopped(TALLY);
-        if running {
-            server.restart();
+        let mut server = TestTally::start(TALLY);
+        if !running {
+            server.terminate();
         }
         let path = file(&server, "goals.csv", GOALS);
         let missing = goals(&server, &path, &[]);
@@ -271,9 +271,9 @@ ian,1234567,,,,,
 #[test]
 fn members_are_imported_once_with_and_without_a_server() {
     for running in [false, true] {
-        let mut server = TestTally::stopped(TALLY);
-        if running {
-            server.restart();
+        let mut server = TestTally::start(TALLY);
+        if !running {
+            server.terminate();
         }
         let path = file(&server, "members.csv", MEMBERS);
         let import = |more: &[&str]| {

@@ -122,7 +122,7 @@ fn a_restore_refuses_what_would_be_lost_and_says_what_is_missing() {
     assert_eq!(missing.code, Some(1), "{missing:?}");
     assert!(missing.stderr.contains("/nowhere/copy.db"), "{missing:?}");
     let nothing = TestTally::stopped(TALLY).run(&["backup", "x.db"]);
-    assert_eq!(nothing.code, Some(1), "{nothing:?}");
+    assert_eq!(nothing.code, Some(2), "{nothing:?}");
 }
 
 /// Acknowledged scores that are lost with their file: the start says so, and goes on without them only with the option for it.

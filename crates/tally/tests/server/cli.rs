@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::io::Read;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tally_testkit::command::{command, run};
+use tally_testkit::command::{command, run, run_set};
 use tally_testkit::{Request, TestTally};
 
 /// The subcommands that a help text lists.
@@ -95,6 +95,46 @@ fn wrong_usage_exits_with_2() {
 }
 
 #[test]
+fn a_mistyped_directory_is_refused_and_gets_no_store() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let typo = folder.path().join("typo");
+    let csv = folder.path().join("f.csv");
+    std::fs::write(&csv, "login_id\nann\n").expect("it is written");
+    let csv = csv.to_str().expect("UTF-8");
+    for args in [
+        &["keys", "create", "--role", "admin"][..],
+        &["keys", "list"],
+        &["export", "b"],
+        &["audit"],
+        &["ledger"],
+        &["archive"],
+        &["import", "scores", "b", csv, "--player", "login_id", "--score-value", "1", "--create"],
+        &["import", "members", csv],
+        &["load", "scores", "--rate", "5"],
+        &["doctor"],
+        &["verify"],
+        &["migrate"],
+        &["backup", "x.db"],
+        &["backup", "--follow", "x"],
+        &["repair"],
+        &["secret", "status"],
+        &["secret", "reset", "--yes"],
+    ] {
+        let done = run_set(TALLY, &typo, args, &[]);
+        done.expect(2);
+        let says = format!("tally: no store in {}; `tally serve` creates one\n", typo.display());
+        assert_eq!(done.stderr, says, "{args:?}");
+        assert!(!typo.exists(), "{args:?}");
+    }
+    let file = folder.path().join("typo.db");
+    let store = format!("sqlite:{}", file.display());
+    let done = run_set(TALLY, &typo, &["keys", "list", "--store", &store], &[]);
+    done.expect(2);
+    assert!(done.stderr.contains(&format!("no store in {};", file.display())), "{}", done.stderr);
+    assert!(!typo.exists() && !file.exists());
+}
+
+#[test]
 fn an_unknown_setting_suggests_the_nearest() {
     let data = TestTally::stopped(TALLY);
     let file = data.data().join("tally.toml");
@@ -139,7 +179,8 @@ fn a_binary_says_what_it_was_built_from() {
 
 #[test]
 fn keys_without_and_with_a_server() {
-    let mut server = TestTally::stopped(TALLY);
+    let mut server = TestTally::start(TALLY);
+    server.terminate();
     let made = server.run(&["keys", "create", "--role", "admin", "--name", "first"]);
     let admin = made.expect(0).trim().to_owned();
     let id = admin.split('_').nth(1).expect("an id").to_owned();

@@ -125,7 +125,7 @@ fn an_interrupted_load_shows_what_ran() {
 
 #[test]
 fn what_cannot_be_sent_says_why() {
-    let server = TestTally::start(TALLY);
+    let mut server = TestTally::start(TALLY);
     for (args, why) in [
         (&["--rate", "many"][..], "--rate: `many` is no rate"),
         (&["--rate", "0..0"], "nothing would arrive"),
@@ -141,7 +141,10 @@ fn what_cannot_be_sent_says_why() {
     }
     let elsewhere = server.data().join("nothing");
     let ran = command::run_set(TALLY, &elsewhere, &["load", "scores", "--rate", "5"], &[]);
+    ran.expect(2);
+    assert!(ran.stderr.contains("no store in "), "{}", ran.stderr);
+    server.terminate();
+    let ran = server.run(&["load", "scores", "--rate", "5"]);
     ran.expect(1);
-    let text = ran.stderr;
-    assert!(text.contains("no server runs on"), "{text}");
+    assert!(ran.stderr.contains("no server runs on"), "{}", ran.stderr);
 }

@@ -88,7 +88,8 @@ fn the_directory_and_the_file_can_stand_in_the_environment() {
         refused(&server, &["serve", "--http", "127.0.0.1:0", "--resp", "off"], &[("TALLY_CONFIG", config)]);
     assert!(told.contains("limits.bords"), "{told}");
     let inner = server.data().join("inner");
-    let mut command = tally_testkit::command::command(TALLY, &["keys", "create", "--role", "admin"]);
+    let seed = ["seed", "wallets", "--members", "2", "--transactions", "1"];
+    let mut command = tally_testkit::command::command(TALLY, &seed);
     let made = command.env("TALLY_DATA", &inner).output().expect("the binary starts");
     assert_eq!(made.status.code(), Some(0), "{made:?}");
     assert!(inner.join("tally.db").exists());
