@@ -218,10 +218,10 @@ for a copy of the missing file first. Where nothing is wrong, nothing is changed
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
     /// Where to listen for HTTP [default: 127.0.0.1:8420]
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "HOST:PORT")]
     pub(crate) http: Option<String>,
     /// Where to listen for the Redis protocol, or `off` [default: 127.0.0.1:8421]
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "HOST:PORT")]
     pub(crate) resp: Option<String>,
     /// Where rankings are kept: memory, redis://HOST:PORT or redis-cluster://HOST:PORT,… [default: memory]
     #[arg(long, value_name = "URL")]

@@ -1,6 +1,7 @@
 //! `tally serve`: listen, load, serve, drain. `reload`: all of it again but to listen, after the database has lost commits.
 
 mod hangup;
+mod in_use;
 mod listen;
 mod open;
 mod progress;
@@ -188,15 +189,14 @@ impl Server {
         if signals {
             // It is set once.
             drop(gate.machine.set(machine(&data, &place, listen.tls.clone())));
-        }
-        // The store may have to be waited for; health checks and renewals of files work meanwhile.
-        if signals {
+            // The store may have to be waited for; health checks and renewals of files work meanwhile.
             hangup::listen(&runtime, config.clone(), listen.tls.clone(), Arc::clone(&gate))?;
         }
         gate.progress.wait(Some("store"));
         let admin = listen.admin.as_ref().map(|at| {
             tally_server::start_for_operators(Arc::clone(&gate), at, listen.tls.clone())
-                .with_context(|| format!("setting `admin.listen`: {at}"))
+                .map_err(|why| in_use::explain(why, &tally_server::Listen::tcp(at), "admin"))
+                .context("the listener of operators")
         });
         let admin = admin.transpose()?;
         let http = runtime.block_on(tally_server::start(Arc::clone(&gate), &listen.http, listen.tls.clone()));
@@ -211,13 +211,14 @@ impl Server {
             Ok::<_, std::io::Error>((signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?))
         };
         let signals = signals.then(hear).transpose().context("hear signals")?;
-        let http = http.context("HTTP")?;
+        let http = http.map_err(|why| in_use::explain(why, &listen.http, "http")).context("HTTP")?;
         let (found, local) = runtime.block_on(listen::for_commands(&gate, &http, listen.tls.is_some()))?;
         let resp = match &resp {
             None => None,
             Some((at, settings)) => {
                 let start = tally_server::resp::start(Arc::clone(&gate), at, settings.clone());
-                Some(runtime.block_on(start).context("the Redis protocol (`--resp off` does without)")?)
+                let started = runtime.block_on(start).map_err(|why| in_use::explain(why, at, "resp"));
+                Some(started.context("the Redis protocol (`--resp off` does without)")?)
             }
         };
         store.announce(&found)?;

@@ -11,6 +11,9 @@ use tally_server::{HttpServer, Readiness, SocketFile, Tls, UnixSocket, resp};
 /// The prefix of a Unix socket's address.
 pub(crate) const UNIX: &str = "unix:";
 
+/// The port in the message about an address that has none.
+const PORT_SHOWN: u16 = 8420;
+
 /// The listeners of a server.
 pub(crate) struct Listen {
     pub(super) http: tally_server::Listen,
@@ -73,15 +76,14 @@ impl Listen {
         }
         let resp = places(config, ["resp.listen", "resp.socket", "resp.socket_mode"])?;
         let resp = (resp.tcp.is_some() || resp.unix.is_some()).then_some((resp, settings));
-        let admin = Some(config.text("admin.listen")).filter(|address| *address != "off");
-        let admin = admin.map(str::to_owned);
+        let admin = address(config, "admin.listen")?;
         Ok(Self { http, resp, admin, tls, traces: trace_settings::traces(config)? })
     }
 }
 
 /// The listeners of a protocol, by the names of its settings for the address, the socket and its mode.
 fn places(config: &Config, [listen, socket, mode]: [&'static str; 3]) -> Result<tally_server::Listen, Usage> {
-    let tcp = Some(config.text(listen)).filter(|address| *address != "off");
+    let tcp = address(config, listen)?;
     let mode = match config.text(mode) {
         "600" => 0o600,
         "660" => 0o660,
@@ -89,7 +91,22 @@ fn places(config: &Config, [listen, socket, mode]: [&'static str; 3]) -> Result<
     };
     let path = Some(config.text(socket)).filter(|path| !path.is_empty());
     let unix = path.map(|path| UnixSocket { path: path.strip_prefix(UNIX).unwrap_or(path).into(), mode });
-    Ok(tally_server::Listen { tcp: tcp.map(str::to_owned), unix })
+    Ok(tally_server::Listen { tcp, unix })
+}
+
+/// The address of a setting, or `None` if its listener is off.
+fn address(config: &Config, setting: &'static str) -> Result<Option<String>, Usage> {
+    let text = config.text(setting);
+    if text == "off" {
+        return Ok(None);
+    }
+    let is_whole =
+        text.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
+    if is_whole {
+        return Ok(Some(text.to_owned()));
+    }
+    let port = text.trim_start_matches(':').parse().unwrap_or(PORT_SHOWN);
+    Err(config.wrong(setting, &format!("HOST:PORT such as `127.0.0.1:{port}`, or `off`")))
 }
 
 /// The address of a listener, or else its socket.

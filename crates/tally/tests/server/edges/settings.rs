@@ -187,6 +187,31 @@ fn a_wrong_value_names_its_setting() {
     assert!(matches!(done.code, Some(1 | 2)) && done.stderr.contains("none.toml"), "{done:?}");
 }
 
+#[test]
+fn an_address_without_a_host_or_a_port_says_what_it_must_be() {
+    let server = TestTally::stopped(TALLY);
+    for (value, shown) in [
+        ("19002", "127.0.0.1:19002"),
+        (":19002", "127.0.0.1:19002"),
+        ("localhost", "127.0.0.1:8420"),
+        ("localhost:http", "127.0.0.1:8420"),
+        ("127.0.0.1:70000", "127.0.0.1:8420"),
+        ("", "127.0.0.1:8420"),
+    ] {
+        let says = |setting: &str| {
+            format!("setting `{setting}` is `{value}` and must be HOST:PORT such as `{shown}`, or `off`")
+        };
+        let of_flag = |flag: &str| refused(&server, &["serve", flag, value], &[]);
+        for (flag, setting) in [("--http", "http.listen"), ("--resp", "resp.listen")] {
+            let told = of_flag(flag);
+            assert!(told.contains(&says(setting)), "{flag} {value}: {told}");
+        }
+        let told = refused(&server, &["serve"], &[("TALLY_ADMIN_LISTEN", value)]);
+        assert!(told.contains(&says("admin.listen")), "{value}: {told}");
+    }
+    assert!(!server.data().join("tally.db").exists(), "nothing was begun");
+}
+
 /// The file that `tally config` prints is one that `serve` takes.
 #[test]
 fn the_printed_configuration_is_the_default() {

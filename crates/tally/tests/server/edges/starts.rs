@@ -4,8 +4,9 @@
 
 use super::{TALLY, key};
 use serde_json::json;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
+use tally_testkit::command::run_set;
 use tally_testkit::redis::{RedisKind, ScratchRedis};
 use tally_testkit::{Client, Cut, DatabaseKind, Proxy, Request, ScratchDatabase, TestTally, wait_until};
 
@@ -82,6 +83,29 @@ fn what_only_a_person_can_change_ends_a_start() {
         assert_eq!(ended.code, Some(1), "{}", ended.stderr);
         assert!(ended.stderr.contains(why), "{}", ended.stderr);
         assert!(!ended.stderr.contains("wrong@") && !ended.stderr.contains("right@"), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn a_port_in_use_names_its_holder_and_its_setting() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let taken = listener.local_addr().map(|at| at.to_string()).expect("an address");
+    let free = "127.0.0.1:0";
+    for (http, resp, admin, setting) in [
+        (taken.as_str(), "off", "off", "http.listen"),
+        (free, taken.as_str(), "off", "resp.listen"),
+        (free, "off", taken.as_str(), "admin.listen"),
+    ] {
+        let other = TestTally::stopped(TALLY);
+        let serve = ["serve", "--http", http, "--resp", resp];
+        let refused = run_set(TALLY, other.data(), &serve, &[("TALLY_ADMIN_LISTEN", admin)]);
+        refused.expect(1);
+        let last = refused.stderr.lines().last().expect("it says why");
+        let holder = format!("(os error 98), by process {} (", std::process::id());
+        for words in [&format!("listen on {taken}: "), &holder, &format!("`{setting}` sets another address")]
+        {
+            assert!(last.contains(words), "no {words:?} in {last}");
+        }
     }
 }
 
