@@ -14,6 +14,7 @@ pub(crate) use ledger::{ImportMembersArgs, SeedArgs, SeedScoresArgs, SeedWallets
 pub(crate) use load::{LoadArgs, LoadSkew, LoadWhat};
 pub(crate) use secret::{SecretArgs, SecretWhat};
 
+use crate::csv_records;
 use crate::verify::VerifyArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -268,6 +269,7 @@ Examples:
   tally import scores goals goalscorers.csv --player scorer --score-value 1 --at date \\
         --where own_goal=FALSE --missing NA --create update=sum
   tally import scores speedrun runs.csv --player name --score millis --create order=ascending
+  tally import scores season export.csv --delimiter ';' --player name --score points
 
 Interrupted, the same command continues. The same file into the same leaderboard again says so and
 changes nothing. Lines that cannot be taken go to goals.rejects.csv (for goals.csv) with their number and the reason.")]
@@ -302,6 +304,9 @@ pub(crate) struct ImportScoresArgs {
     /// Text that stands for a missing value; may be given several times
     #[arg(long, value_name = "TEXT")]
     pub(crate) missing: Vec<String>,
+    /// What divides the columns: one character, or \t for a tab
+    #[arg(long, value_name = "CHAR", default_value = ",", value_parser = csv_records::delimiter)]
+    pub(crate) delimiter: u8,
     /// Create the leaderboard if it is not there: order=descending,update=sum,…
     #[arg(long, value_name = "KEY=VALUE,…", num_args = 0..=1, default_missing_value = "")]
     pub(crate) create: Option<String>,

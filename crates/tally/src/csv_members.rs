@@ -4,7 +4,7 @@
 
 use crate::config::Usage;
 use crate::csv_records;
-use csv::{ByteRecord, Reader, ReaderBuilder};
+use csv::{ByteRecord, Reader};
 use std::io::Read;
 use tally_rules::PlayerId;
 use tally_rules::ledger::member::{Login, Phone};
@@ -62,15 +62,12 @@ impl<R: Read> csv_records::Lines for Lines<R> {
 
 impl<R: Read> Lines<R> {
     /// Reads the header; an unknown column is an error that names the known ones.
-    pub(crate) fn new(input: R) -> anyhow::Result<Self> {
-        let mut reader = ReaderBuilder::new().flexible(true).from_reader(input);
-        let names = reader.byte_headers()?.iter();
-        let header: Vec<String> = names
-            .map(|name| String::from_utf8_lossy(name).trim_start_matches('\u{feff}').to_owned())
-            .collect();
+    pub(crate) fn new(input: R, delimiter: u8) -> anyhow::Result<Self> {
+        let (reader, header) = csv_records::open(input, delimiter)?;
         if let Some(other) = header.iter().find(|name| !COLUMNS.contains(&name.as_str())) {
-            let all = COLUMNS.join(", ");
-            return Err(Usage(format!("the column `{other}` means nothing here; there are: {all}")).into());
+            let (all, advice) = (COLUMNS.join(", "), csv_records::advice(&header, delimiter));
+            let text = format!("the column `{other}` means nothing here; there are: {all}{advice}");
+            return Err(Usage(text).into());
         }
         let places = COLUMNS.map(|name| header.iter().position(|column| column == name));
         if places[0].is_none() {
@@ -151,7 +148,7 @@ fn check(row: &MemberRow, password_length_min: usize) -> Result<(), (&'static st
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::csv_records::Lines as _;
+    use crate::csv_records::{COMMA, Lines as _};
 
     #[test]
     fn every_wrong_field_is_named() {
@@ -173,7 +170,7 @@ mod tests {
         ];
         for (text, wanted) in rows {
             let text = format!("login_id,pin,phone_number,balance\n{text}\n");
-            let line = Lines::new(text.as_bytes()).unwrap().next().unwrap().unwrap();
+            let line = Lines::new(text.as_bytes(), COMMA).unwrap().next().unwrap().unwrap();
             assert_eq!((line.number, line.end), (2, 2));
             assert_eq!(line.read.err().as_deref(), wanted, "{text}");
         }
@@ -183,10 +180,11 @@ mod tests {
     fn columns_that_mean_nothing_are_named() {
         for (header, wanted) in [
             ("login_id,sex\n", "the column `sex` means nothing here"),
+            ("login_id;pin\n", "If ';' divides its columns, add --delimiter ';'"),
             ("pin\n", "there is no column `login_id`"),
             ("login_id,pin,pin\n", "a column is there twice"),
         ] {
-            let error = Lines::new(header.as_bytes()).err().unwrap().to_string();
+            let error = Lines::new(header.as_bytes(), COMMA).err().unwrap().to_string();
             assert!(error.contains(wanted), "{error}");
         }
     }

@@ -2,8 +2,10 @@
 //!
 //! Pure over any reader, so that the same code reads a file and the shipped sample.
 
-use crate::{csv_records, csv_text};
-use csv::{ByteRecord, Reader, ReaderBuilder};
+use crate::config::Usage;
+use crate::csv_records;
+use crate::csv_text;
+use csv::{ByteRecord, Reader};
 use std::io::Read;
 use tally_rules::score::ScoreInput;
 use tally_rules::{Micros, PlayerId};
@@ -112,19 +114,12 @@ impl<R: Read> csv_records::Lines for Lines<R> {
 
 impl<R: Read> Lines<R> {
     /// Reads the header; an unknown column is an error that names the existing ones.
-    pub(crate) fn new(input: R, columns: Columns) -> anyhow::Result<Self> {
-        let mut reader = ReaderBuilder::new().flexible(true).from_reader(input);
-        let names = reader.byte_headers()?;
-        let header: Vec<String> = names
-            .iter()
-            .map(|name| String::from_utf8_lossy(name).trim_start_matches('\u{feff}').to_owned())
-            .collect();
+    pub(crate) fn new(input: R, delimiter: u8, columns: Columns) -> anyhow::Result<Self> {
+        let (reader, header) = csv_records::open(input, delimiter)?;
         let place = |name: &str| {
             header.iter().position(|column| column == name).ok_or_else(|| {
-                crate::config::Usage(format!(
-                    "there is no column `{name}`; the file has: {}",
-                    header.join(", ")
-                ))
+                let (all, advice) = (header.join(", "), csv_records::advice(&header, delimiter));
+                Usage(format!("there is no column `{name}`; the file has: {all}{advice}"))
             })
         };
         let places = Places {
@@ -198,10 +193,10 @@ fn short(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::csv_records::Lines as _;
+    use crate::csv_records::{COMMA, Lines as _};
 
     fn lines(text: &str, columns: Columns) -> Vec<(u64, Outcome)> {
-        let mut lines = Lines::new(text.as_bytes(), columns).unwrap();
+        let mut lines = Lines::new(text.as_bytes(), COMMA, columns).unwrap();
         std::iter::from_fn(|| lines.next().unwrap()).map(|line| (line.number, line.read)).collect()
     }
 
@@ -232,8 +227,12 @@ mod tests {
 
     #[test]
     fn an_unknown_column_names_those_there_are() {
-        let error = Lines::new("a,b\n".as_bytes(), columns()).err().unwrap();
+        let error = Lines::new("a,b\n".as_bytes(), COMMA, columns()).err().unwrap();
         assert_eq!(error.to_string(), "there is no column `who`; the file has: a, b");
+        let error = Lines::new("day;who;n\n".as_bytes(), COMMA, columns()).err().unwrap().to_string();
+        assert!(
+            error.ends_with("; the file has: day;who;n. If ';' divides its columns, add --delimiter ';'")
+        );
     }
 
     #[test]
@@ -244,7 +243,7 @@ mod tests {
             filters: vec![],
             ..columns()
         };
-        let mut lines = Lines::new("who,n\n\"a\nb\",1\nc,2\n".as_bytes(), columns).unwrap();
+        let mut lines = Lines::new("who;n\n\"a\nb\";1\nc;2\n".as_bytes(), b';', columns).unwrap();
         let first = lines.next().unwrap().unwrap();
         assert_eq!((first.number, first.end), (2, 3));
         assert_eq!(lines.next().unwrap().unwrap().number, 4);

@@ -7,6 +7,7 @@ use crate::chunks::{CHUNK_ROWS, Chunks, Done, read_done};
 use crate::cli::{Cli, ImportArgs, ImportScoresArgs, ImportWhat};
 use crate::client::{Client, segment};
 use crate::config::Usage;
+use crate::csv_records::COMMA;
 use crate::csv_scores::{Columns, Filter, Line, Lines, Outcome, ScoreSource};
 use crate::import_file::{FileRun, PreparedRow, open};
 use crate::import_members;
@@ -33,7 +34,7 @@ pub(crate) fn run(cli: &Cli, args: &ImportArgs) -> Result<ExitCode> {
     if let (Some(body), Some(reason)) = (&mut create, &args.reason) {
         body["reason"] = json!(reason);
     }
-    let lines = Lines::new(open(&args.file)?, columns)?;
+    let lines = Lines::new(open(&args.file)?, args.delimiter, columns)?;
     let target = Target::find(cli, &args.target)?;
     let imported = import(&target.client, args, create, lines);
     target.finish();
@@ -105,7 +106,10 @@ fn find_run(client: &Client, args: &ImportScoresArgs, board: &str) -> Result<([u
 /// A digest of the file and of the meaning of its columns.
 fn hash_file(args: &ImportScoresArgs) -> Result<[u8; 32]> {
     let mut hasher = blake3::Hasher::new();
-    let how = json!([args.player, args.score, args.score_value, args.at, args.filters, args.missing]);
+    let mut how = json!([args.player, args.score, args.score_value, args.at, args.filters, args.missing]);
+    if let (Value::Array(parts), true) = (&mut how, args.delimiter != COMMA) {
+        parts.push(json!(args.delimiter));
+    }
     hasher.update(how.to_string().as_bytes());
     let file = File::open(&args.file).with_context(|| format!("open {}", args.file.display()))?;
     hasher.update_reader(file).with_context(|| format!("read {}", args.file.display()))?;

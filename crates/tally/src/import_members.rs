@@ -26,7 +26,7 @@ const PASSWORD_ROWS: usize = 200;
 /// Runs the subcommand.
 pub(crate) fn run(cli: &Cli, args: &ImportMembersArgs) -> Result<ExitCode> {
     let cost = member_settings::members(&Config::load(cli)?)?.cost;
-    let lines = Lines::new(open(&args.file)?)?;
+    let lines = Lines::new(open(&args.file)?, args.delimiter)?;
     let target = Target::find(cli, &args.target)?;
     let imported = import(&target.client, args, lines, cost);
     target.finish();

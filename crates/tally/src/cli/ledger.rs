@@ -1,6 +1,7 @@
 //! Flags of the commands for members and money, with their help.
 
 use super::TargetArgs;
+use crate::csv_records;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -45,6 +46,9 @@ A missing leaderboard is made, and so is a missing store.";
 pub(crate) struct ImportMembersArgs {
     /// A CSV file with a header line
     pub(crate) file: PathBuf,
+    /// What divides the columns: one character, or \t for a tab
+    #[arg(long, value_name = "CHAR", default_value = ",", value_parser = csv_records::delimiter)]
+    pub(crate) delimiter: u8,
     /// Exit with 1 if any line was rejected
     #[arg(long)]
     pub(crate) strict: bool,

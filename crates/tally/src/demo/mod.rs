@@ -7,7 +7,7 @@
 
 mod contests;
 
-use crate::csv_records::Lines as _;
+use crate::csv_records::{COMMA, Lines as _};
 use crate::csv_scores::{Lines, Outcome};
 use crate::football;
 use crate::seed::wallets;
@@ -82,7 +82,7 @@ fn yearly() -> PeriodRule {
 
 fn goals(tally: &Arc<Tally>, board: &str, spec: &BoardSpec, at: &Progress) -> Result<()> {
     let mut filling = Filling::new(tally, board, spec, football::GOALSCORERS)?;
-    let mut lines = Lines::new(football::GOALSCORERS, football::goal_columns())?;
+    let mut lines = Lines::new(football::GOALSCORERS, COMMA, football::goal_columns())?;
     let (mut own_goals, mut rejected) = (0_u64, 0_u64);
     while let Some(line) = lines.next()? {
         at.add(1);

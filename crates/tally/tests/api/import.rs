@@ -94,6 +94,32 @@ fn a_file_is_imported_once_with_and_without_a_server() {
     }
 }
 
+#[test]
+fn a_file_with_another_delimiter_is_named_and_imported() {
+    let server = TestTally::start(TALLY);
+    for (name, sign, flag) in [("semicolons", ";", ";"), ("tabs", "\t", "\\t")] {
+        let path = file(&server, &format!("{name}.csv"), &"player,points\nann,3\nbob\n".replace(',', sign));
+        let columns = ["--player", "player", "--score", "points", "--create", "update=sum"];
+        let refused = import(&server, name, &path, &columns);
+        refused.expect(2);
+        let advice = format!("add --delimiter '{flag}'");
+        assert!(refused.stderr.contains(&advice), "no {advice:?} in {}", refused.stderr);
+        let done = import(&server, name, &path, &[&columns[..], &["--delimiter", flag]].concat());
+        assert!(done.expect(0).contains("imported 1 rows") && done.stdout.contains("1 rejected"), "{done:?}");
+        let text = format!("login_id{sign}name\n{name}{sign}Ann\n");
+        let path = file(&server, &format!("{name}-members.csv"), &text);
+        let path = path.to_str().expect("a path of text");
+        let refused = server.run(&["import", "members", path]);
+        refused.expect(2);
+        assert!(refused.stderr.contains(&advice), "no {advice:?} in {}", refused.stderr);
+        let done = server.run(&["import", "members", path, "--delimiter", flag]);
+        assert!(done.expect(0).contains("imported 1 members"), "{done:?}");
+    }
+    let wrong = server.run(&["import", "members", "members.csv", "--delimiter", "and"]);
+    wrong.expect(2);
+    assert!(wrong.stderr.contains("must be one character"), "{}", wrong.stderr);
+}
+
 fn rejects(path: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(path).expect("there is a file of rejects");
     text.lines().map(str::to_owned).collect()
