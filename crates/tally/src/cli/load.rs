@@ -10,7 +10,7 @@ Examples:
   tally load transfers --rate 0..200..400..600..800..1000..1000..0 --stage 60s --stage 60s --stage 60s \\
         --stage 60s --stage 60s --stage 120s --stage 30s --threshold 'p95<300ms' --threshold 'errors<1%'
   tally load main-page --rate 0..2000 --stage 30s --report main-page.html
-  tally load scores --board goals --players 100000 --rate 5000 --stage 1m
+  tally load scores --board goals --rate 5000 --stage 1m
   tally load scores --board goals --reads 50 --skew zipf --rate 20000 --redis 127.0.0.1:8421
   tally load mixed --rate 50 --stage 5m --json visit.json --url http://10.0.0.5:8420 --key tally_…
 
@@ -52,9 +52,9 @@ pub(crate) struct LoadArgs {
     /// Members of the store; any of them may receive money
     #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub(crate) of: u64,
-    /// Players that score, those of `tally seed scores`
-    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
-    pub(crate) players: u64,
+    /// Players that score and are read, those of `tally seed scores` [default: all of the leaderboard, or 100000 if it has none]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    pub(crate) players: Option<u64>,
     /// The leaderboard of `scores`
     #[arg(long, value_name = "BOARD", default_value = "load")]
     pub(crate) board: String,

@@ -10,6 +10,7 @@ mod show;
 
 use crate::cli::{Cli, LoadArgs, LoadSkew, LoadWhat};
 use crate::config::Usage;
+use crate::seed::scores;
 use crate::serve::UNIX;
 use crate::target::Target;
 use anyhow::{Context, Result, bail};
@@ -29,6 +30,9 @@ use ureq::http::Method;
 
 /// The exit code after Ctrl-C, as in shells.
 const INTERRUPTED: u8 = 130;
+
+/// Players of a leaderboard without seeded ones.
+const PLAYERS: u64 = 100_000;
 
 /// A validated run.
 struct Plan {
@@ -51,6 +55,9 @@ pub(crate) fn run(cli: &Cli, args: &LoadArgs) -> Result<ExitCode> {
     plan.scene.run = format!("load-{:016x}", getrandom::u64().context("draw a name for the run")?);
     if args.what == LoadWhat::Scores {
         make_board(&target, &args.board)?;
+        if args.players.is_none() {
+            plan.scene.people = People::seeded(scores::made_on(client, &args.board)?.unwrap_or(PLAYERS));
+        }
     }
     let before = Books::read(client)?;
     let bar = bar(&plan.schedule)?;
@@ -125,7 +132,8 @@ fn plan(args: &LoadArgs) -> Result<Plan> {
     if args.members > args.of {
         bail!(usage("--members", format!("{} of {} members cannot act", args.members, args.of)));
     }
-    let people = if args.what == LoadWhat::Scores { args.players } else { args.of };
+    let players = args.players.unwrap_or(PLAYERS);
+    let people = if args.what == LoadWhat::Scores { players } else { args.of };
     let connections = args.connections as usize;
     Ok(Plan {
         scene: Scene {

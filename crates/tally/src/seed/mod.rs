@@ -4,7 +4,7 @@
 //! larger number adds lines. Not here: load (`tally load` measures), and names of real people.
 
 mod bulk;
-mod scores;
+pub(crate) mod scores;
 pub(crate) mod wallets;
 
 use crate::cli::{Cli, SeedArgs, SeedWhat};

@@ -1,7 +1,7 @@
 //! Scores of one leaderboard: many small ones, few large ones.
 
 use super::bar;
-use crate::chunks::{CHUNK_ROWS, Chunks};
+use crate::chunks::{CHUNK_ROWS, Chunks, read_done};
 use crate::cli::SeedScoresArgs;
 use crate::client::{Client, explain, segment};
 use anyhow::{Result, bail};
@@ -10,6 +10,7 @@ use std::fmt::Write;
 use std::time::Instant;
 use tally_load::bits_of;
 use tally_load::people::player;
+use tally_service::secret::hex;
 use ureq::http::Method;
 
 /// Makes the leaderboard if there is none.
@@ -47,6 +48,14 @@ pub(super) fn seed(client: &Client, args: &SeedScoresArgs) -> Result<()> {
     bar.finish_and_clear();
     show(args, chunks.done.taken - before.taken, chunks.done.refused - before.refused, started);
     Ok(())
+}
+
+/// The number of players that were made on a leaderboard; `None` if there are none, or the key may not ask.
+pub(crate) fn made_on(client: &Client, board: &str) -> Result<Option<u64>> {
+    let path = format!("/v1/imports/{}/{}", segment(board), hex(&digest()));
+    let found = client.send(&Method::GET, &path, None)?;
+    let done = (found.status == 200).then(|| read_done(&found.body)).transpose()?;
+    Ok(done.map(|done| done.lines).filter(|lines| *lines > 0))
 }
 
 /// The digest of the endless file.
