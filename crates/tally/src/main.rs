@@ -10,6 +10,7 @@ mod backup;
 mod chunks;
 mod cli;
 mod client;
+mod colours;
 mod config;
 mod copies;
 mod csv_members;

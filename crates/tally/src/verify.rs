@@ -6,6 +6,7 @@
 //! (`tally_service::verify`), and that comparison (`doctor`).
 
 use crate::cli::Cli;
+use crate::colours;
 use crate::config::{Config, Usage};
 use crate::copies::Copies;
 use crate::data_dir::DataDir;
@@ -92,7 +93,7 @@ pub(crate) fn run(cli: &Cli, args: &VerifyArgs) -> Result<ExitCode> {
     let agrees = told(&replayed, args.since.map(|_| checkpoint.as_ref()), started.elapsed().as_secs_f64());
     let ranked = if args.ranks { doctor::ranks_agree(cli)? } else { true };
     if !args.ranks {
-        println!("note  ranks in a server's memory are not compared; `tally verify --ranks` does it");
+        colours::print("note  ranks in a server's memory are not compared; `tally verify --ranks` does it");
     }
     Ok(if agrees && ranked { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -115,7 +116,7 @@ fn read(store: &dyn Store, since: Option<Since>, tells: bool) -> Result<(Replaye
         found: &mut |one: &Disagreement| {
             shown += 1;
             if tells && shown <= SHOWN_MAX {
-                bar.suspend(|| println!("WRONG {one}"));
+                bar.suspend(|| colours::print(&format!("WRONG {one}")));
             }
         },
         read: &mut |rows| bar.inc(rows),
@@ -166,24 +167,25 @@ fn told(replayed: &Replayed, since: Option<Option<&Checkpoint>>, seconds: f64) -
     tell_since(since);
     let agrees = *disagreements == 0;
     if agrees {
-        println!(
-            "ok    {ledger}: every balance is that of its entries, debits equal credits, and {handles} logins, \
-             numbers and players find their members"
-        );
-        println!(
-            "ok    {score}: every record has its part, archives are their records in order, and each is of a period"
-        );
-        println!("ok    {period}: every span is one that a schedule gives, and none overlaps another");
-        println!(
-            "ok    {application}: each has its fee's hold, or owes none, and each open hold of a fee has its application"
-        );
+        let ok = |text: String| colours::print(&format!("ok    {text}"));
+        ok(format!(
+            "{ledger}: every balance is that of its entries, debits equal credits, and {handles} logins, numbers and \
+             players find their members"
+        ));
+        ok(format!(
+            "{score}: every record has its part, archives are their records in order, and each is of a period"
+        ));
+        ok(format!("{period}: every span is one that a schedule gives, and none overlaps another"));
+        ok(format!(
+            "{application}: each has its fee's hold, or owes none, and each open hold of a fee has its application"
+        ));
     } else {
         let more = disagreements.saturating_sub(SHOWN_MAX);
         if more > 0 {
-            println!("WRONG and {more} more");
+            colours::print(&format!("WRONG and {more} more"));
         }
         [ledger, score, period, application].iter().for_each(|checked| println!("      {checked}"));
-        println!("WRONG {disagreements} rows disagree");
+        colours::print(&format!("WRONG {disagreements} rows disagree"));
     }
     if erased + being_erased > 0 {
         println!(
@@ -212,12 +214,15 @@ fn tell_since(since: Option<Option<&Checkpoint>>) {
 /// Lists the payouts that contests and periods still owe.
 fn list(Owed { count, sums, first }: &Owed) {
     if *count == 0 {
-        println!("ok    owed: every stored prize is paid, and every fee of a cancelled contest is paid back");
+        colours::print(
+            "ok    owed: every stored prize is paid, and every fee of a cancelled contest is paid back",
+        );
         return;
     }
-    first.iter().for_each(|debt| println!("owed  {debt}"));
+    first.iter().for_each(|debt| colours::print(&format!("owed  {debt}")));
     let sums: Vec<String> = sums.iter().map(|(currency, sum)| format!("{sum} {currency}")).collect();
-    println!("owed  {count} payments, {} of them listed: {}", first.len(), sums.join(", "));
+    let (listed, sums) = (first.len(), sums.join(", "));
+    colours::print(&format!("owed  {count} payments, {listed} of them listed: {sums}"));
 }
 
 /// Progress, on a terminal only.

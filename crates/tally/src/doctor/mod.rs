@@ -21,6 +21,7 @@ mod traces;
 pub(crate) use repeated::RepeatedChecks;
 
 use crate::cli::{Cli, DoctorArgs, TargetArgs};
+use crate::colours;
 use crate::config::Config;
 use crate::copies::Copies;
 use crate::data_dir::DataDir;
@@ -68,7 +69,7 @@ impl Report {
 
     fn print(&self, kind: &str, text: &str) {
         if self.prints {
-            println!("{kind} {text}");
+            colours::print(&format!("{kind} {text}"));
         }
     }
 
