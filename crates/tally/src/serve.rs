@@ -17,7 +17,7 @@ use crate::{demo, descriptors, limit_settings, log};
 use anyhow::{Context, Error, Result, bail};
 pub(crate) use listen::{Listen, UNIX};
 use open::LogOnce;
-use progress::{announce_ready, show_progress};
+use progress::{announce_demo, announce_ready, show_progress};
 use service::{announce_memory, settings, webhook_settings};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -66,7 +66,6 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
     announce_memory(&config)?;
     let mut server = Server::listen(&config, &Listen::settings(&config)?, (true, args.demo))?;
     let (mut terminate, mut interrupt) = server.signals.take().context("hear signals")?;
-    let (address, resp) = (server.address(), server.resp_address());
     let demo = args.demo;
     let early = server.runtime.block_on(async {
         let mut log = LogOnce::default();
@@ -93,8 +92,8 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
             server.announce_protected_mode();
         }
         announce_ready(&server, started);
-        if let Some(address) = address.filter(|_| demo) {
-            log::notice(&demo::what_to_try(address, resp));
+        if demo {
+            announce_demo(&server, &config, cli.config.as_deref())?;
         }
         Ok::<_, anyhow::Error>(None)
     })?;

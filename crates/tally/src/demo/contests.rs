@@ -3,11 +3,10 @@
 //! All changes use the same use cases as the listeners, in the order of a contest's life. An interrupted fill continues
 //! from the stored state: applying and accepting twice change nothing, and scores are an import, whose lines count once.
 
-use super::Filling;
+use super::{Filling, Reach};
 use crate::football;
 use anyhow::{Context, Result, ensure};
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use tally_rules::contest::definition::{ContestSpec, Fee};
 use tally_rules::contest::{ContestId, Prize, State};
@@ -75,12 +74,13 @@ pub(super) fn fill(tally: &Arc<Tally>, at: &Progress) -> Result<()> {
 }
 
 /// Commands about contests to try, for the terminal.
-pub(super) fn what_to_try(address: SocketAddr) -> String {
-    format!(
-        "  curl 'http://{address}/v1/contests?state=settled'\n  curl \
-         'http://{address}/v1/contests/world-cup-2022/prizes'\n  curl -X POST \
-         'http://{address}/v1/contests/world-cup-2026/finish'\n"
-    )
+pub(super) fn what_to_try(reach: &Reach) -> String {
+    [
+        reach.curl("/v1/contests?state=settled"),
+        reach.curl("/v1/contests/world-cup-2022/prizes"),
+        reach.post("/v1/contests/world-cup-2026/finish"),
+    ]
+    .concat()
 }
 
 fn read_cup(of: (&str, &str)) -> Result<Played> {

@@ -4,22 +4,25 @@
 //! unchanged.
 //!
 //! - `contests`: one of each state, played with the same results
+//! - `what_to_try`: the commands that are printed
 
 mod contests;
+mod what_to_try;
+
+pub(crate) use what_to_try::Reach;
 
 use crate::csv_records::{COMMA, Lines as _};
 use crate::csv_scores::{Lines, Outcome};
 use crate::football;
 use crate::seed::wallets;
 use anyhow::{Context, Result};
-use std::net::SocketAddr;
 use std::sync::Arc;
 use tally_rules::definition::{BoardSpec, Update};
 use tally_rules::period::{PeriodPrizes, PeriodRule};
 use tally_rules::score::ScoreInput;
 use tally_rules::{BoardId, Origin};
 use tally_service::scores::import::{NewChunk, NewLine, import, progress};
-use tally_service::{Progress, Tally, boards};
+use tally_service::{Progress, Store, Tally, boards};
 
 const CHUNK_ROWS: usize = 2_000;
 /// Members with wallets, and transfers between them.
@@ -51,20 +54,9 @@ pub(crate) fn fill(tally: &Arc<Tally>, at: &Progress) -> Result<()> {
     Ok(())
 }
 
-/// Commands to try, for the terminal.
-pub(crate) fn what_to_try(address: SocketAddr, resp: Option<SocketAddr>) -> String {
-    let redis = resp.map_or_else(String::new, |resp| {
-        let (host, port) = (resp.ip(), resp.port());
-        format!("  redis-cli -h {host} -p {port} ZREVRANGE goals 0 4 WITHSCORES\n")
-    });
-    format!(
-        "\nTry:\n  curl 'http://{address}/v1/leaderboards/goals/scores?limit=5'\n  \
-         curl 'http://{address}/v1/leaderboards/goals/players/Harry%20Kane'\n  \
-         curl 'http://{address}/v1/leaderboards/points/players/Brazil/around?above=0&below=2'\n  \
-         curl 'http://{address}/v1/leaderboards/goals-by-year/scores?period=yearly:previous&limit=3'\n{redis}{}{}",
-        wallets::what_to_try(address),
-        contests::what_to_try(address)
-    )
+/// Whether a store has the demo.
+pub(crate) fn is_filled(store: &dyn Store) -> Result<bool> {
+    Ok(store.meta(META)?.as_deref() == Some(FILLED))
 }
 
 /// A period per calendar year, kept as far back as the sample goes.

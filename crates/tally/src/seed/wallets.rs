@@ -7,10 +7,10 @@ use super::bar;
 use crate::chunks::{CHUNK_ROWS, Chunks};
 use crate::cli::SeedWalletsArgs;
 use crate::client::Client;
+use crate::demo::Reach;
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use std::fmt::Write;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 use tally_load::bits_of;
@@ -221,10 +221,11 @@ fn line(number: u64, hash: &Arc<str>) -> Result<MemberLine> {
 }
 
 /// Commands about members to try, for the terminal.
-pub(crate) fn what_to_try(address: SocketAddr) -> String {
+pub(crate) fn what_to_try(reach: &Reach) -> String {
+    let (find, verify) = (reach.curl("/v1/members?login_id=user0000001"), reach.verify());
     format!(
-        "  curl 'http://{address}/v1/members?login_id=user0000001'\n  tally verify\n    (members user0000001 and so on \
-         have the password {PASSWORD}, the PIN {PIN} and the phone numbers 01000000001 and so on)\n"
+        "{find}{verify}    (members user0000001 and so on have the password {PASSWORD}, the PIN {PIN} and the phone numbers \
+         01000000001 and so on)\n"
     )
 }
 

@@ -1,12 +1,16 @@
-//! The output of a start: progress on a terminal, and one line on stdout when the server is ready.
+//! The output of a start: progress on a terminal, one line on stdout when the server is ready, and what to try on a demo.
 
 use super::Server;
 use super::listen::place;
+use crate::config::Config;
+use crate::demo::{self, Reach};
 use crate::log;
+use anyhow::Result;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{IsTerminal, Write};
+use std::path::Path;
 use std::time::{Duration, Instant};
-use tally_server::Readiness;
+use tally_server::{KeysRequired, Readiness};
 
 /// Shows the progress of the start, on a terminal only, until it is dropped.
 pub(super) async fn show_progress(gate: &Readiness) -> std::convert::Infallible {
@@ -43,4 +47,18 @@ pub(super) fn announce_ready(server: &Server, started: Instant) {
         format!("ready http={http} resp={resp} store={store} ranking={ranking}{admin} in={seconds:.3}\n");
     // The server serves even if the reader of its output has gone.
     let _ = out.write_all(line.as_bytes()).and_then(|()| out.flush());
+}
+
+/// Says what to try, if the store has the demo. `file` is the configuration file.
+pub(super) fn announce_demo(server: &Server, config: &Config, file: Option<&Path>) -> Result<()> {
+    let Some(http) = server.address() else { return Ok(()) };
+    if !demo::is_filled(&*server.store.store)? {
+        return Ok(());
+    }
+    let resp = server.resp_address();
+    let has_no_key = server.gate.keys().is_some_and(|keys| keys.protected_mode());
+    let is_here = [Some(http), resp].into_iter().flatten().all(|at| at.ip().to_canonical().is_loopback());
+    let is_open = has_no_key && is_here && server.gate.limits.keys_required == KeysRequired::Never;
+    log::notice(&Reach::new((http, resp), config, file, !is_open).commands());
+    Ok(())
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use tally_testkit::audit::{audit_board, boards, read_pages};
 use tally_testkit::model::{Board, Definition, Range, Record, Score};
-use tally_testkit::{Client, TestTally};
+use tally_testkit::{Client, TestTally, wait_until};
 
 const GOALSCORERS: &str = include_str!("../../sample/goalscorers.csv");
 const RESULTS: &str = include_str!("../../sample/results.csv");
@@ -168,6 +168,46 @@ fn an_empty_directory_is_filled_and_then_served_as_it_is() {
     );
     assert_eq!(first["total"], 14_853);
     server.client().get("/v1/leaderboards/points").refused(404, "leaderboard_not_found");
+}
+
+/// Runs the commands that were printed after so many lines of the log, but those with this text. Returns what they print.
+fn run_printed(server: &TestTally, before: usize, leaves_out: &str) -> String {
+    let is_command = |line: &&String| {
+        let words = ["  curl ", "  redis-cli ", "  REDISCLI_AUTH=", "  export "];
+        words.iter().any(|word| line.starts_with(word)) || line.starts_with(&format!("  {TALLY} "))
+    };
+    let log = server.log();
+    let printed: Vec<&String> = log[before..].iter().filter(is_command).collect();
+    let script: Vec<&str> =
+        printed.iter().map(|line| line.as_str()).filter(|line| !line.contains(leaves_out)).collect();
+    let fails =
+        "set -euo pipefail\ncurl() { command curl --silent --show-error --fail-with-body \"$@\"; echo; }\n";
+    let mut bash = std::process::Command::new("bash");
+    let done = bash.args(["-c", &format!("{fails}{}", script.join("\n"))]).output().expect("bash runs");
+    let (out, errors) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+    assert!(done.status.success(), "{script:#?}\n{out}\n{errors}");
+    assert!(script.len() > 8, "{script:#?}");
+    out.into_owned()
+}
+
+#[test]
+fn the_printed_commands_work_as_they_are() {
+    let mut server = demo();
+    server.restart();
+    server.wait_logged("/v1/contests/world-cup-2026/finish");
+    let said = run_printed(&server, 0, "nothing is left out");
+    for words in ["Cristiano Ronaldo", "\"Harry Kane\"", "ok    ledger: ", "\"user0000001\""] {
+        assert!(said.contains(words), "no {words:?} in {said}");
+    }
+    server.terminate();
+    let before = server.log().len();
+    server.set("TALLY_KEYS_REQUIRED", "true");
+    server.restart();
+    wait_until("the last command is printed", || {
+        server.log()[before..].iter().any(|line| line.contains("/v1/contests/world-cup-2026/finish"))
+    });
+    run_printed(&server, before, "world-cup-2026/finish");
+    server.client().get("/v1/leaderboards").refused(401, "unauthorized");
 }
 
 #[test]
