@@ -19,6 +19,9 @@ use crate::verify::VerifyArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
+/// The heading of options that many commands have: it stands below the options of the command itself.
+const COMMON: &str = "Common options";
+
 /// Leaderboards, contests and wallets for games, in one binary.
 #[derive(Debug, Parser)]
 #[command(
@@ -34,19 +37,19 @@ Examples:
 )]
 pub(crate) struct Cli {
     /// Configuration file; every setting has a default
-    #[arg(long, global = true, value_name = "FILE", env = "TALLY_CONFIG")]
+    #[arg(long, global = true, help_heading = COMMON, value_name = "FILE", env = "TALLY_CONFIG")]
     pub(crate) config: Option<PathBuf>,
     /// Data directory [default: ./tally-data]
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, help_heading = COMMON, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
     /// Store URL: sqlite:PATH or mysql://USER:PASSWORD@HOST:PORT/DATABASE [default: sqlite:DATA/tally.db]
-    #[arg(long, global = true, value_name = "URL")]
+    #[arg(long, global = true, help_heading = COMMON, value_name = "URL")]
     pub(crate) store: Vec<String>,
     /// File with the secret of the store [default: DATA/secret]
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, help_heading = COMMON, value_name = "FILE")]
     pub(crate) secret_file: Option<PathBuf>,
     /// Logs on stderr as text or JSON
-    #[arg(long, global = true, value_enum, value_name = "FORMAT")]
+    #[arg(long, global = true, help_heading = COMMON, value_enum, value_name = "FORMAT")]
     pub(crate) log: Option<LogFormat>,
     /// What to do
     #[command(subcommand)]
@@ -242,13 +245,13 @@ pub(crate) struct ServeArgs {
 #[derive(Debug, Args, Default)]
 pub(crate) struct TargetArgs {
     /// Address of a server elsewhere, such as `https://tally.example`, `http://10.0.0.5:8420` or `unix:/run/tally/http`
-    #[arg(long, global = true, value_name = "URL")]
+    #[arg(long, global = true, help_heading = COMMON, value_name = "URL")]
     pub(crate) url: Option<String>,
     /// PEM file with the certificate authorities to trust; without it, those that browsers trust
-    #[arg(long, global = true, value_name = "FILE", requires = "url")]
+    #[arg(long, global = true, help_heading = COMMON, value_name = "FILE", requires = "url")]
     pub(crate) ca: Option<PathBuf>,
     /// Key for that server
-    #[arg(long, global = true, value_name = "KEY", env = "TALLY_KEY", hide_env_values = true)]
+    #[arg(long, global = true, help_heading = COMMON, value_name = "KEY", env = "TALLY_KEY", hide_env_values = true)]
     pub(crate) key: Option<String>,
 }
 

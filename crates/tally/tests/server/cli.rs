@@ -32,6 +32,16 @@ fn every_subcommand_has_help_with_an_example() {
         // A command with subcommands may leave the examples to them.
         assert!(text.contains("Example") || !below.is_empty(), "{path:?} has no example:\n{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 100), "{path:?} is too wide:\n{text}");
+        // Its own options come first.
+        let (own, common) = text.split_once("\nCommon options:\n").expect("it has both");
+        for flag in
+            ["--config <FILE>", "--data <DIR>", "--store <URL>", "--secret-file <FILE>", "--url <URL>"]
+        {
+            let line = format!("      {flag}");
+            assert!(!own.contains(&line), "{path:?} has {flag} among its own options:\n{text}");
+            let is_of_all = flag != "--url <URL>";
+            assert!(!is_of_all || common.contains(&line), "{path:?} has no {flag}:\n{text}");
+        }
         waiting.extend(below.into_iter().map(|name| [path.clone(), vec![name]].concat()));
         seen.push(path.join(" "));
     }
