@@ -40,6 +40,8 @@ pub(super) fn file(path: &str) -> Option<Response> {
 
 #[cfg(test)]
 mod tests {
+    mod reference;
+
     use super::*;
     use crate::http::routes::{OPEN_PATHS, ROUTES};
     use serde_json::Value;
