@@ -1,11 +1,11 @@
 //! The help texts, in one place so that they stay consistent.
 //!
-//! Written by hand: twelve tasks with four options between them need no argument parser, and a parser would be the
+//! Written by hand: thirteen tasks with four options between them need no argument parser, and a parser would be the
 //! slowest thing to compile here.
 
 /// The tasks, in the order in which a contributor meets them.
 #[cfg(test)]
-pub(crate) const TASKS: [&str; 12] = [
+pub(crate) const TASKS: [&str; 13] = [
     "test",
     "check",
     "soak",
@@ -15,6 +15,7 @@ pub(crate) const TASKS: [&str; 12] = [
     "drivers",
     "deny",
     "advisories",
+    "docs",
     "readme",
     "dist",
     "ci",
@@ -34,6 +35,7 @@ Usage: cargo xtask <task>
   drivers   builds what `cargo xtask bench drivers` compares with
   deny      advisories, licences, duplicates and sources of dependencies, by cargo-deny
   advisories  brings the copy of the advisories up to date
+  docs      writes the documentation as a site
   readme    runs the README's commands as they are written
   dist      packs the binary for this platform, with what it is made of and digests
   ci        all of it, as the build server does
@@ -53,6 +55,7 @@ pub(crate) fn of(task: &str) -> Option<&'static str> {
         "drivers" => Some(DRIVERS),
         "deny" => Some(DENY),
         "advisories" => Some(ADVISORIES),
+        "docs" => Some(DOCS),
         "readme" => Some(README),
         "dist" => Some(DIST),
         "ci" => Some(CI),
@@ -174,6 +177,18 @@ library: root on Debian gets libmariadb-dev installed, anyone else gets the line
 
 Examples:
   cargo xtask drivers && cargo xtask bench drivers
+";
+
+const DOCS: &str = "\
+Writes the documentation as a site of plain files into `guide` of the target folder.
+
+Usage: cargo xtask docs
+
+A running server has the same files at /docs/guide. A browser opens them from the folder, apart from
+its search, which needs a server of files such as `python3 -m http.server`.
+
+Examples:
+  cargo xtask docs
 ";
 
 const README: &str = "\

@@ -1,4 +1,4 @@
-//! The project's own tasks: `cargo xtask test | check | soak | simulate | packages | bench | drivers | deny | advisories | readme | dist | ci`.
+//! The project's own tasks: `cargo xtask test | check | soak | simulate | packages | bench | drivers | deny | advisories | docs | readme | dist | ci`.
 //!
 //! One small binary instead of shell scripts, because each task is then tested like the rest and works the same on every machine.
 //! It depends on `anyhow` and `serde_json` alone: a fresh clone compiles it in seconds, before anything else.
@@ -17,6 +17,7 @@ mod ci;
 mod clients;
 mod deny;
 mod dist;
+mod docs;
 mod drivers;
 mod fresh_data;
 mod help;
@@ -69,6 +70,7 @@ fn run(args: &[String]) -> anyhow::Result<()> {
         "drivers" => no_arguments(task, rest).and_then(|()| drivers::main()),
         "deny" => no_arguments(task, rest).and_then(|()| deny::main()),
         "advisories" => deny::update(rest),
+        "docs" => no_arguments(task, rest).and_then(|()| docs::main()),
         "readme" => no_arguments(task, rest).and_then(|()| readme::main()),
         "dist" => no_arguments(task, rest).and_then(|()| dist::main()),
         "ci" => no_arguments(task, rest).and_then(|()| ci::main()),

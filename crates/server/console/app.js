@@ -155,7 +155,7 @@ function showTools() {
     other.lang = code;
     return other;
   });
-  set(document.getElementById("tools"), h("div", { class: "who" }, who), h("div", { class: "row" }, theme, keys, others, docs));
+  set(document.getElementById("tools"), h("div", { class: "who" }, who), h("div", { class: "row" }, theme, keys, others, docs, h("a", { class: "small", href: "/docs/guide/" }, t("app.guide"))));
 }
 
 function setTheme(theme) {

@@ -89,6 +89,7 @@ export default {
   "app.key_unknown": "The key of this tab is unknown or was revoked.",
   "app.no_api_key": "This is no API key: one begins with `tally_`. Copy the whole line that was shown when it was made.",
   "app.use_key": "Use this key",
+  "app.guide": "Guide",
   "app.not_ready": "Not ready: {phase}. Ranks are not shown before they are exact.",
   "nav.overview": "Overview",
   "nav.boards": "Boards",

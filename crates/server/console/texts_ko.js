@@ -89,6 +89,7 @@ export default {
   "app.key_unknown": "이 탭의 키는 알 수 없거나 폐기된 키입니다.",
   "app.no_api_key": "API 키가 아닙니다. 키는 `tally_`로 시작합니다. 발급할 때 표시된 줄 전체를 복사하세요.",
   "app.use_key": "이 키 사용",
+  "app.guide": "가이드",
   "app.not_ready": "준비 중: {phase}. 순위가 정확해질 때까지 표시하지 않습니다.",
   "nav.overview": "개요",
   "nav.boards": "리더보드",

@@ -99,14 +99,15 @@ const FILES: &[File] = &[
 ];
 
 /// The `ETag` of each file: a digest of its content, equal on every server of a build.
-static TAGS: LazyLock<Vec<HeaderValue>> = LazyLock::new(|| {
-    let tag = |file: &File| {
-        let mut hasher = DefaultHasher::new();
-        hasher.write(file.text.as_bytes());
-        HeaderValue::try_from(format!("\"{:016x}\"", hasher.finish())).expect("digits and quotes")
-    };
-    FILES.iter().map(tag).collect()
-});
+static TAGS: LazyLock<Vec<HeaderValue>> =
+    LazyLock::new(|| FILES.iter().map(|file| tag_of(file.text)).collect());
+
+/// The `ETag` of a text.
+pub(super) fn tag_of(text: &str) -> HeaderValue {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(text.as_bytes());
+    HeaderValue::try_from(format!("\"{:016x}\"", hasher.finish())).expect("digits and quotes")
+}
 
 /// Whether the console has this path. Every request calls it, and the prefix decides nearly all of them.
 pub(super) fn has(path: &str) -> bool {
@@ -117,7 +118,16 @@ pub(super) fn has(path: &str) -> bool {
 /// The console's file at this path, if there is one; 304 if the browser has it.
 pub(super) fn file(path: &str, headers: &HeaderMap) -> Option<Response> {
     let at = FILES.iter().position(|file| file.path == path)?;
-    let (file, tag) = (&FILES[at], &TAGS[at]);
+    Some(answer(FILES[at].content_type, FILES[at].text, &TAGS[at], headers))
+}
+
+/// A file under the policy of the console; 304 if the browser has it.
+pub(super) fn answer(
+    content_type: &'static str,
+    text: &'static str,
+    tag: &HeaderValue,
+    headers: &HeaderMap,
+) -> Response {
     let known = headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
     let known = known.flat_map(|value| value.split(',')).map(|tag| tag.trim().trim_start_matches("W/"));
     let is_known = known.into_iter().any(|known| known == "*" || known.as_bytes() == tag.as_bytes());
@@ -126,7 +136,7 @@ pub(super) fn file(path: &str, headers: &HeaderMap) -> Option<Response> {
         *unchanged.status_mut() = StatusCode::NOT_MODIFIED;
         unchanged
     } else {
-        response::with(StatusCode::OK, file.content_type, file.text)
+        response::with(StatusCode::OK, content_type, text)
     };
     let headers = response.headers_mut();
     headers.insert(ETAG, tag.clone());
@@ -138,7 +148,7 @@ pub(super) fn file(path: &str, headers: &HeaderMap) -> Option<Response> {
     headers.insert(X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
     headers.insert(OPENER_POLICY, HeaderValue::from_static("same-origin"));
     headers.insert(RESOURCE_POLICY, HeaderValue::from_static("same-origin"));
-    Some(response)
+    response
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use super::body::Unread;
 use super::call::{Call, Peer};
 use super::response::{self, Response};
 use super::routes::{HEALTH_PATHS, OPEN_PATHS, ROUTES, Route, Serves};
-use super::{audit, console, guard, problem, service};
+use super::{audit, console, guard, guide, problem, service};
 use crate::metrics::RouteMetrics;
 use crate::readiness::Readiness;
 use crate::traces::HttpSample;
@@ -103,7 +103,7 @@ impl Dispatch {
         if let Err(wrong) = guard::check_one_host(&request) {
             return (problem::render(&wrong, path, id), &self.unmatched);
         }
-        let is_open = OPEN_PATHS.contains(&path) || console::has(path);
+        let is_open = OPEN_PATHS.contains(&path) || console::has(path) || guide::has(path);
         if HEALTH_PATHS.contains(&path) || is_open && self.serves == Serves::All {
             let head = (request.method(), request.headers());
             return (service::open(&self.readiness, head, path, id), &self.unmatched);

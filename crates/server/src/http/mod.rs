@@ -12,6 +12,7 @@ mod dispatch;
 mod events;
 mod export;
 mod guard;
+mod guide;
 mod imports;
 mod keys;
 mod leaderboards;

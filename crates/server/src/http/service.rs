@@ -2,7 +2,7 @@
 
 use super::call::Call;
 use super::response::{self, Response};
-use super::{console, openapi, problem};
+use super::{console, guide, openapi, problem};
 use crate::readiness::{Finding, Parts, Readiness};
 use hyper::{HeaderMap, Method, StatusCode};
 use serde_json::{Map, Value, json};
@@ -20,7 +20,7 @@ use tally_wire::Problem;
 /// The content type that Prometheus expects.
 const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// `/healthz`, `/readyz`, the API description and the console's files: without a key or a host check, in every state.
+/// `/healthz`, `/readyz`, the API description, the console's files and the guide: without a key or a host check, in every state.
 pub(super) fn open(
     readiness: &Readiness,
     (method, headers): (&Method, &HeaderMap),
@@ -31,7 +31,8 @@ pub(super) fn open(
         let wrong = Problem::new(405, "method_not_allowed", "this path has: GET").header("allow", "GET");
         return problem::render(&wrong, path, id);
     }
-    if let Some(file) = openapi::file(path).or_else(|| console::file(path, headers)) {
+    let file = openapi::file(path).or_else(|| console::file(path, headers));
+    if let Some(file) = file.or_else(|| guide::file(path, headers)) {
         return file;
     }
     if path == "/healthz" {

@@ -583,7 +583,7 @@ fn the_description_is_public_in_every_state() {
     // It listens, and may well be loading.
     server.launch();
     let mut client = server.client();
-    for path in ["/openapi.json", "/docs", "/docs/docs.css", "/docs/docs.js", "/healthz"] {
+    for path in ["/openapi.json", "/docs", "/docs/docs.css", "/docs/docs.js", "/docs/guide/", "/healthz"] {
         let far =
             Request::new("GET", path).header("Host", "tally.example").header("X-Forwarded-For", "192.0.2.1");
         let answer = client.send(&far.clone().header("Authorization", "Bearer nobody"));

@@ -4,6 +4,31 @@ use super::TALLY;
 use tally_testkit::{Request, TestTally};
 
 #[test]
+fn the_guide_needs_no_key_and_has_the_policy_of_the_console() {
+    let server = TestTally::start(TALLY);
+    let mut client = server.client();
+    server.run(&["keys", "create", "--role", "reader"]).expect(0);
+    let policy = client.get("/").header("content-security-policy").expect("there is a policy").to_owned();
+    let moved = client.get("/docs/guide");
+    assert_eq!((moved.status, moved.header("location")), (307, Some("/docs/guide/")));
+    for (path, content_type) in [
+        ("/docs/guide/", "text/html; charset=utf-8"),
+        ("/docs/guide/operate/backup.html", "text/html; charset=utf-8"),
+        ("/docs/guide/guide.js", "text/javascript; charset=utf-8"),
+        ("/docs/guide/search.json", "application/json"),
+    ] {
+        let page = client.get(path);
+        assert_eq!((page.status, page.header("content-type")), (200, Some(content_type)), "{path}");
+        assert_eq!(page.header("content-security-policy"), Some(policy.as_str()), "{path}");
+        let tag = page.header("etag").expect("there is a tag").to_owned();
+        let again = client.send(&Request::new("GET", path).header("If-None-Match", &tag));
+        assert_eq!((again.status, again.body.len()), (304, 0), "{path}");
+    }
+    client.get("/docs/guide/nothing.html").refused(404, "not_found");
+    client.send(&Request::new("POST", "/docs/guide/")).refused(405, "method_not_allowed");
+}
+
+#[test]
 fn files_need_no_key_and_are_not_sent_twice() {
     let server = TestTally::start(TALLY);
     let mut client = server.client();
