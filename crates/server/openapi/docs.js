@@ -1,20 +1,12 @@
-// Shows /openapi.json: operations by tag, with parameters, schemas, examples and a curl line. Text goes into the page as
-// text only, never as markup, so the document cannot run anything here.
-"use strict";
+// Shows /openapi.json: operations by tag, with parameters, schemas, examples, a curl line and a form that sends the request.
+// Text goes into the page as text only, never as markup, so the document cannot run anything here.
+
+import { examplesOf, inline, make, paragraphs, sample, table, written } from "./docs_parts.js";
+import { keyField, tryIt } from "./docs_try.js";
 
 const METHODS = ["get", "put", "post", "patch", "delete"];
 const DEPTH_MAX = 5;
 let doc;
-
-/** An element with attributes and children; strings become text. */
-function make(tag, attributes, ...children) {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes || {})) {
-    if (value !== undefined && value !== false) element.setAttribute(name, value === true ? "" : value);
-  }
-  element.append(...children.flat().filter((child) => child !== undefined && child !== null && child !== ""));
-  return element;
-}
 
 /** The target of a `$ref`; the fields beside the `$ref` override it. */
 function resolve(thing) {
@@ -26,17 +18,6 @@ function resolve(thing) {
 
 /** The last part of a `$ref`. */
 const nameOf = (thing) => (thing && thing.$ref ? thing.$ref.split("/").pop() : undefined);
-
-/** Text with `code` and **bold**. */
-function inline(text) {
-  return text.split(/(`[^`]+`|\*\*[^*]+\*\*)/).map((part) => {
-    if (part.startsWith("`") && part.length > 1) return make("code", {}, part.slice(1, -1));
-    if (part.startsWith("**") && part.length > 3) return make("strong", {}, part.slice(2, -2));
-    return part;
-  });
-}
-
-const paragraphs = (text) => (text || "").split("\n\n").filter(Boolean).map((one) => make("p", {}, inline(one)));
 
 /** The alternatives of a schema. */
 const choices = (schema) => schema.oneOf || schema.anyOf;
@@ -80,11 +61,6 @@ function objectsOf(given) {
   return schema.type === "object" && schema.properties ? [[nameOf(given), schema]] : [];
 }
 
-function table(heads, rows) {
-  const head = make("tr", {}, heads.map((one) => make("th", { scope: "col" }, one)));
-  return make("div", { class: "scroll" }, make("table", {}, make("thead", {}, head), make("tbody", {}, rows)));
-}
-
 /** One row of a table: name, type, and its description. */
 function row(name, required, schema, description, depth) {
   const inner = depth < DEPTH_MAX ? objectsOf(schema) : [];
@@ -111,30 +87,6 @@ function shown(given) {
   return objects.map(([name, schema]) => [
     make("h4", {}, name || "Object", resolve(given).type === "array" ? " (each item)" : ""),
     paragraphs(schema.description), fields(schema, 0)]);
-}
-
-/** Text that can be copied. */
-function sample(title, text) {
-  const button = make("button", { type: "button" }, "Copy");
-  button.addEventListener("click", async () => {
-    try {
-      await navigator.clipboard.writeText(text);
-      button.textContent = "Copied";
-    } catch {
-      button.textContent = "Select it";
-      getSelection().selectAllChildren(button.previousSibling);
-    }
-    setTimeout(() => { button.textContent = "Copy"; }, 1500);
-  });
-  return [make("h4", {}, title), make("div", { class: "sample" }, make("pre", { tabindex: "0" }, text), button)];
-}
-
-const written = (value) => (typeof value === "string" ? value : JSON.stringify(value, null, 2));
-
-/** The examples of a media type, each with a title. */
-function examplesOf(media) {
-  if (media.examples) return Object.values(media.examples).map((one) => [one.summary, one.value]);
-  return media.example === undefined ? [] : [["Example", media.example]];
 }
 
 const quoted = (text) => "'" + text.replaceAll("'", "'\\''") + "'";
@@ -194,7 +146,7 @@ function operationOf(path, method, operation, shared) {
     make("summary", {}, make("span", { class: "method " + method }, method.toUpperCase()),
       make("span", { class: "path" }, path), make("span", { class: "soft" }, operation.summary)),
     make("div", { class: "inside" }, paragraphs(operation.description), open ? make("p", { class: "soft" }, "No key needed.") : "",
-      sample("With curl", curl(path, method, operation, parameters)),
+      sample("With curl", curl(path, method, operation, parameters)), tryIt(path, method, operation, parameters),
       rows.length ? [make("h3", {}, "Parameters"), table(["Name", "Type", "Description"], rows)] : [],
       requestBody(operation.requestBody).flat(5),
       make("h3", {}, "Answers"),
@@ -257,10 +209,11 @@ function show(loaded) {
   const about = make("section", {}, paragraphs(doc.info.description),
     make("p", { class: "soft" }, "Licence: " + doc.info.license.name));
   document.getElementById("main").append(about, ...tags.map((tag) => tag.section));
+  keyField(document.getElementById("key"));
   const input = document.getElementById("filter");
   input.addEventListener("input", () => filter(tags, input.value));
   document.addEventListener("keydown", (event) => {
-    if (event.key !== "/" || event.target === input) return;
+    if (event.key !== "/" || event.target.matches("input, textarea")) return;
     event.preventDefault();
     input.focus();
   });

@@ -76,7 +76,7 @@ macro_rules! route {
 }
 
 /// Paths that need no authentication; `service` handles them.
-pub(super) const OPEN_PATHS: [&str; 9] = [
+pub(super) const OPEN_PATHS: [&str; 11] = [
     "/healthz",
     "/readyz",
     "/readyz/store",
@@ -86,6 +86,8 @@ pub(super) const OPEN_PATHS: [&str; 9] = [
     "/docs",
     "/docs/docs.css",
     "/docs/docs.js",
+    "/docs/docs_parts.js",
+    "/docs/docs_try.js",
 ];
 
 /// Those for health checks, which every listener has.

@@ -6,6 +6,7 @@
 
 mod boards;
 mod contests;
+mod docs;
 mod keys;
 mod markup;
 mod modules;
