@@ -17,6 +17,7 @@ import * as overview from "./overview.js";
 import * as owed from "./owed.js";
 import * as player from "./player.js";
 import * as players from "./players.js";
+import * as server from "./server.js";
 import * as settings from "./settings.js";
 import * as wallet from "./wallet.js";
 import * as wallets from "./wallets.js";
@@ -35,6 +36,7 @@ const PAGES = [
   ["/wallets", wallets, "wallets"],
   ["/wallets/{member}", wallet, "wallets"],
   ["/owed", owed, "wallets"],
+  ["/server", server, "server"],
   ["/settings", settings, "settings"],
   ["/audit", audit, "settings"],
   ["/webhooks", webhooks, "settings"],
@@ -42,7 +44,7 @@ const PAGES = [
 ];
 
 /** The pages in the navigation. */
-const LINKS = ["overview", "boards", "contests", "players", "wallets", "settings"];
+const LINKS = ["overview", "boards", "contests", "players", "wallets", "server", "settings"];
 
 const main = document.getElementById("main");
 let leave = new AbortController();
@@ -194,7 +196,7 @@ function askForKey(refused, text) {
         await ask("GET", "/v1/status");
       } catch (error) {
         if (error.status === 401 || error.status === 403) useKey(before);
-        throw error;
+        throw error.status === 401 ? new Problem(401, { detail: t("app.key_refused") }) : error;
       }
       box.close();
       show(true);

@@ -1,53 +1,80 @@
-// The audit log: administrative acts with their actors.
+// The audit log: administrative acts with their actors, filtered by actor, act, subject and days.
 
-import { get } from "./api.js";
+import { get, withQuery } from "./api.js";
+import { ACTS, act, actorOf, actors, readNames, subjectOf } from "./acts.js";
 import { inline } from "./dialog.js";
-import { empty, h, head, playerLink, put, set } from "./dom.js";
+import { empty, h, head, put } from "./dom.js";
 import { field, form } from "./form.js";
-import { when } from "./format.js";
+import { when, zoneName } from "./format.js";
 import { list, table } from "./table.js";
+import { t } from "./texts.js";
 
-/** Acts whose subject is a player. */
-const OF_PLAYERS = /^(player|score)\./;
+/** Rows that are shown at a time, and rows of one request. */
+const SHOWN = 50;
+const READ = 500;
+/** Requests for one page. Subjects are compared here, since the server compares whole subjects. */
+const REQUESTS = 20;
 
-export const title = "Audit log";
+const FILTERS = ["actor", "action", "subject", "from", "until"];
 
-export function render(root, _parameters, signal) {
-  let filter = {};
-  const view = table("Acts", [
-    { label: "When", cell: ({ at }) => when(at) },
-    { label: "Act", cell: ({ action, detail, reason }) => [h("span", { class: "strong" }, action), detail && h("span", { class: "under name" }, detail), reason && h("span", { class: "under name" }, `“${reason}”`)] },
-    { label: "On", cell: ({ action, subject }) => (OF_PLAYERS.test(action) ? playerLink(subject) : h("span", { class: "name" }, subject)) },
-    { label: "By", kind: "wide", cell: ({ actor }) => h("code", {}, actor) },
+export const title = t("audit.title");
+
+export function render(root, parameters, signal) {
+  const filter = Object.fromEntries(FILTERS.map((name) => [name, parameters[name] ?? ""]));
+  const view = table(t("audit.acts"), [
+    { label: t("audit.when", { zone: zoneName() }), kind: "wide fit", cell: ({ at }) => when(at) },
+    { label: t("audit.act"), cell: ({ at, action, detail, reason }) => [h("span", { class: "strong" }, act(action)), h("span", { class: "under narrow" }, when(at)), detail && h("span", { class: "under name" }, detail), reason && h("span", { class: "under name" }, `“${reason}”`)] },
+    { label: t("audit.on"), cell: subjectOf },
+    { label: t("audit.by"), kind: "wide", cell: ({ actor }) => actorOf(actor) },
   ], { key: ({ id }) => id });
-  const nothing = () => empty("No act", Object.keys(filter).length === 0 ? "Keys, leaderboards, bans, members and contests leave a row each time they are changed." : "No act fits the filter.");
+  const nothing = () => empty(t("audit.none"), Object.values(filter).some(Boolean) ? t("audit.no_match") : t("audit.none_text"));
   const all = list(view, (cursor) => page(filter, cursor, signal), nothing);
+  const place = h("div", {});
   const said = h("div", { "aria-live": "polite" });
-  const content = [
-    field({ name: "subject", label: "On", hint: "The id or the name of what was changed." }),
-    field({ name: "actor", label: "By", placeholder: "key:0a1b2c3d4e5f" }),
-    field({ name: "action", label: "Act", placeholder: "key.created" }),
-  ];
-  const send = async (values) => {
-    filter = Object.fromEntries(Object.entries(values).filter(([, text]) => text !== ""));
+  put(root, head(t("audit.title"), { crumb: ["#/settings", t("nav.settings")], about: t("audit.about") }),
+    h("div", { class: "stack" }, h("section", { class: "card" }, h("div", { class: "body" }, place)), h("section", { class: "card" }, said, all.element)));
+  const show = async () => {
+    await readNames(signal);
+    put(place, filterForm(filter, all));
     await all.reload();
   };
-  const about = "Administrative acts, newest first. Transfers and holds show their actor themselves.";
-  put(root, head("Audit log", { crumb: ["#/settings", "Settings"], about }),
-    h("div", { class: "stack" }, h("section", { class: "card" }, h("div", { class: "body" }, form(content, "Show", send, { inline: true }))), h("section", { class: "card" }, said, all.element)));
-  all.reload().catch((error) => {
-    set(said);
-    inline(said, error);
-  });
+  show().catch((error) => inline(said, error));
 }
 
-/** The next page with items: the rows read for a page are bounded, so a page may be empty. */
-async function page(filter, after, signal) {
-  let answer;
+/** The filters. They are in the address, so that what is found can be shared. */
+function filterForm(filter, all) {
+  const content = [
+    field({ name: "actor", label: t("audit.by"), value: filter.actor, placeholder: "key:0a1b2c3d4e5f", frequent: actors() }),
+    field({ name: "action", label: t("audit.act"), value: filter.action, options: [["", t("audit.any")], ...ACTS.map((name) => [name, act(name)])] }),
+    field({ name: "subject", label: t("audit.on"), value: filter.subject, placeholder: t("audit.on_hint") }),
+    field({ name: "from", label: t("audit.from"), type: "date", value: filter.from }),
+    field({ name: "until", label: t("audit.until"), type: "date", value: filter.until }),
+  ];
+  const send = async (values) => {
+    const address = withQuery("#/audit", values);
+    if (address === location.hash) await all.reload();
+    else location.hash = address;
+  };
+  return form(content, t("audit.show"), send, { inline: true });
+}
+
+/** The beginning of a day in the reader's zone, `after` days later. */
+function instant(text, after = 0) {
+  if (!text) return null;
+  const [year, month, day] = text.split("-").map(Number);
+  return new Date(year, month - 1, day + after).toISOString();
+}
+
+/** Rows until there are enough, with the cursor of the next ones. A page of the server may be empty. */
+async function page({ actor, action, subject, from, until }, after, signal) {
+  const query = { actor, action, from: instant(from), until: instant(until, 1), limit: subject ? READ : SHOWN };
+  const items = [];
   let cursor = after;
-  do {
-    answer = await get("/v1/audit", { ...filter, limit: 50, cursor }, signal);
+  for (let at = 0; at < REQUESTS; at += 1) {
+    const answer = await get("/v1/audit", { ...query, cursor }, signal);
+    items.push(...answer.items.filter((row) => row.subject.startsWith(subject)));
     cursor = answer.next_cursor;
-  } while (answer.items.length === 0 && cursor);
-  return answer;
+    if (!cursor || items.length >= SHOWN) break;
+  }
+  return { items, next_cursor: cursor };
 }

@@ -1,7 +1,8 @@
 // A chart of recent readings: one or two lines over time, their present values, and a cross-hair for earlier ones.
 
 import { h, set, svg } from "./dom.js";
-import { time } from "./format.js";
+import { percent, time } from "./format.js";
+import { t } from "./texts.js";
 
 const WIDTH = 300;
 const HEIGHT = 90;
@@ -12,15 +13,16 @@ const SPANS = [60, 120, 300].map((seconds) => seconds * 1000);
 
 /**
   * A chart. `lines` are `{label, of, other}`: `of` returns the value of a point, or null. `shown` formats a value.
-  * `now` returns the words beside the heading from the last point. No value is above `limit`.
+  * `now` returns the words beside the heading from the last point. A share ends at the whole.
  */
-export function chart(title, lines, shown, now, limit = Infinity) {
+export function chart(title, lines, shown, now) {
+  const limit = shown === percent ? 1 : Infinity;
   const heading = h("h2", {}, title);
   const values = h("div", { class: "now" });
   const top = h("span", { class: "top-value", "aria-hidden": "true" });
   const drawing = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "img" });
   const from = h("span", {});
-  const to = h("span", {}, "now");
+  const to = h("span", {}, t("chart.now"));
   const plot = h("div", { class: "plot" }, drawing, top);
   const element = h("section", { class: "card chart" }, heading, values, plot, h("div", { class: "span", "aria-hidden": "true" }, from, to));
   let points = [];
@@ -51,10 +53,10 @@ export function chart(title, lines, shown, now, limit = Infinity) {
     const cross = crossed && svg("line", { class: "cross", x1: x(crossed.at, end), x2: x(crossed.at, end), y1: 0, y2: HEIGHT });
     set(drawing, grid, drawn, cross);
     set(top, finite.length > 0 && most > 0 ? shown(most) : "");
-    set(from, crossed ? time(crossed.at) : `${span(end) / 60000} min ago`);
+    set(from, crossed ? time(crossed.at) : t("chart.ago", { minutes: span(end) / 60000 }));
     const said = shownPoint && !shownPoint.gap ? now(shownPoint) : [];
-    set(values, said.length > 0 ? said : h("span", {}, "waiting for a second reading"));
-    drawing.setAttribute("aria-label", `${title}: ${values.textContent}. Highest shown ${finite.length ? shown(Math.max(...finite)) : "none"}.`);
+    set(values, said.length > 0 ? said : h("span", {}, t("chart.one_reading")));
+    drawing.setAttribute("aria-label", t("chart.words", { title, now: values.textContent, most: shown(finite.length ? Math.max(...finite) : null) }));
   };
 
   plot.addEventListener("pointermove", (event) => {

@@ -53,6 +53,7 @@ const PATHS = {
   contests: "M8 4h8v6a4 4 0 0 1-8 0zM8 6H4.5c0 3 1.2 4.5 3.6 4.5M16 6h3.5c0 3-1.2 4.5-3.6 4.5M12 14v4M8.5 20h7",
   players: "M12 4.5a3.6 3.6 0 1 0 0 7.2 3.6 3.6 0 0 0 0-7.2zM5 19.5c0-3.6 3-5.4 7-5.4s7 1.8 7 5.4",
   wallets: "M4 7.5h14a2 2 0 0 1 2 2v8a2 2 0 0 1-2 2H6a2 2 0 0 1-2-2zM4 7.5c0-1.7 1-3 2.7-3H16M15.5 13.5h.5",
+  server: "M4 5h16v6H4zM4 13h16v6H4zM7.5 8h.5M7.5 16h.5",
   settings: "M4 7h9M17 7h3M4 12h3M11 12h9M4 17h10M18 17h2M15 5v4M9 10v4M16 15v4",
   light: "M12 8a4 4 0 1 0 0 8 4 4 0 0 0 0-8zM12 3v1.5M12 19.5V21M3 12h1.5M19.5 12H21M5.6 5.6l1.1 1.1M17.3 17.3l1.1 1.1M18.4 5.6l-1.1 1.1M6.7 17.3l-1.1 1.1",
   dark: "M20 14.5A8.2 8.2 0 0 1 9.5 4a8.2 8.2 0 1 0 10.5 10.5z",
@@ -121,7 +122,7 @@ export function card(title, body, { side, foot } = {}) {
 /** An empty state, with a next step. */
 export function empty(title, text, ...actions) {
   const row = actions.length > 0 && h("div", { class: "row" }, actions);
-  return h("div", { class: "empty" }, h("h3", {}, title), h("p", {}, text), row);
+  return h("div", { class: "empty" }, h("p", { class: "title" }, title), h("p", {}, text), row);
 }
 
 /** A player's name, as a link to its page. */

@@ -7,8 +7,8 @@ import { t } from "./texts.js";
 let fields = 0;
 
 /**
-  * A field: `{name, label, hint, value, type, options, frequent, required}`. Options are `[value, text]`. Frequent values are
-  * offered, and others may be typed.
+  * A field: `{name, label, hint, value, type, options, frequent, required}`. Options are `[value, text]`. Frequent values (or
+  * `[value, text]`) are offered, and others may be typed.
  */
 export function field(options) {
   const { name, label, hint, value = "", type = "text", options: choices, frequent, ...others } = options;
@@ -24,7 +24,7 @@ export function field(options) {
   const input = choices
     ? h("select", common, choices.map(([one, text]) => h("option", { value: one, selected: one === value }, text)))
     : h("input", { autocomplete: "off", spellcheck: "false", ...common, type, value, list: frequent ? `${id}-list` : null });
-  const offered = frequent && h("datalist", { id: `${id}-list` }, frequent.map((one) => h("option", { value: one })));
+  const offered = frequent && h("datalist", { id: `${id}-list` }, frequent.map((one) => [one].flat()).map(([one, text]) => h("option", { value: one, label: text })));
   return h("div", { class: "field" }, h("label", { for: id }, label), input, offered, hint && h("span", { class: "hint", id: about }, hint));
 }
 

@@ -41,6 +41,19 @@ export function histogram(families, name, meant = () => true) {
   return [...counts].sort(([one], [other]) => one - other);
 }
 
+/** The histograms of a name that have counts, by the name that `named` gives their labels. */
+export function histograms(families, name, named) {
+  const all = new Map();
+  for (const sample of families.get(`${name}_count`) ?? []) {
+    if (sample.value > 0) all.set(named(sample.labels), new Map());
+  }
+  for (const { labels, value } of families.get(`${name}_bucket`) ?? []) {
+    const bound = labels.le === "+Inf" ? Infinity : Number(labels.le);
+    all.get(named(labels))?.set(bound, value);
+  }
+  return new Map([...all].map(([one, counts]) => [one, [...counts].sort(([a], [b]) => a - b)]));
+}
+
 /** The difference between two readings of a histogram. */
 export function between(before, now) {
   const old = new Map(before);

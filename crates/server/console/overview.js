@@ -1,213 +1,117 @@
-// The overview: health, load, latency and memory.
+// The overview: whether anything needs a person, what today brought, and what was done last.
 
 import { get } from "./api.js";
-import { chart, legend } from "./chart.js";
-import { inline } from "./dialog.js";
-import { card, chip, coded, empty, facts, h, head, notice, put, renew, set } from "./dom.js";
-import { brief, bytes, count, grouped, percent, seconds } from "./format.js";
+import { act, actorOf, readNames, subjectOf } from "./acts.js";
+import { contestLines, owedLines } from "./attention.js";
+import { failed, inline } from "./dialog.js";
+import { card, coded, facts, h, head, icon, notice, put, renew, set } from "./dom.js";
+import { grouped, when, zoneName } from "./format.js";
 import { every } from "./live.js";
-import { latest, PAUSE, points, read } from "./samples.js";
+import { may } from "./rights.js";
+import { latest, minute, PAUSE, read } from "./samples.js";
 import { table } from "./table.js";
+import { named, t } from "./texts.js";
 import { warnings } from "./warnings.js";
 
 const STATES = ["draft", "open", "running", "finished", "settled", "cancelled"];
-const BOARDS_SHOWN = 12;
-/** Milliseconds between refreshes of the trial balance. */
-const BOOKS = 15000;
+const ACTS_SHOWN = 8;
+const LINES_SHOWN = 20;
+/** Milliseconds between looks at contests, payments, the books and the audit log. */
+const LOOK = 5000;
+const GRAVEST = ["bad", "warn", "info"];
 
-export const title = "Overview";
+export const title = t("nav.overview");
 
 export function render(root, _parameters, signal) {
-  const marks = h("div", { class: "row" });
-  const said = h("div", { class: "stack", "aria-live": "polite" });
   const wrong = h("div", {});
-  const charts = makeCharts();
-  const boards = boardTable();
+  const needs = h("div", { "aria-live": "polite" }, h("p", { class: "body soft" }, t("overview.looking")));
+  const today = h("div", { hidden: true });
   const contests = h("div", { class: "body" });
-  const store = storeCard();
-  const memory = h("div", {});
-  put(
-    root,
-    head("Overview", { marks }),
-    h(
-      "div",
-      { class: "stack" },
-      wrong,
-      said,
-      h("div", { class: "charts" }, charts.map(({ element }) => element)),
-      h("div", { class: "two" }, card("Memory of leaderboards", memory), h("div", { class: "stack" }, card("Contests", contests), store.element)),
-    ),
-  );
+  const acts = may("audit:read") && actTable();
+  put(root, head(t("nav.overview")), h("div", { class: "stack" },
+    wrong,
+    card(t("overview.needs"), needs),
+    today,
+    h("div", { class: "two" }, acts ? acts.element : h("div", {}), card(t("nav.contests"), contests))));
+  // Lines of contests and payments, and the balance of the books: null until they are read.
+  let lines = null;
   let balanced = null;
   const show = () => {
     if (!latest) return;
     const { status } = latest;
-    renew(marks, [status.version, Math.floor(status.uptime_s / 10), status.store.kind], () => state(status));
-    charts.forEach((one) => one.update(points));
-    const found = warnings(latest, balanced);
-    const marked = ([kind, title, text, link]) => notice(kind, h("p", { class: "strong" }, title), h("p", { class: "small" }, coded(text), link && [" ", h("a", { href: link[0] }, link[1])]));
-    renew(said, found, () => (found.length > 0 ? found.map(marked) : allWell()));
-    showBoards(memory, boards, status);
-    showContests(contests, status);
-    store.update(status.store);
+    showToday(today, status.activity);
+    showContests(contests, status.contests.states);
+    // One reading has no latency.
+    if (!lines || !minute) return;
+    const found = [...warnings(latest, minute, balanced), ...lines].toSorted(([one], [other]) => GRAVEST.indexOf(one) - GRAVEST.indexOf(other));
+    renew(needs, found, () => (found.length > 0 ? lineList(found) : allWell()));
   };
   show();
-  const failed = (error) => inline(wrong, error);
   every(PAUSE, signal, async () => {
     await read(signal);
+    if (lines) set(wrong);
+    show();
+  }, (error) => inline(wrong, error));
+  every(LOOK, signal, async () => {
+    const books = may("money:read") && get("/v1/ledger/trial-balance", {}, signal);
+    const found = await Promise.all([owedLines(signal), contestLines(latest?.status.contests.states, signal), books]);
+    lines = [...found[0], ...found[1]];
+    balanced = found[2] ? found[2].balanced : null;
     set(wrong);
     show();
-  }, failed);
-  // The trial balance is read less often. A key without the permission for it stops these reads.
-  let may = true;
-  every(BOOKS, signal, async () => {
-    if (!may) return;
-    const answer = await get("/v1/ledger/trial-balance", {}, signal);
-    balanced = answer.balanced;
-    show();
-  }, (error) => (may = error.status !== 403));
+  }, (error) => {
+    lines = null;
+    inline(wrong, error);
+  });
+  if (acts) every(LOOK, signal, () => acts.read(signal), failed);
 }
 
 function allWell() {
-  return notice("ok", h("p", {}, "Nothing needs attention."));
+  return h("div", { class: "body" }, notice("ok", h("p", {}, t("overview.all_well"))));
 }
 
-function state(status) {
-  return [
-    chip([h("i", { class: "dot ok" }), "ready"], "ok"),
-    chip(`version ${status.version}`),
-    chip(`up ${seconds(Math.max(1, status.uptime_s))}`),
-    chip(`store ${status.store.kind}`),
-    chip(`ranks in ${status.ranking.kind}`),
-    status.applications.kind !== "store" && chip(`applications in ${status.applications.kind}`),
-  ];
+function lineList(found) {
+  const one = ([kind, name, text, link]) => h("li", { class: kind }, icon(kind === "info" ? "next" : "bad"), h("div", {}, h("a", { class: "strong name", href: link }, name), h("p", { class: "small soft name" }, coded(text))));
+  const more = found.length > LINES_SHOWN && h("li", {}, h("a", { href: "#/contests" }, t("overview.more", { n: found.length - LINES_SHOWN })));
+  return h("ul", { class: "needs" }, found.slice(0, LINES_SHOWN).map(one), more);
 }
 
-function makeCharts() {
-  const rate = (value) => `${brief(value)} /s`;
-  const big = (text) => h("b", {}, text);
-  const latency = (of) => (point) => {
-    const { p50, p99 } = of(point);
-    return [big(seconds(p99)), legend("p99", ""), legend("p50", seconds(p50), true)];
-  };
-  const pair = (of) => [
-    { label: "p99", of: (point) => of(point).p99 },
-    { label: "p50", of: (point) => of(point).p50, other: true },
-  ];
-  return [
-    chart("HTTP requests", [{ of: (point) => point.http.rate }], rate, (point) => [
-      big(rate(point.http.rate)),
-      h("span", {}, point.http.failed > 0 ? `${rate(point.http.failed)} failed` : `${count(latest.now.http.connections, "connection")}`),
-    ]),
-    chart("HTTP latency", pair((point) => point.http), seconds, latency((point) => point.http)),
-    chart("Redis commands", [{ of: (point) => point.resp.rate }], rate, (point) => [
-      big(rate(point.resp.rate)),
-      h("span", {}, point.resp.failed > 0 ? `${rate(point.resp.failed)} refused` : `${count(latest.now.resp.connections, "connection")}`),
-    ]),
-    chart("Redis latency", pair((point) => point.resp), seconds, latency((point) => point.resp)),
-    chart("Score submits, both protocols", [{ of: (point) => point.scores.requests }], rate, (point) => [
-      big(rate(point.scores.requests)),
-    ]),
-    chart("Score commit", pair((point) => point.scores.commit), seconds, latency((point) => point.scores.commit)),
-    chart("Money movements", [{ of: (point) => point.ledger.requests }], rate, (point) => [big(rate(point.ledger.requests))]),
-    chart("Ledger commit", pair((point) => point.ledger.commit), seconds, latency((point) => point.ledger.commit)),
-    chart("Waiting for a batch", [
-      { of: (point) => point.scores.waiting },
-      { of: (point) => point.ledger.waiting, other: true },
-    ], brief, (point) => [
-      big(brief(point.scores.waiting)),
-      legend("scores", ""),
-      legend("ledger", brief(point.ledger.waiting), true),
-    ]),
-    chart("Rows in a batch", [
-      { of: (point) => point.scores.batch },
-      { of: (point) => point.ledger.batch, other: true },
-    ], brief, (point) => [
-      big(brief(point.scores.batch)),
-      legend("scores", ""),
-      legend("ledger", brief(point.ledger.batch), true),
-    ]),
-    chart("Members found in memory", [
-      { of: (point) => point.cache },
-      { of: (point) => point.pool, other: true },
-    ], percent, (point) => [
-      big(percent(point.cache)),
-      legend("hit rate", ""),
-      point.pool !== null && legend("pool in use", percent(point.pool), true),
-    ], 1),
-  ];
-}
-
-function boardTable() {
-  return table("Leaderboards by memory", [
-    { label: "Leaderboard", cell: ({ board }) => h("a", { class: "name", href: `#/boards/${encodeURIComponent(board)}` }, board) },
-    { label: "Players", kind: "num", cell: ({ members }) => grouped(members) },
-    { label: "Memory", kind: "num", cell: ({ bytes: size }) => bytes(size) },
-    { label: "Share", kind: "wide fit", cell: ({ share }) => meter(share) },
-  ], { key: ({ board }) => board });
-}
-
-function meter(share) {
-  const bar = h("i", {});
-  bar.style.width = `${Math.round(share * 100)}%`;
-  return h("span", { class: "meter" }, bar);
-}
-
-function showBoards(place, view, status) {
-  const all = status.boards.toSorted((one, other) => other.bytes - one.bytes);
-  const most = all[0]?.bytes || 1;
-  if (all.length === 0) {
-    if (!place.querySelector(".empty")) {
-      const go = h("a", { class: "button", href: "#/boards" }, "Go to leaderboards");
-      set(place, empty("No leaderboard yet", "A leaderboard keeps the order of its players. Make the first one, then send scores.", go));
-    }
-    return;
-  }
-  view.update(all.slice(0, BOARDS_SHOWN).map((board) => ({ ...board, share: board.bytes / most })), { flash: false });
-  const total = all.reduce((sum, { bytes: size }) => sum + size, 0);
-  const of = status.boards_total > all.length ? ` of the first ${grouped(all.length)} by name` : "";
-  const rest = status.boards_total > BOARDS_SHOWN ? ` · the ${BOARDS_SHOWN} largest${of} are shown` : "";
-  const foot = h("div", { class: "foot" }, h("span", {}, `${count(status.boards_total, "leaderboard")}${rest}`), h("span", {}, `${bytes(total)} together`));
-  if (view.element.parentElement !== place) set(place, view.element, foot);
-  else place.lastElementChild.replaceWith(foot);
-}
-
-function showContests(place, status) {
-  const { states } = status.contests;
-  renew(place, states, () => {
-    if (!states) return h("p", { class: "soft" }, "They cannot be counted now.");
-    return facts(STATES.map((name) => [name, h("a", { href: `#/contests?state=${name}` }, grouped(states[name] ?? 0))]));
+/** Scores and transfers of today beside those of yesterday. Days are those of UTC, as the server counts them. */
+function showToday(place, activity) {
+  place.hidden = !activity;
+  if (!activity) return;
+  const { today, yesterday } = activity;
+  renew(place, activity, () => {
+    const value = (name) => [grouped(today[name]), h("span", { class: "small soft" }, yesterday ? t("overview.yesterday", { n: yesterday[name] }) : t("overview.no_yesterday"))];
+    const note = t("overview.since", { when: when(today.since), zone: zoneName() });
+    return card(t("overview.today"), h("div", { class: "body" }, facts([[t("overview.scores"), value("scores")], may("money:read") && [t("overview.transfers"), value("transfers")]], "big")), { side: h("span", { class: "small soft" }, note) });
   });
 }
 
-function storeCard() {
-  const main = h("div", {});
-  const all = table("All that the store measures", [
-    { label: "Measure", cell: ([name]) => name.replaceAll("_", " ") },
-    { label: "Value", kind: "num", cell: ([, value]) => brief(value) },
-  ], { key: ([name]) => name });
-  const body = h("div", { class: "body" }, main, h("details", {}, h("summary", { class: "small" }, "All measures"), all.element));
-  const update = ({ gauges }) => {
-    const pairs = storeFacts(gauges);
-    renew(main, pairs, () => facts(pairs));
-    all.update(Object.entries(gauges), { flash: false });
-  };
-  return { element: card("Store", body), update };
+function showContests(place, states) {
+  renew(place, states, () => {
+    if (!states) return h("p", { class: "soft" }, t("overview.uncounted"));
+    return facts(STATES.map((name) => [named(`contest_state.${name}`), h("a", { href: `#/contests?state=${name}` }, grouped(states[name] ?? 0))]));
+  });
 }
 
-function storeFacts(gauges) {
-  if ("connections_max" in gauges) {
-    return [
-      ["Connections used", `${gauges.connections_used} of ${gauges.connections_max}`],
-      ["Waits", grouped(gauges.connection_waits)],
-      ["Messages", brief(gauges.round_trips)],
-      ["Transactions again", grouped(gauges.transactions_again)],
-    ];
-  }
-  return [
-    ["File", bytes(gauges.file_bytes)],
-    ["Journal", bytes(gauges.journal_bytes)],
-    ["Not folded yet", count(gauges.unfolded_rows ?? 0, "row")],
-    ["Folded", count(gauges.folds ?? 0, "time")],
-  ];
+/** The last acts of the audit log. */
+function actTable() {
+  const view = table(t("overview.acts"), [
+    { label: t("audit.when", { zone: zoneName() }), kind: "wide fit", cell: ({ at }) => h("span", { class: "soft" }, when(at)) },
+    { label: t("audit.act"), cell: ({ action, reason, at }) => [act(action), h("span", { class: "under narrow" }, when(at)), reason && h("span", { class: "under name" }, `“${reason}”`)] },
+    { label: t("audit.on"), cell: subjectOf },
+    { label: t("audit.by"), kind: "wide", cell: ({ actor }) => actorOf(actor) },
+  ], { key: ({ id }) => id });
+  const nothing = h("p", { class: "body soft" }, t("overview.no_act"));
+  const place = h("div", {});
+  let ready = null;
+  const look = async (signal) => {
+    ready ??= await readNames(signal).then(() => true);
+    const { items } = await get("/v1/audit", { limit: ACTS_SHOWN }, signal);
+    view.update(items);
+    const content = items.length > 0 ? view.element : nothing;
+    if (content.parentElement !== place) set(place, content);
+  };
+  return { element: card(t("overview.acts"), place, { foot: h("a", { href: "#/audit" }, t("audit.title")) }), read: look };
 }

@@ -1,21 +1,30 @@
-// The data of the overview: readings of `/v1/status` and `/metrics`, and the changes between them.
+// Readings of `/v1/status` and `/metrics`, and the changes between them: what the overview and the page of the server show.
 //
 // The history is bounded. It outlives the page, so coming back shows the earlier readings; a gap stays a gap.
 
 import { get, getText } from "./api.js";
-import { between, histogram, parse, quantile, sum } from "./metrics.js";
+import { between, histogram, histograms, parse, quantile, sum } from "./metrics.js";
 
 /** Milliseconds between readings. */
 export const PAUSE = 2000;
 const KEPT = 150;
 /** Latencies cover the last readings together: one alone may have measured nothing. */
 const WINDOW = 5;
+/** Readings of the last minute. */
+const MINUTE = 60000 / PAUSE + 1;
 /** A longer time in milliseconds without a reading breaks a line. */
 const GAP = 15000;
 
-/** The requests of the console itself are left out of the request rates. */
+/** The requests of the console itself are left out of rates and latencies. */
 const OWN = new Set(["/metrics", "/v1/status"]);
 const others = (labels) => !OWN.has(labels.route);
+
+/** A request of these computes the digest of a password, which is slow by design. They have latencies of their own. */
+const PASSWORDS = new Set(["POST /auth/signin", "POST /v1/members"]);
+const route = ({ method, route: path }) => `${method} ${path}`;
+/** Requests to paths that are no route: files of the console, and what does not exist. */
+const NO_ROUTE = "any none";
+const plain = (labels) => others(labels) && !PASSWORDS.has(route(labels));
 
 const readings = [];
 
@@ -24,6 +33,9 @@ export const points = [];
 
 /** The last reading, unchanged. */
 export let latest = null;
+
+/** HTTP of the last minute, or of the time since the first reading: `{p99, routes}`; null before the second reading. */
+export let minute = null;
 
 /** Takes one reading, and adds a point. */
 export async function read(signal) {
@@ -35,9 +47,10 @@ export async function read(signal) {
     readings.length = 0;
     points.push({ at: now.at, gap: true });
   }
-  if (readings.length > 0) points.push(point(readings, now));
+  if (readings.length > 0) points.push(point(readings.slice(-WINDOW), now));
+  minute = readings.length > 0 ? since(readings[0], now) : null;
   readings.push(now);
-  readings.splice(0, readings.length - WINDOW);
+  readings.splice(0, readings.length - MINUTE);
   points.splice(0, points.length - KEPT);
   latest = { status, now };
 }
@@ -54,7 +67,8 @@ function reading(status, families) {
     http: {
       requests: sum(families, "tally_http_requests_total", others),
       failed: sum(families, "tally_http_requests_total", (labels) => labels.class === "5xx"),
-      seconds: histogram(families, "tally_http_request_seconds", others),
+      seconds: histogram(families, "tally_http_request_seconds", plain),
+      routes: histograms(families, "tally_http_request_seconds", route),
       connections: sum(families, "tally_http_connections"),
     },
     resp: {
@@ -71,6 +85,21 @@ function reading(status, families) {
     contests: { due: status.contests?.due ?? 0 },
     store: status.store.gauges,
   };
+}
+
+/** What HTTP did between two readings: its latency, and that of each route, the slowest first. */
+function since(first, now) {
+  const shown = [...now.http.routes].filter(([name]) => !OWN.has(name.split(" ")[1]) && name !== NO_ROUTE);
+  const routes = shown.map(([name, counts]) => {
+    const last = between(first.http.routes.get(name) ?? [], counts);
+    return { name, requests: last.at(-1)[1], p50: quantile(last, 0.5), p99: quantile(last, 0.99), ever: quantile(counts, 0.99), password: PASSWORDS.has(name) };
+  });
+  const order = ({ p99, ever }) => [p99 ?? -1, ever ?? -1];
+  routes.sort((one, other) => {
+    const [[a, b], [c, d]] = [order(one), order(other)];
+    return c - a || d - b;
+  });
+  return { p99: quantile(between(first.http.seconds, now.http.seconds), 0.99), routes };
 }
 
 /** The counts since the last reading, and the latencies of the last few. */

@@ -3,18 +3,19 @@
 import { change, get, key, part, useKey, withQuery } from "./api.js";
 import { confirmTyped, dialog, failed, inline, toast } from "./dialog.js";
 import { button, card, chip, empty, h, head, notice, put, set } from "./dom.js";
-import { date } from "./format.js";
+import { date, money } from "./format.js";
 import { field, form, reason } from "./form.js";
 import { isAdmin, may } from "./rights.js";
 import { list, table } from "./table.js";
+import { named, t } from "./texts.js";
 
-export const title = "Settings";
+export const title = t("nav.settings");
 
 export function render(root, _parameters, signal) {
-  const place = h("div", {}, h("p", { class: "body soft" }, "Reading."));
-  const audit = may("audit:read") && h("a", { class: "button", href: "#/audit" }, "Audit log");
-  const webhooks = isAdmin() && h("a", { class: "button", href: "#/webhooks" }, "Webhooks");
-  put(root, head("Settings", { about: "What is in force on this server. Settings come from flags, TALLY_… variables or tally.toml, in that order.", actions: [webhooks, audit] }),
+  const place = h("div", {}, h("p", { class: "body soft" }, t("settings.reading")));
+  const audit = may("audit:read") && h("a", { class: "button", href: "#/audit" }, t("audit.title"));
+  const webhooks = isAdmin() && h("a", { class: "button", href: "#/webhooks" }, t("webhooks.title"));
+  put(root, head(t("nav.settings"), { about: t("settings.about"), actions: [webhooks, audit] }),
     h("div", { class: "two" }, h("section", { class: "card" }, place), isAdmin() && keys(signal)));
   get("/v1/status", {}, signal)
     .then(({ settings }) => show(place, settings))
@@ -23,59 +24,45 @@ export function render(root, _parameters, signal) {
 
 function show(place, settings) {
   if (!settings) {
-    set(place, empty("Settings are for admins", "This key may not read them. Use a key of role admin."));
+    set(place, empty(t("settings.for_admins"), t("settings.for_admins_text")));
     return;
   }
   const rows = Object.entries(settings).map(([name, { value, source }]) => ({ name, value, source }));
-  const view = table("Settings", [
-    { label: "Setting", cell: ({ name, source }) => [h("code", {}, name), source !== "default" && h("span", { class: "under name narrow" }, `from ${source}`)] },
-    { label: "Value", cell: ({ value }) => (value === "" ? h("span", { class: "soft" }, "not set") : h("code", { class: "strong" }, value)) },
-    { label: "From", kind: "wide fit", cell: ({ source }) => chip(source, source === "default" ? "" : "live") },
+  const view = table(t("nav.settings"), [
+    { label: t("settings.setting"), cell: ({ name, source }) => [h("code", {}, name), source !== "default" && h("span", { class: "under name narrow" }, t("settings.from_source", { source: named(`source.${source}`) }))] },
+    { label: t("settings.value"), cell: ({ value }) => (value === "" ? h("span", { class: "soft" }, t("settings.not_set")) : h("code", { class: "strong" }, value)) },
+    { label: t("settings.from"), kind: "wide fit", cell: ({ source }) => chip(named(`source.${source}`), source === "default" ? "" : "live") },
   ], { key: ({ name }) => name });
   const number = h("span", { class: "soft small", "aria-live": "polite" });
-  const filter = h("input", { type: "search", placeholder: "Filter", "aria-label": "Filter settings" });
+  const filter = h("input", { type: "search", placeholder: t("settings.filter"), "aria-label": t("settings.filter_settings") });
   const own = h("input", { type: "checkbox", id: "own-settings" });
   const look = () => {
     const words = filter.value.trim().toLowerCase();
     const meant = rows.filter(({ name, value, source }) => `${name} ${value}`.toLowerCase().includes(words) && (!own.checked || source !== "default"));
     view.update(meant, { flash: false });
-    set(number, `${meant.length} of ${rows.length}`);
+    set(number, t("settings.number", { n: meant.length, of: rows.length }));
   };
   filter.addEventListener("input", look);
   own.addEventListener("input", look);
-  const tick = h("span", { class: "tick small" }, own, h("label", { for: "own-settings" }, "Only what was set"));
-  set(place, h("div", { class: "top" }, h("h2", {}, "In force"), h("div", { class: "row" }, tick, number)), h("div", { class: "body" }, filter), view.element);
+  const tick = h("span", { class: "tick small" }, own, h("label", { for: "own-settings" }, t("settings.only_set")));
+  set(place, h("div", { class: "top" }, h("h2", {}, t("settings.in_force")), h("div", { class: "row" }, tick, number)), h("div", { class: "body" }, filter), view.element);
   look();
 }
 
-const ROLES = [
-  ["admin", "admin: everything"],
-  ["server", "server: scores, members, money, contests"],
-  ["reader", "reader: boards and ranks only"],
-  ["", "scopes: what is chosen below"],
-];
+/** The roles of a key; without one it has scopes. */
+const ROLES = ["admin", "server", "reader", ""];
 
-const SCOPES = [
-  ["scores:write", "Submit scores, remove players, profiles"],
-  ["boards:admin", "Make, change and delete leaderboards; correct scores; ban and erase players"],
-  ["members:read", "Read members"],
-  ["members:write", "Make, change and close members"],
-  ["money:read", "Read wallets, transfers and holds"],
-  ["money:move", "Transfers, withdrawals, holds, reversals"],
-  ["money:mint", "Deposits, and prizes"],
-  ["contests:manage", "Make contests, and act for any player"],
-  ["audit:read", "Read the audit log"],
-];
+const SCOPES = ["scores:write", "boards:admin", "members:read", "members:write", "money:read", "money:move", "money:mint", "contests:manage", "audit:read"];
 
 function keys(signal) {
   const shown = h("div", { "aria-live": "polite" });
   const place = h("div", {});
   const own = () => key()?.split("_")[1] ?? null;
   const revoke = async ({ id, name }) => {
-    const text = id === own() ? "This is the key of this tab: the console asks for another one then." : "Every server rejects it within a second.";
-    const sure = await confirmTyped("Revoke this key?", text, name || id, "Revoke", { audited: true });
+    const text = id === own() ? t("keys.revoke_own") : t("keys.revoke_text");
+    const sure = await confirmTyped(t("keys.revoke_sure"), text, name || id, t("keys.revoke"), { audited: true });
     if (!sure || !(await revoked(id, name, sure))) return;
-    toast("ok", `Key ${name || id} is revoked`);
+    toast("ok", t("keys.revoked", { key: name || id }));
     if (id === own()) useKey(null);
     await all.reload();
   };
@@ -84,48 +71,47 @@ function keys(signal) {
       await change("DELETE", withQuery(`/v1/keys/${part(id)}`, { reason: why }));
     } catch (error) {
       if (error.code !== "last_admin_key") throw error;
-      const text = "No key of role admin is left then: only commands on the server's machine can make one.";
-      if (!(await confirmTyped("Revoke the last admin key?", text, name || id, "Revoke it all the same"))) return false;
+      if (!(await confirmTyped(t("keys.revoke_last"), t("keys.revoke_last_text"), name || id, t("keys.revoke_all_the_same")))) return false;
       await change("DELETE", withQuery(`/v1/keys/${part(id)}`, { force: true, reason: why }));
     }
     return true;
   };
-  const view = table("API keys", [
-    { label: "Key", cell: ({ id, name, role, scopes, mint_caps: caps, created_at: at }) => [h("span", { class: "strong name" }, name || "no name"), " ", chip(role ?? "scopes", role === "admin" ? "warn" : ""), id === own() && [" ", chip("this tab", "live")], (scopes || caps) && h("span", { class: "under name" }, limits(scopes, caps)), h("span", { class: "under name" }, `${id} · ${date(at)}`)] },
-    { label: "Actions", kind: "actions", cell: (one) => button("Revoke", () => revoke(one), { kind: "small danger", failed }) },
+  const view = table(t("keys.title"), [
+    { label: t("keys.key"), cell: ({ id, name, role, scopes, mint_caps: caps, created_at: at }) => [h("span", { class: "strong name" }, name || t("keys.no_name")), " ", chip(role ?? t("keys.scopes_short"), role === "admin" ? "warn" : ""), id === own() && [" ", chip(t("keys.this_tab"), "live")], (scopes || caps) && h("span", { class: "under name" }, limits(scopes, caps)), h("span", { class: "under name" }, `${id} · ${date(at)}`)] },
+    { label: t("keys.actions"), kind: "actions", cell: (one) => button(t("keys.revoke"), () => revoke(one), { kind: "small danger", failed }) },
   ], { key: ({ id }) => id });
-  const make = () => button("New key", () => create(shown, all), { kind: "main small", icon: "plus", failed });
-  const nothing = () => empty("Protected mode", "No key was made yet, so this machine alone may ask, and it may do everything. The first key ends that for good.", make());
+  const make = () => button(t("keys.new"), () => create(shown, all), { kind: "main small", icon: "plus", failed });
+  const nothing = () => empty(t("keys.none"), t("keys.none_text"), make());
   const all = list(view, (cursor) => get("/v1/keys", { limit: 100, cursor }, signal), nothing);
   set(place, all.element);
   all.reload().catch((error) => inline(place, error));
-  return card("API keys", h("div", {}, shown, place), { side: make() });
+  return card(t("keys.title"), h("div", {}, shown, place), { side: make() });
 }
 
 /** The scopes of a key, and its caps. */
 function limits(scopes = [], caps = {}) {
-  return [...scopes, ...Object.entries(caps).map(([currency, cap]) => `at most ${cap} ${currency} made a day`)].join(", ");
+  return [...scopes, ...Object.entries(caps).map(([currency, cap]) => t("keys.cap", { cap: money(cap, currency) }))].join(", ");
 }
 
 function create(shown, all) {
   const first = all.items().length === 0;
-  dialog("New API key", (box) => {
-    const about = first && notice("warn", h("p", { class: "strong" }, "This is the first key"), h("p", { class: "small" }, "Protected mode ends at once and for good: from then on every request needs a key, this console too. Make an admin key first."));
-    const ticks = SCOPES.map(([scope, what]) => field({ name: scope, label: scope, type: "checkbox", hint: what }));
-    const scopes = h("fieldset", { hidden: true }, h("legend", {}, "Scopes"), h("div", { class: "fields" }, ticks));
-    const role = field({ name: "role", label: "Role", options: ROLES, value: first ? "admin" : "server" });
+  dialog(t("keys.new_title"), (box) => {
+    const about = first && notice("warn", h("p", { class: "strong" }, t("keys.first")), h("p", { class: "small" }, t("keys.first_text")));
+    const ticks = SCOPES.map((scope) => field({ name: scope, label: scope, type: "checkbox", hint: t(`scope.${scope.replace(":", "_")}`) }));
+    const scopes = h("fieldset", { hidden: true }, h("legend", {}, t("keys.scopes")), h("div", { class: "fields" }, ticks));
+    const role = field({ name: "role", label: t("keys.role"), options: ROLES.map((one) => [one, t(`role.${one || "scopes"}`)]), value: first ? "admin" : "server" });
     role.querySelector("select").addEventListener("change", ({ target }) => (scopes.hidden = target.value !== ""));
     const content = [
       about,
-      field({ name: "name", label: "What it is for", placeholder: "game server 1", maxlength: 128 }),
+      field({ name: "name", label: t("keys.name"), placeholder: t("keys.name_example"), maxlength: 128 }),
       role,
       scopes,
-      field({ name: "mint_caps", label: "Most new money on a day", placeholder: "KRW=1000000 USD=5000", hint: "A currency and an amount in its smallest unit. Empty: no cap." }),
+      field({ name: "mint_caps", label: t("keys.caps"), placeholder: "KRW=1000000 USD=5000", hint: t("keys.caps_hint") }),
       reason(),
     ];
     const send = async (values) => {
       const { name, role, mint_caps: caps, reason: why } = values;
-      const chosen = SCOPES.map(([scope]) => scope).filter((scope) => values[scope]);
+      const chosen = SCOPES.filter((scope) => values[scope]);
       const may = role ? { role } : { scopes: chosen };
       const made = await change("POST", "/v1/keys", { ...may, ...(name && { name }), ...(caps && { mint_caps: amounts(caps) }), ...(why && { reason: why }) });
       box.close();
@@ -133,7 +119,7 @@ function create(shown, all) {
       set(shown, secret(made, first && role === "admin"));
       await all.reload();
     };
-    return form(content, "Create", send, { cancel: () => box.close() });
+    return form(content, t("keys.create"), send, { cancel: () => box.close() });
   });
 }
 
@@ -146,21 +132,21 @@ function amounts(text) {
 }
 
 /** Shows the new key, this once. */
-function secret({ name, role = "with scopes", key: text }, used) {
-  return shownOnce(`Key ${name || role}`, text, used && h("p", { class: "small" }, "This tab uses it from now on."));
+function secret({ name, role, key: text }, used) {
+  return shownOnce(t("keys.made", { key: name || role || t("keys.scopes_short") }), text, used && h("p", { class: "small" }, t("keys.used_here")));
 }
 
 /** Shows a secret, this once. */
 export function shownOnce(what, text, more) {
   const copy = async () => {
     await navigator.clipboard.writeText(text);
-    toast("ok", "Copied");
+    toast("ok", t("keys.copied"));
   };
   const code = h("code", { class: "secret" }, text);
-  const close = button("I have kept it", () => code.closest(".notice").remove(), { kind: "small" });
-  const clipboard = navigator.clipboard && button("Copy", copy, { kind: "small", failed });
+  const close = button(t("keys.kept"), () => code.closest(".notice").remove(), { kind: "small" });
+  const clipboard = navigator.clipboard && button(t("keys.copy"), copy, { kind: "small", failed });
   return h("div", { class: "body" }, notice("ok",
-    h("p", { class: "strong" }, `${what}: it is shown this once`),
+    h("p", { class: "strong" }, t("keys.shown_once", { what })),
     code,
     more,
     h("div", { class: "row" }, clipboard, close)));

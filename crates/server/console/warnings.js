@@ -1,57 +1,38 @@
-// Warnings for an operator, from one reading: each a kind, a title, a sentence, and a link.
+// Warnings about the server, from one reading: each a kind, a title, a sentence, and a link.
 
-import { bytes, count, percent, seconds } from "./format.js";
+import { bytes, percent, seconds } from "./format.js";
+import { t } from "./texts.js";
 
 const CACHE_LOOKUPS = 1000;
 const CACHE_POOR = 0.5;
 const UNSYNCED_SECONDS = 5;
 // Writers wait from a half of the room on.
 const UNFOLDED_RATIO = 0.4;
+/** Seconds of a request from which on the server is slow. */
+const SLOW = 1;
 
-/** Warnings. `balanced` is the result of the trial balance, null when it is not known. */
-export function warnings({ status, now }, balanced) {
+/** Where most of them are mended. */
+const SERVER = "#/server";
+
+/** Warnings. `minute` is HTTP of the last minute; `balanced` is the result of the trial balance, null when it is not known. */
+export function warnings({ status, now }, minute, balanced) {
   const found = [];
-  const say = (kind, title, text, link) => found.push([kind, title, text, link]);
+  const say = (kind, name, values, more = values, link = SERVER) => found.push([kind, t(`warning.${name}`, values), t(`why.${name}`, more), link]);
   const store = status.store.gauges;
-  // Findings are for admins only, because they name the components below the server.
+  // Findings are for admins only, because they name the components below the server. Their texts are those of the server.
   for (const { level, text } of status.findings ?? []) {
-    if (level === "wrong") say("bad", "What the server stands on may lose data or stop it", text);
-    else say("warn", "What the server stands on is worth a look", text);
+    found.push([level === "wrong" ? "bad" : "warn", level === "wrong" ? t("warning.finding_wrong") : t("warning.finding"), text, SERVER]);
   }
-  if (balanced === false) {
-    say("bad", "The ledger is out of balance", "Debits and credits differ. Stop payments and run `tally verify`: it names every row that disagrees.");
-  }
-  if (store.commits_unresolved > 0) {
-    say("bad", `${count(store.commits_unresolved, "commit")} without a known outcome`, "The database went away while it committed. They are looked up when it is back.");
-  }
-  if (store.fold_failures > 0) {
-    say("bad", "The journal could not be folded", `${count(store.fold_failures, "time")} since the start. Look at the log: the disk may be full.`);
-  }
-  if (now.refused > 0) {
-    say("warn", "Requests were refused by a full queue", `${count(now.refused, "request")} since the start. The store is slower than what arrives; run \`tally doctor\`.`);
-  }
-  if (now.faults > 0) {
-    say("warn", "The store failed requests", `${count(now.faults, "request")} since the start, each answered with 503. Look at the log for the cause.`);
-  }
-  if (store.unsynced_seconds > UNSYNCED_SECONDS) {
-    say("warn", "The disk is behind", `What was acknowledged as relaxed waits ${seconds(store.unsynced_seconds)} to be synced.`);
-  }
-  if (store.unfolded_ratio > UNFOLDED_RATIO) {
-    say("warn", "The journal grows faster than it is folded", `${bytes(store.unfolded_bytes)} wait in memory. Writers are slowed down before it is full.`);
-  }
-  if (store.connections_max > 0 && store.connections_used >= store.connections_max) {
-    say("warn", "Every connection to the database is in use", "Others wait for one. `tally doctor` computes how many are needed.");
-  }
+  if (balanced === false) say("bad", "unbalanced", {}, {}, "#/wallets");
+  if (store.commits_unresolved > 0) say("bad", "unresolved", { n: store.commits_unresolved });
+  if (store.fold_failures > 0) say("bad", "fold", {}, { n: store.fold_failures });
+  if (minute?.p99 > SLOW) say("warn", "slow", { time: seconds(minute.p99) });
+  if (now.refused > 0) say("warn", "refused", {}, { n: now.refused });
+  if (now.faults > 0) say("warn", "faults", {}, { n: now.faults });
+  if (store.unsynced_seconds > UNSYNCED_SECONDS) say("warn", "unsynced", {}, { time: seconds(store.unsynced_seconds) });
+  if (store.unfolded_ratio > UNFOLDED_RATIO) say("warn", "unfolded", {}, { bytes: bytes(store.unfolded_bytes) });
+  if (store.connections_max > 0 && store.connections_used >= store.connections_max) say("warn", "connections", {});
   const { hits, misses } = now.cache;
-  if (hits + misses > CACHE_LOOKUPS && hits / (hits + misses) < CACHE_POOR) {
-    say("warn", "Members are seldom found in memory", `${percent(hits / (hits + misses))} of look-ups since the start. A larger members cache saves reads of the store.`);
-  }
-  for (const [name, payments] of [["prizes", status.contests.prizes], ["fees", status.contests.refunds]]) {
-    const unpaid = Object.entries(payments ?? {}).filter(([reason, number]) => reason !== "paid" && number > 0);
-    if (unpaid.length === 0) continue;
-    const text = unpaid.map(([reason, number]) => `${number} ${reason.replaceAll("_", " ")}`).join(", ");
-    say("warn", name === "prizes" ? "Some prizes could not be paid" : "Some fees could not be paid back", `${text}, since the start.`, ["#/owed", "What is owed"]);
-  }
-  // The gravest first, else in the order of the checks.
-  return found.toSorted(([one], [other]) => (one === "bad" ? 0 : 1) - (other === "bad" ? 0 : 1));
+  if (hits + misses > CACHE_LOOKUPS && hits / (hits + misses) < CACHE_POOR) say("warn", "cache", {}, { share: percent(hits / (hits + misses)) });
+  return found;
 }

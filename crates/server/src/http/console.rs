@@ -46,8 +46,10 @@ const PAGE: File = File { path: "/", content_type: HTML, text: include_str!("../
 
 const FILES: &[File] = &[
     PAGE,
+    file!("acts.js" SCRIPT),
     file!("api.js" SCRIPT),
     file!("app.js" SCRIPT),
+    file!("attention.js" SCRIPT),
     file!("audit.js" SCRIPT),
     file!("base.css" CSS),
     file!("board.js" SCRIPT),
@@ -84,6 +86,7 @@ const FILES: &[File] = &[
     file!("ranking.js" SCRIPT),
     file!("rights.js" SCRIPT),
     file!("samples.js" SCRIPT),
+    file!("server.js" SCRIPT),
     file!("settings.js" SCRIPT),
     file!("sha256.js" SCRIPT),
     file!("table.js" SCRIPT),

@@ -2,6 +2,7 @@
 
 use super::{Console, TALLY};
 use serde_json::json;
+use tally_rules::audit::AuditAction;
 use tally_rules::scope::Scope;
 use tally_testkit::TestTally;
 
@@ -33,19 +34,32 @@ fn acts(console: &mut Console, admin: &str) {
     client.put("/v1/leaderboards/finals", &json!({"reason": "season 2"})).expect(201);
     console.show("#/settings");
     console.click("Audit log");
-    console.sees_row(&["key.created", "admin, desk", "local"]);
-    console.sees_row(&["leaderboard.created", "“season 2”", "finals", "key:"]);
-    console.sees_row(&["key.created", "shop", "“the shop opens”"]);
-    console.sees_row(&["key.revoked", "“left us”"]);
+    console.sees_row(&["API key made", "admin, desk", "this machine, without a key"]);
+    // The key of the actor has its name.
+    console.sees_row(&["Leaderboard made", "“season 2”", "finals", "desk"]);
+    console.sees_row(&["API key made", "shop", "“the shop opens”"]);
+    console.sees_row(&["API key revoked", "“left us”"]);
     console.check("audit");
-    console.picture("audit");
+    console.picture("audit-filters");
+    let offered = console.page.eval(
+        "JSON.stringify([...document.querySelectorAll('[name=action] option')].map(({ value }) => value).filter(Boolean).sort())",
+    );
+    let mut all: Vec<&str> = AuditAction::ALL.iter().map(|action| action.as_str()).collect();
+    all.sort_unstable();
+    assert_eq!(offered.as_str(), Some(&*json!(all).to_string()));
     console.fill("Act", "key.revoked");
     console.click("Show");
-    console.page.wait("help.row('key.revoked') !== null && help.row('key.created') === null");
-    console.fill("Act", "nothing");
+    console.page.wait("help.row('API key revoked') !== null && help.row('API key made') === null");
+    // The filters are in the address.
+    console.page.wait("location.hash === '#/audit?action=key.revoked'");
+    console.fill("Act", "");
+    console.fill("On", "fin");
+    console.fill("From day", "2020-01-01");
     console.click("Show");
-    console.sees("must be one of");
-    console.page.allow("status of 400");
+    console.page.wait("help.row('Leaderboard made', 'finals') !== null && help.row('API key') === null");
+    console.fill("To day", "2020-01-31");
+    console.click("Show");
+    console.sees("No act fits the filter.");
 }
 
 /// The key is shown once, and used by this tab from then on.
@@ -146,7 +160,7 @@ fn scoped(console: &mut Console) {
     console.click("Create");
     console.sees("it is shown this once");
     console.click("I have kept it");
-    console.sees_row(&["shop", "scopes", "members:read", "money:mint", "at most 1000000 KRW made a day"]);
+    console.sees_row(&["shop", "scopes", "members:read", "money:mint", "at most 1 000 000 KRW made a day"]);
 }
 
 /// A server's key acts on a contest as one of its staff.

@@ -19,6 +19,8 @@ fn a_stored_name_is_never_markup() {
         format!("#/contests/{contest}"),
         format!("#/contests/{running}"),
         format!("#/wallets/{member}"),
+        "#/server".to_owned(),
+        "#/audit".to_owned(),
         "#/settings".to_owned(),
     ] {
         if hash == "#/settings" {

@@ -4,6 +4,7 @@
 //! the test. Pictures of the pages are in the target folder (`tmp/console`), for inspection. Not here: the effects of the
 //! operations behind it.
 
+mod axe;
 mod boards;
 mod contests;
 mod docs;

@@ -55,13 +55,13 @@ const HISTOGRAMS: &str = r#"(async () => {
 /// The highest value of an axis: shares end at the whole.
 const AXES: &str = r#"(async () => {
     const { chart } = await import('/console/chart.js');
-    const { percent } = await import('/console/format.js');
-    const top = (limit) => {
-        const made = chart('x', [{ of: (point) => point.value }], percent, () => [], limit);
+    const { brief, percent } = await import('/console/format.js');
+    const top = (shown) => {
+        const made = chart('x', [{ of: (point) => point.value }], shown, () => []);
         made.update([{ at: 1, value: 0.99 }, { at: 2, value: 1 }]);
         return made.element.querySelector('.top-value').textContent;
     };
-    return [top(1), top(undefined)];
+    return [top(percent), top(brief)];
 })()"#;
 
 const NUMBERS: &str = r#"(async () => {
@@ -118,7 +118,7 @@ fn modules_compute_what_they_should() {
         "99.96 %",
     ];
     assert_eq!(console.page.eval(NUMBERS), json!(written));
-    assert_eq!(console.page.eval(AXES), json!(["100.0 %", "200.0 %"]));
+    assert_eq!(console.page.eval(AXES), json!(["100.0 %", "2"]));
     console.end();
 }
 

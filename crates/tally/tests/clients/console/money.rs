@@ -170,8 +170,10 @@ fn what_is_owed_is_shown_with_its_reason() {
         assert!(status < 300, "{path}: {status}");
     }
     console.show("#/");
-    console.sees("Some prizes could not be paid");
-    console.click("What is owed");
+    console.sees("the member is closed");
+    console.check("overview with what is owed");
+    console.picture("overview-owed");
+    console.click("One prize is not paid");
     console.sees_row(&["cup", "ann", "prize", "500 KRW", "the member is closed"]);
     console.check("owed");
     console.picture("owed");

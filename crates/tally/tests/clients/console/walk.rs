@@ -5,8 +5,14 @@ use serde_json::json;
 use tally_testkit::{RedisKind, RespClient, ScratchRedis, TestTally};
 
 /// A page, the name of its picture, and its content when it is complete.
-const PAGES: [(&str, &str, &str); 12] = [
-    ("#/", "overview", "help.row('points', '324') !== null || help.row('goals') !== null"),
+const PAGES: [(&str, &str, &str); 14] = [
+    (
+        "#/",
+        "overview",
+        "help.text().includes('7 applications wait') && help.row('Contest made', 'african-cup-2025') !== null",
+    ),
+    ("#/server", "server", "help.row('goals') !== null && help.row('GET /v1/') !== null"),
+    ("#/audit", "audit", "help.row('Players rejected', '1 player: Costa Rica') !== null"),
     ("#/boards", "boards", "help.row('goals-by-year') !== null"),
     (
         "#/boards/goals?player=Harry%20Kane",
@@ -64,7 +70,9 @@ fn every_page_in_both_themes_and_on_a_phone() {
 fn what_is_empty_says_what_to_do() {
     let mut console = Console::empty();
     for (hash, name, text) in [
-        ("#/", "empty-overview", "No leaderboard yet"),
+        ("#/", "empty-overview", "Nothing was changed yet"),
+        ("#/server", "empty-server", "No leaderboard yet"),
+        ("#/audit", "empty-audit", "No act"),
         ("#/boards", "empty-boards", "Make one, then send scores"),
         ("#/contests", "empty-contests", "No contest yet"),
         ("#/wallets", "empty-wallets", "trial balance"),
@@ -176,10 +184,11 @@ fn the_overview_says_what_the_server_stands_on() {
 }
 
 #[test]
-fn the_overview_moves_and_does_not_grow() {
+fn the_page_of_the_server_moves_and_does_not_grow() {
     let mut console = Console::empty();
     let mut client = console.server.client();
     client.put("/v1/leaderboards/arcade", &json!({"update": "sum"})).expect(201);
+    console.show("#/server");
     let count = "document.querySelectorAll('.chart .line').length";
     console.page.wait(&format!("{count} > 3"));
     let mut redis = RespClient::connect(console.server.resp());
@@ -198,7 +207,7 @@ fn the_overview_moves_and_does_not_grow() {
     console.page.wait(
         "import('/console/samples.js').then(({ points }) => points.some(({ resp }) => resp?.rate > 0 && resp.p99 > 0))",
     );
-    console.picture("overview-moving");
+    console.picture("server-moving");
     // More readings than are kept: the history is bounded, and so is the page.
     let read = "import('/console/samples.js').then(async (samples) => { \
         for (let at = 0; at < READINGS; at += 1) await samples.read(); \

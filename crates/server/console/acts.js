@@ -1,0 +1,97 @@
+// Rows of the audit log for people: what was done, to what, by whom. Ids are shown as names as far as the caller may read them.
+
+import { get, part } from "./api.js";
+import { h, playerLink, set } from "./dom.js";
+import { isAdmin, may } from "./rights.js";
+import { named } from "./texts.js";
+
+/** The acts of the log, as they are stored. */
+export const ACTS = [
+  "key.created", "key.revoked",
+  "leaderboard.created", "leaderboard.changed", "leaderboard.deleted",
+  "player.banned", "player.restored", "player.erased", "score.corrected",
+  "member.changed", "member.closed", "member.erased", "member.exported",
+  "contest.created", "contest.changed", "contest.opened", "contest.accepted", "contest.rejected",
+  "contest.started", "contest.finished", "contest.settled", "contest.cancelled",
+  "series.created", "series.changed", "series.deleted",
+  "webhook.created", "webhook.changed", "webhook.deleted",
+  "store.migrated", "store.repaired", "store.restored",
+  "secret.rotated", "secret.dropped", "secret.reset", "ledger.archived",
+];
+
+/** Names of keys and addresses of webhooks, by id. */
+let keys = new Map();
+let hooks = new Map();
+
+/** Reads the names that one request has for all; before the first rows. */
+export async function readNames(signal) {
+  if (!isAdmin()) return;
+  const [one, other] = await Promise.all([get("/v1/keys", { limit: 1000 }, signal), get("/v1/webhooks", {}, signal)]);
+  keys = new Map(one.items.filter(({ name }) => name).map(({ id, name }) => [id, name]));
+  hooks = new Map(other.items.map(({ id, url }) => [id, url]));
+}
+
+/** Actors to choose from: the keys, and the parts of the server. */
+export function actors() {
+  const parts = ["local", "command_line", "background"].map((name) => [name, named(`actor.${name}`)]);
+  return [...[...keys].map(([id, name]) => [`key:${id}`, name]), ...parts];
+}
+
+/** The words of an act. */
+export function act(action) {
+  return named(`act.${action.replace(".", "_")}`);
+}
+
+/** By whom: a key or a member by its name, or a part of the server. */
+export function actorOf(actor) {
+  const [kind, id] = actor.split(":");
+  if (kind === "key") return keys.has(id) ? h("span", { class: "name", title: actor }, keys.get(id)) : h("code", {}, actor);
+  if (kind === "member") return member(id);
+  return named(`actor.${kind}`);
+}
+
+/** What an act was done to, as a link to its page. */
+export function subjectOf({ action, subject }) {
+  const link = (page, text) => h("a", { class: "name", href: `#/${page}/${part(subject)}` }, text ?? subject);
+  switch (action.split(".")[0]) {
+    case "key":
+      return h("a", { class: "name", href: "#/settings" }, keys.get(subject) ?? h("code", {}, subject));
+    case "leaderboard":
+      return link("boards");
+    case "player":
+    case "score":
+      return playerLink(subject);
+    case "member":
+      return member(subject);
+    case "contest":
+      return UUID.test(subject) ? later(link("contests"), `/v1/contests/${part(subject)}`, ({ title }) => title) : link("contests");
+    case "series":
+      return link("series");
+    case "webhook":
+      return link("webhooks", hooks.get(subject));
+    default:
+      return h("span", { class: "name" }, subject);
+  }
+}
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** A member by its login, as soon as that is read. */
+function member(id) {
+  const link = h("a", { class: "name", href: `#/wallets/${part(id)}` }, id);
+  return may("members:read") ? later(link, `/v1/members/${part(id)}`, ({ login_id: login }) => login) : link;
+}
+
+/** Names that were read, by path. */
+const read = new Map();
+const KEPT = 500;
+
+function later(link, path, name) {
+  if (!read.has(path)) {
+    if (read.size >= KEPT) read.clear();
+    // Without an answer the id stays.
+    read.set(path, get(path).then(name, () => read.delete(path) && null));
+  }
+  read.get(path).then((text) => text && set(link, text));
+  return link;
+}
