@@ -6,7 +6,7 @@ import { button, coded, h, icon, put, set } from "./dom.js";
 import { useCurrencies } from "./format.js";
 import { field, form } from "./form.js";
 import { every } from "./live.js";
-import { readRights } from "./rights.js";
+import { isAdmin, may, readRights } from "./rights.js";
 import { language, languages, named, t, useLanguage } from "./texts.js";
 import * as audit from "./audit.js";
 import * as board from "./board.js";
@@ -45,6 +45,12 @@ const PAGES = [
 
 /** The pages in the navigation. */
 const LINKS = ["overview", "boards", "contests", "players", "wallets", "server", "settings"];
+
+/** Pages that have nothing for a caller without a right. */
+const NEEDED = {
+  wallets: () => may("members:read") || may("money:read"),
+  settings: () => isAdmin() || may("audit:read"),
+};
 
 const main = document.getElementById("main");
 let leave = new AbortController();
@@ -120,6 +126,7 @@ function show(moved) {
   const { signal } = leave;
   Promise.all([readCurrencies(), readRights()]).then(() => {
     if (signal.aborted) return;
+    document.querySelectorAll("[data-page]").forEach((link) => (link.hidden = NEEDED[link.dataset.page]?.() === false));
     page.render(place, parameters, signal);
     if (!moved) return;
     window.scrollTo(0, 0);

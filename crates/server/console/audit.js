@@ -6,6 +6,7 @@ import { inline } from "./dialog.js";
 import { empty, h, head, put } from "./dom.js";
 import { field, form } from "./form.js";
 import { when, zoneName } from "./format.js";
+import { may } from "./rights.js";
 import { list, table } from "./table.js";
 import { t } from "./texts.js";
 
@@ -32,7 +33,7 @@ export function render(root, parameters, signal) {
   const place = h("div", {});
   const said = h("div", { "aria-live": "polite" });
   put(root, head(t("audit.title"), { crumb: ["#/settings", t("nav.settings")], about: t("audit.about") }),
-    h("div", { class: "stack" }, h("section", { class: "card" }, h("div", { class: "body" }, place)), h("section", { class: "card" }, said, all.element)));
+    h("div", { class: "stack" }, may("audit:read") && h("section", { class: "card" }, h("div", { class: "body" }, place)), h("section", { class: "card" }, said, all.element)));
   const show = async () => {
     await readNames(signal);
     put(place, filterForm(filter, all));

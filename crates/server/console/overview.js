@@ -24,7 +24,7 @@ export const title = t("nav.overview");
 
 export function render(root, _parameters, signal) {
   const wrong = h("div", {});
-  const needs = h("div", { "aria-live": "polite" }, h("p", { class: "body soft" }, t("overview.looking")));
+  const needs = h("div", { "aria-live": "polite" }, looking());
   const today = h("div", { hidden: true });
   const contests = h("div", { class: "body" });
   const acts = may("audit:read") && actTable();
@@ -46,12 +46,18 @@ export function render(root, _parameters, signal) {
     const found = [...warnings(latest, minute, balanced), ...lines].toSorted(([one], [other]) => GRAVEST.indexOf(one) - GRAVEST.indexOf(other));
     renew(needs, found, () => (found.length > 0 ? lineList(found) : allWell()));
   };
+  // All is well only after every read.
+  const lost = (error) => {
+    lines = null;
+    renew(needs, null, looking);
+    inline(wrong, error);
+  };
   show();
   every(PAUSE, signal, async () => {
     await read(signal);
     if (lines) set(wrong);
     show();
-  }, (error) => inline(wrong, error));
+  }, lost);
   every(LOOK, signal, async () => {
     const books = may("money:read") && get("/v1/ledger/trial-balance", {}, signal);
     const found = await Promise.all([owedLines(signal), contestLines(latest?.status.contests.states, signal), books]);
@@ -59,11 +65,12 @@ export function render(root, _parameters, signal) {
     balanced = found[2] ? found[2].balanced : null;
     set(wrong);
     show();
-  }, (error) => {
-    lines = null;
-    inline(wrong, error);
-  });
+  }, lost);
   if (acts) every(LOOK, signal, () => acts.read(signal), failed);
+}
+
+function looking() {
+  return h("p", { class: "body soft" }, t("overview.looking"));
 }
 
 function allWell() {

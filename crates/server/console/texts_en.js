@@ -361,7 +361,7 @@ export default {
   "audit.no_match": "No act fits the filter.",
   "actor.local": "this machine, without a key",
   "actor.command_line": "command line",
-  "actor.background": "the clock",
+  "actor.background": "the server itself",
   "actor.unknown": "not recorded",
   "act.key_created": "API key made",
   "act.key_revoked": "API key revoked",
