@@ -64,6 +64,41 @@ const AXES: &str = r#"(async () => {
     return [top(percent), top(brief)];
 })()"#;
 
+/// The histograms of routes that have counts; and a slow minute, which is a warning.
+const ROUTES: &str = r#"(async () => {
+    const { parse, histograms } = await import('/console/metrics.js');
+    const { warnings } = await import('/console/warnings.js');
+    const text = 's_bucket{route="/a",le="1"} 4\ns_bucket{route="/a",le="+Inf"} 5\ns_count{route="/a"} 5\n'
+        + 's_bucket{route="/b",le="1"} 0\ns_bucket{route="/b",le="+Inf"} 0\ns_count{route="/b"} 0\n';
+    const routes = [...histograms(parse(text), 's', ({ route }) => route)].map(([name, counts]) => [name, counts.map(([, count]) => count)]);
+    const reading = { status: { store: { gauges: {} } }, now: { refused: 0, faults: 0, cache: { hits: 0, misses: 0 } } };
+    const of = (p99) => warnings(reading, { p99 }, true).map(([kind, title, , link]) => [kind, title, link]);
+    return [routes, of(0.9), of(1.5), of(null)];
+})()"#;
+
+/// A message above an open dialog can be clicked, and stays when the dialog is closed.
+const MESSAGES: &str = r#"(async () => {
+    const { dialog, toast } = await import('/console/dialog.js');
+    const box = dialog('A dialog', () => []);
+    toast('bad', 'A message');
+    const made = document.querySelector('.toast');
+    const { left, top, width, height } = made.getBoundingClientRect();
+    const above = made.contains(document.elementFromPoint(left + width / 2, top + height / 2));
+    const closed = new Promise((resolve) => box.addEventListener('close', resolve));
+    box.close();
+    await closed;
+    const stays = made.parentElement.parentElement === document.body;
+    made.remove();
+    return [above, stays];
+})()"#;
+
+/// A time in a zone has its name, and a zone that the browser does not know is no error.
+const TIMES: &str = r#"(async () => {
+    const { when } = await import('/console/format.js');
+    const at = '2026-11-28T05:03:00Z';
+    return [when(at, 'Asia/Seoul'), when(at, 'Nowhere/Else').startsWith('2'), when(null)];
+})()"#;
+
 const NUMBERS: &str = r#"(async () => {
     const { grouped, bytes, seconds, brief, percent } = await import('/console/format.js');
     return [grouped('-9223372036854775808'), grouped(1234.5), grouped(null), grouped('inf'), bytes(1536), bytes(12),
@@ -118,6 +153,10 @@ fn modules_compute_what_they_should() {
         "99.96 %",
     ];
     assert_eq!(console.page.eval(NUMBERS), json!(written));
+    let slow = json!([["warn", "HTTP is slow: p99 is 1.5 s", "#/server"]]);
+    assert_eq!(console.page.eval(ROUTES), json!([[["/a", [4, 5]]], [], slow, []]));
+    assert_eq!(console.page.eval(MESSAGES), json!([true, true]));
+    assert_eq!(console.page.eval(TIMES), json!(["28 Nov 2026, 14:03 GMT+9", true, "–"]));
     assert_eq!(console.page.eval(AXES), json!(["100.0 %", "2"]));
     console.end();
 }
