@@ -1,20 +1,17 @@
-//! Contests over HTTP, as a game and its members play them: one that pays its prizes, one that is cancelled, a series, and
-//! replays. Not here: the state machine (`rules`), crashes in the middle (`service/tests`), bad input and permissions.
+//! Contests over HTTP, as a game and its members play them: one that pays its prizes, one that is cancelled, and replays. Not here: the state machine (`rules`), crashes in the middle (`service/tests`), bad input and permissions.
 
 use crate::TALLY;
-use jiff::Timestamp;
 use serde_json::{Value, json};
-use tally_testkit::http::segment;
 use tally_testkit::{
     Client, DatabaseKind, RedisKind, Request, Response, ScratchDatabase, ScratchRedis, TestTally,
 };
 
 /// Digests of passwords that cost no time.
-const CHEAP: [(&str, &str); 2] =
+pub(crate) const CHEAP: [(&str, &str); 2] =
     [("TALLY_MEMBERS_PASSWORD_MEMORY_KIB", "8"), ("TALLY_MEMBERS_PASSWORD_PASSES", "1")];
 
 /// A member with money, signed in; returns its id and its token.
-fn member(server: &TestTally, name: &str, units: u64) -> (String, String) {
+pub(crate) fn member(server: &TestTally, name: &str, units: u64) -> (String, String) {
     let mut local = server.local();
     let body =
         json!({"login_id": name, "password": format!("{name}'s password"), "name": name, "player": name});
@@ -33,18 +30,18 @@ fn key(server: &TestTally, role: &str) -> String {
 }
 
 /// The balance of a member, and its held part.
-fn wallet(client: &mut Client, id: &str) -> (String, String) {
+pub(crate) fn wallet(client: &mut Client, id: &str) -> (String, String) {
     let wallet = client.get(&format!("/v1/wallets/{id}")).expect(200)["wallets"][0].clone();
     let text = |name: &str| wallet[name].as_str().expect("an amount").to_owned();
     (text("balance"), text("held"))
 }
 
-fn pair(balance: &str, held: &str) -> (String, String) {
+pub(crate) fn pair(balance: &str, held: &str) -> (String, String) {
     (balance.to_owned(), held.to_owned())
 }
 
 /// A request of a server's key that acts for a player.
-fn acting(client: &mut Client, player: &str, path: &str, body: &Value) -> Response {
+pub(crate) fn acting(client: &mut Client, player: &str, path: &str, body: &Value) -> Response {
     client.send(&Request::new("POST", path).json(body).header("Tally-Acting-Player", player))
 }
 
@@ -68,11 +65,11 @@ fn assert_reduced(server: &TestTally, path: &str) {
     }
 }
 
-fn players(list: &[&str]) -> Value {
+pub(crate) fn players(list: &[&str]) -> Value {
     json!({"players": list})
 }
 
-fn balanced(client: &mut Client) {
+pub(crate) fn balanced(client: &mut Client) {
     assert_eq!(client.get("/v1/ledger/trial-balance").expect(200)["balanced"], true);
 }
 
@@ -500,121 +497,4 @@ fn a_start_names_every_bad_row_and_a_contest_without_a_name_gets_one() {
     let started = local.post(&format!("{path}/start"), &json!({})).expect(200);
     assert_eq!((&started["enrolled"], &started["failed"][0]["code"]), (&json!(0), &json!("hold_gone")));
     assert_eq!(started["contest"]["start_report"]["failed_total"], 1);
-}
-
-/// Whole seconds until the next full minute by the machine's clock, and that minute as written in a name.
-fn next_minute() -> (Timestamp, String) {
-    let seconds = Timestamp::now().as_second();
-    let next = Timestamp::from_second(seconds - seconds.rem_euclid(60) + 60).expect("a time of this century");
-    (next, next.strftime("%Y%m%d%H%M").to_string())
-}
-
-fn sleep_until(at: Timestamp) {
-    std::thread::sleep(at.duration_since(Timestamp::now()).try_into().unwrap_or_default());
-}
-
-/// A series of a contest a minute, over HTTP and by the real clock; the server is killed before the start and before the end.
-#[test]
-fn a_series_goes_on_over_moments_at_which_the_server_was_down() {
-    let mut server = TestTally::start_set(TALLY, &CHEAP);
-    let (ann, _) = member(&server, "ann", 1_000);
-    // The minute must not pass while the contest is prepared.
-    if next_minute().0.duration_since(Timestamp::now()).as_secs() < 10 {
-        sleep_until(next_minute().0);
-    }
-    let (minute, stamp) = next_minute();
-    // Twice an hour, in half an hour first: none ends by itself while this runs.
-    let now = minute.as_second() / 60;
-    let end = format!("{},{} * * * *", (now + 30).rem_euclid(60), now.rem_euclid(60));
-    let template = json!({"title": "Every minute", "staff": ["boss"], "capacity": 2,
-        "entry_fee": {"currency": "KRW", "amount": 100},
-        "prizes": [{"from": 1, "to": 1, "currency": "KRW", "amount": 500}]});
-    let series = json!({"id": "minutely", "template": template, "open": "* * * * *", "start": "* * * * *",
-        "end": end, "ahead": 1});
-    let mut local = server.local();
-    let create = Request::new("POST", "/v1/contest-series").json(&series).idempotent("series");
-    let made = local.send(&create).expect(201);
-    // A board whose period ends with the same minute pays too.
-    let (bob, _) = member(&server, "bob", 1);
-    let prizes = json!([{"from": 1, "to": 1, "currency": "KRW", "amount": 30}]);
-    let period = json!({"name": "minutely", "schedule": "* * * * *", "prizes": prizes});
-    local.put("/v1/leaderboards/minutes", &json!({"periods": [period]})).expect(201);
-    local.post("/v1/leaderboards/minutes/scores", &json!({"player": "bob", "score": 5})).expect(200);
-    let cup = format!("minutely-{stamp}");
-    assert_eq!(made["last"], json!(cup));
-    assert!(local.send(&create).is_replay());
-    local.post("/v1/contest-series", &series).refused(409, "series_exists");
-    let path = format!("/v1/contests/{cup}");
-    let opened = eventually(|| {
-        let contest = local.get(&path).expect(200);
-        (contest["state"] == "open").then_some(contest)
-    });
-    assert_eq!((&opened["series"], &opened["starts_at"]), (&json!("minutely"), &json!(micros(minute))));
-    local.post("/v1/contests", &json!({"id": "minutely-0", "title": "Named like one"})).expect(201);
-    let listed = local.get("/v1/contests?series=minutely&state=open").expect(200);
-    assert_eq!(listed["items"].as_array().expect("a list").first(), Some(&opened));
-    assert_eq!(local.get("/v1/contests?series=minutely&state=draft").expect(200)["items"], json!([]));
-    acting(&mut local, "ann", &format!("{path}/applications"), &json!({})).expect(201);
-    local.post(&format!("{path}/applications/accept"), &players(&["ann"])).expect(200);
-    server.kill9();
-    sleep_until(minute);
-    server.restart();
-    // Before the server answers requests: it has started, and the next one exists.
-    let mut local = server.local();
-    let started = local.get(&path).expect(200);
-    assert_eq!((&started["state"], &started["start_report"]["enrolled"]), (&json!("running"), &json!(1)));
-    assert_eq!(wallet(&mut local, &ann), pair("900", "0"));
-    let period = segment(&format!("minutely:{}", micros(minute - std::time::Duration::from_secs(1))));
-    let paid = local.get(&format!("/v1/leaderboards/minutes/prizes?period={period}")).expect(200);
-    assert_eq!((&paid["settled"], &paid["items"][0]["player"]), (&json!(true), &json!("bob")), "{paid}");
-    assert_eq!(wallet(&mut local, &bob), pair("31", "0"));
-    // Its winner is a member, so nothing is left to pay.
-    let repay = Request::new("POST", format!("/v1/leaderboards/minutes/prizes/repay?period={period}"));
-    let repay = repay.json(&json!({"reason": "why"})).idempotent("repay");
-    for _ in 0..2 {
-        let repaid = local.send(&repay).expect(200);
-        let unpaid = json!({"member_closed": 0, "limit_exceeded": 0, "no_member": 0});
-        assert_eq!(
-            (&repaid["settled"], &repaid["paid"], &repaid["unpaid"]),
-            (&json!(true), &json!(1), &unpaid)
-        );
-    }
-    assert!(local.send(&repay).is_replay());
-    let other = json!({"reason": "another"});
-    let other =
-        Request::new("POST", "/v1/leaderboards/minutes/prizes/repay").json(&other).idempotent("repay");
-    local.send(&other).refused(422, "idempotency_key_reused");
-    let last = local.get("/v1/contest-series/minutely").expect(200)["last"].clone();
-    assert!(last.as_str().is_some_and(|last| last > cup.as_str()), "{last}");
-    local.get(&format!("/v1/contests/{}", last.as_str().expect("a name"))).expect(200);
-    local
-        .post(&format!("/v1/leaderboards/contest:{cup}/scores"), &json!({"player": "ann", "score": 1}))
-        .expect(200);
-    local.delete("/v1/contest-series/minutely").expect(204);
-    local.get("/v1/contest-series/minutely").refused(404, "series_not_found");
-    assert_eq!(local.get("/v1/contest-series").expect(200)["items"], json!([]));
-    // Its contests go on without it, also over its end.
-    let soon = Timestamp::now() + std::time::Duration::from_secs(2);
-    local.send(&Request::new("PATCH", &path).json(&json!({"ends_at": micros(soon)}))).expect(200);
-    server.kill9();
-    sleep_until(soon);
-    server.restart();
-    let mut local = server.local();
-    assert_eq!(local.get(&path).expect(200)["state"], "settled");
-    assert_eq!(wallet(&mut local, &ann), pair("1400", "0"));
-    balanced(&mut local);
-}
-
-fn micros(at: Timestamp) -> String {
-    at.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
-}
-
-/// Polls until there is something: a background task does it.
-fn eventually<T>(mut ask: impl FnMut() -> Option<T>) -> T {
-    loop {
-        if let Some(found) = ask() {
-            return found;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(50));
-    }
 }

@@ -23,6 +23,7 @@ mod memory;
 mod pages;
 mod secret;
 mod security_events;
+mod series;
 mod upgrades;
 
 /// The program under test.
