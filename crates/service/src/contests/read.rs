@@ -53,13 +53,16 @@ pub fn counts(tally: &Tally, records: &[&Record]) -> Vec<Option<ApplicationCount
     all
 }
 
+/// Contests in order of names.
+pub type ContestList = Listing<(ContestId, Record)>;
+
 /// At most `limit` in order of names, from the first one after `after`: of one state, or of all.
 pub fn list(
     tally: &Tally,
     state: Option<State>,
     after: Option<&ContestId>,
     limit: usize,
-) -> Result<Listing<(ContestId, Record)>, Failure> {
+) -> Result<ContestList, Failure> {
     Ok(tally.store.ledger().list_contests(state, after, limit)?)
 }
 
@@ -70,7 +73,7 @@ pub fn of_series(
     state: Option<State>,
     after: Option<&ContestId>,
     limit: usize,
-) -> Result<(Listing<(ContestId, Record)>, Option<ContestId>), Failure> {
+) -> Result<(ContestList, Option<ContestId>), Failure> {
     let prefix = series.occurrences();
     let is_named = |name: &str| name.starts_with(prefix.as_str());
     let mut after = after.max(Some(&prefix)).cloned();
