@@ -177,8 +177,13 @@ pub enum Rejection {
     LimitExceeded(Limit),
     /// The amount exceeds what the API key may still make of the currency on this day.
     MintCapReached(CapReached),
-    /// The amount exceeds the available balance.
-    InsufficientFunds,
+    /// The amount exceeds what the wallet can pay of it.
+    InsufficientFunds {
+        /// The amount.
+        needed: i64,
+        /// What the wallet can pay now.
+        available: i64,
+    },
     /// Another of the linked transfers failed.
     LinkedFailed,
     /// Another member has the login.
@@ -267,7 +272,7 @@ impl Rejection {
             Self::MemberClosed => "member_closed",
             Self::LimitExceeded(_) => "limit_exceeded",
             Self::MintCapReached(_) => "mint_cap_reached",
-            Self::InsufficientFunds => "insufficient_funds",
+            Self::InsufficientFunds { .. } => "insufficient_funds",
             Self::LinkedFailed => "linked_failed",
             Self::LoginTaken => "login_taken",
             Self::PhoneTaken => "phone_taken",

@@ -46,13 +46,16 @@ impl Spent {
 impl Limits {
     /// The spending after a transfer, if the limits allow it.
     pub fn check(&self, spent: Spent, amount: Amount, now: Micros) -> Result<Spent, Rejection> {
-        if self.per_transfer.is_some_and(|limit| amount.units() > limit) {
-            return Err(Rejection::LimitExceeded(Limit::PerTransfer));
+        let amount = amount.units();
+        if let Some(max) = self.per_transfer.filter(|max| amount > *max) {
+            return Err(Rejection::LimitExceeded(Limit::PerTransfer { max, amount }));
         }
-        let Spent { day, units } = spent.on_day_of(now);
-        let units = units.saturating_add(amount.units());
-        if self.per_day.is_some_and(|limit| units > limit) {
-            return Err(Rejection::LimitExceeded(Limit::PerDay));
+        let Spent { day, units: before } = spent.on_day_of(now);
+        let units = before.saturating_add(amount);
+        if let Some(max) = self.per_day.filter(|max| units > *max) {
+            // A limit may have been lowered since.
+            let left = max.saturating_sub(before).max(0);
+            return Err(Rejection::LimitExceeded(Limit::PerDay { max, left, amount }));
         }
         Ok(Spent { day, units })
     }
@@ -70,8 +73,8 @@ impl Limits {
 
     /// Checks the balance of a member that a transfer has credited.
     pub fn check_balance(&self, balance: i64) -> Result<(), Rejection> {
-        let is_above = self.balance.is_some_and(|limit| balance > limit);
-        if is_above { Err(Rejection::LimitExceeded(Limit::CurrencyBalance)) } else { Ok(()) }
+        let exceeded = self.balance.filter(|max| balance > *max);
+        exceeded.map_or(Ok(()), |max| Err(Rejection::LimitExceeded(Limit::CurrencyBalance { max })))
     }
 }
 
@@ -83,14 +86,15 @@ mod tests {
     fn a_day_begins_anew_and_no_limit_is_none() {
         let limits = Limits { per_transfer: Some(60), per_day: Some(100), ..Limits::default() };
         let too_much = |limit| Err(Rejection::LimitExceeded(limit));
+        let of_day = |left, amount| too_much(Limit::PerDay { max: 100, left, amount });
         let rows = [
             // (limits, spent on day 1, amount, instant, outcome)
             (limits, 0, 60, DAY, Ok(60)),
-            (limits, 0, 61, DAY, too_much(Limit::PerTransfer)),
+            (limits, 0, 61, DAY, too_much(Limit::PerTransfer { max: 60, amount: 61 })),
             (limits, 40, 60, 2 * DAY - 1, Ok(100)),
-            (limits, 41, 60, 2 * DAY - 1, too_much(Limit::PerDay)),
+            (limits, 41, 60, 2 * DAY - 1, of_day(59, 60)),
             (limits, 100, 60, 2 * DAY, Ok(60)),
-            (limits, 100, 60, DAY - 1, too_much(Limit::PerDay)),
+            (limits, 100, 60, DAY - 1, of_day(0, 60)),
             (Limits::default(), i64::MAX, 1, DAY, Ok(i64::MAX)),
         ];
         for (limits, spent, amount, now, wanted) in rows {

@@ -48,6 +48,11 @@ impl Wallet {
         self.balance - self.credits.as_ref().map_or(0, |credits| credits.sum())
     }
 
+    fn check_funds(amount: Amount, available: i64) -> Result<(), Rejection> {
+        let needed = amount.units();
+        if needed > available { Err(Rejection::InsufficientFunds { needed, available }) } else { Ok(()) }
+    }
+
     /// Changes the credit, if there is any.
     fn change_credits(&mut self, change: impl FnOnce(&mut Credits)) {
         if let Some(credits) = &mut self.credits {
@@ -87,9 +92,7 @@ impl Wallet {
 
     /// Debits an amount of money that is no credit.
     pub fn debit_plain(&mut self, amount: Amount) -> Result<(), Rejection> {
-        if amount.units() > self.available().min(self.plain()) {
-            return Err(Rejection::InsufficientFunds);
-        }
+        Self::check_funds(amount, self.available().min(self.plain()))?;
         self.balance -= amount.units();
         self.sequence += 1;
         Ok(())
@@ -97,9 +100,7 @@ impl Wallet {
 
     /// Debits an amount of credit that has not expired.
     pub fn debit_credit(&mut self, amount: Amount) -> Result<(), Rejection> {
-        if self.credits.as_ref().is_none_or(|credits| amount.units() > credits.unexpired()) {
-            return Err(Rejection::InsufficientFunds);
-        }
+        Self::check_funds(amount, self.credits.as_ref().map_or(0, |credits| credits.unexpired()))?;
         self.debit(amount)
     }
 
@@ -123,9 +124,7 @@ impl Wallet {
 
     /// Debits an amount: credit first.
     pub fn debit(&mut self, amount: Amount) -> Result<(), Rejection> {
-        if amount.units() > self.available() {
-            return Err(Rejection::InsufficientFunds);
-        }
+        Self::check_funds(amount, self.available())?;
         self.balance -= amount.units();
         self.sequence += 1;
         self.change_credits(|credits| credits.spend(amount.units()));
@@ -134,9 +133,7 @@ impl Wallet {
 
     /// Holds an amount.
     pub fn hold(&mut self, amount: Amount) -> Result<(), Rejection> {
-        if amount.units() > self.available() {
-            return Err(Rejection::InsufficientFunds);
-        }
+        Self::check_funds(amount, self.available())?;
         self.held += amount.units();
         Ok(())
     }
@@ -165,12 +162,13 @@ mod tests {
     fn what_is_held_cannot_be_spent() {
         let units = |units| Amount::new(units).unwrap();
         let mut wallet = Wallet::default();
-        assert_eq!(wallet.debit(units(1)), Err(Rejection::InsufficientFunds));
+        let short = |needed, available| Err(Rejection::InsufficientFunds { needed, available });
+        assert_eq!(wallet.debit(units(1)), short(1, 0));
         wallet.credit(units(100)).unwrap();
         wallet.hold(units(60)).unwrap();
         let before = wallet.clone();
-        assert_eq!(wallet.debit(units(41)), Err(Rejection::InsufficientFunds));
-        assert_eq!(wallet.hold(units(41)), Err(Rejection::InsufficientFunds));
+        assert_eq!(wallet.debit(units(41)), short(41, 40));
+        assert_eq!(wallet.hold(units(41)), short(41, 40));
         assert_eq!(wallet, before);
         wallet.debit(units(40)).unwrap();
         assert_eq!((wallet.balance, wallet.available(), wallet.sequence), (60, 0, 2));

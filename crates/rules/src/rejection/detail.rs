@@ -4,6 +4,8 @@ use super::{Rejection, WrongField};
 use crate::contest::state::State;
 use crate::webhook::WEBHOOKS_MAX;
 
+const PERIOD_NOT_FOUND: &str =
+    "no such period; `GET /v1/leaderboards/{board}/periods` lists those of the leaderboard";
 const PERIOD_CLOSED: &str = "no period of this leaderboard takes a score of that instant any more";
 const LEADERBOARD_DAMAGED: &str =
     "stored rows of this leaderboard are damaged, so it is unavailable; the log and `tally verify` name them";
@@ -12,6 +14,9 @@ const LAST_ADMIN_KEY: &str = "this is the last key of role admin: without one on
 const DELIVERY_WAITS: &str = "an earlier event of this topic was not delivered; send that one again first";
 const WALLET_NOT_EMPTY: &str =
     "there is money in the member's wallets: take it out; a closing may `force` it, an erasure may not";
+const TOO_MANY_BOARDS: &str =
+    "the limit of leaderboards is reached: delete one, or raise the setting `limits.boards`";
+const TOO_MANY_KEYS: &str = "the limit of keys is reached: revoke one, or raise the setting `limits.keys`";
 const KEY_REUSED: &str = "this Idempotency-Key was used for another request; use a new key for a new request";
 const APPLICATIONS_LOST: &str =
     "the Redis that had this contest's applications has lost them; `open` begins to take them anew";
@@ -32,9 +37,9 @@ impl Rejection {
             Self::DefinitionConflict(fields) => conflict(fields),
             Self::InvalidDefinition(wrong) => wrong.why.clone(),
             Self::ReservedName => "names that begin with `contest:` are kept for contests".into(),
-            Self::TooManyBoards => "the limit of leaderboards (setting `limits.boards`) is reached".into(),
-            Self::TooManyKeys => "the limit of keys (setting `limits.keys`) is reached".into(),
-            Self::PeriodNotFound => "the leaderboard has no such period".into(),
+            Self::TooManyBoards => TOO_MANY_BOARDS.into(),
+            Self::TooManyKeys => TOO_MANY_KEYS.into(),
+            Self::PeriodNotFound => PERIOD_NOT_FOUND.into(),
             Self::PeriodClosed => PERIOD_CLOSED.into(),
             Self::InvalidScore(why) | Self::InvalidSubscore(why) => (*why).into(),
             Self::AtInFuture => "`at` is more than 5 s ahead of the server's clock".into(),
@@ -45,7 +50,7 @@ impl Rejection {
             Self::KeyNotFound => "no such key".into(),
             Self::LastAdminKey => LAST_ADMIN_KEY.into(),
             Self::ImportRepeated => "this file was imported into this leaderboard before".into(),
-            Self::ImportOutOfOrder(done) => format!("lines up to {done} are already imported"),
+            Self::ImportOutOfOrder(done) => format!("lines up to {done} are imported: send the next ones"),
             Self::ContestNotFound => "no such contest".into(),
             Self::ContestExists => "there is a contest of this id".into(),
             Self::SeriesNotFound => "no such series of contests".into(),
@@ -61,10 +66,10 @@ impl Rejection {
             Self::AlreadyRejected => "the application of this player was rejected".into(),
             Self::StaffCannotApply => STAFF_CANNOT_APPLY.into(),
             Self::ContestFull => "the contest is full: all its places are taken".into(),
-            Self::NotApplied => "there is no application of this player".into(),
+            Self::NotApplied => "the player has no application".into(),
             Self::PlayerWithoutWallet => "the player has no wallet for the fee or the prizes".into(),
             Self::InvalidApplications(failed) => format!("{} accepted applications are bad", failed.len()),
-            Self::NotAMember => "only members of this contest score on its leaderboard".into(),
+            Self::NotAMember => "only players of this contest score on its leaderboard".into(),
             Self::BoardInUse => "the leaderboard belongs to a contest".into(),
             Self::PinLocked { retry_after_s } => pin_locked(*retry_after_s),
             Self::InvalidPin => "the PIN is wrong".into(),
@@ -87,9 +92,9 @@ impl Rejection {
             Self::RecipientNotFound => "the receiving member does not exist".into(),
             Self::WalletNotFound => "the member has no wallet in this currency".into(),
             Self::MemberClosed => "the member was closed".into(),
-            Self::LimitExceeded(limit) => limit.detail().into(),
+            Self::LimitExceeded(limit) => limit.detail(),
             Self::MintCapReached(reached) => reached.to_string(),
-            Self::InsufficientFunds => "not enough money is available in the wallet".into(),
+            Self::InsufficientFunds { needed, available } => insufficient(*needed, *available),
             Self::LinkedFailed => "another transfer of the same chain was refused, so none was made".into(),
             Self::LoginTaken => "another member has this login".into(),
             Self::PhoneTaken => "another member has this phone number".into(),
@@ -98,10 +103,16 @@ impl Rejection {
             Self::WalletNotEmpty => WALLET_NOT_EMPTY.into(),
             Self::WebhookNotFound => "no such webhook".into(),
             Self::TooManyWebhooks => format!("there are {WEBHOOKS_MAX} webhooks, the most there may be"),
-            Self::DeliveryNotFound => "no such event is kept: events are kept for 7 days".into(),
+            Self::DeliveryNotFound => "no such event: events are kept for 7 days".into(),
             Self::DeliveryWaits => DELIVERY_WAITS.into(),
         }
     }
+}
+
+fn insufficient(needed: i64, available: i64) -> String {
+    format!(
+        "the wallet has {available} available and {needed} are needed, in the smallest unit of its currency"
+    )
 }
 
 fn exceeds_reversible(left: i64) -> String {

@@ -6,36 +6,57 @@ pub enum Limit {
     /// Of one transfer.
     Amount,
     /// Of one transfer, as configured.
-    PerTransfer,
+    PerTransfer {
+        /// The limit.
+        max: i64,
+        /// The amount of the transfer.
+        amount: i64,
+    },
     /// Of the transfers of one day, as configured.
-    PerDay,
+    PerDay {
+        /// The limit.
+        max: i64,
+        /// What is left of it.
+        left: i64,
+        /// The amount of the transfer.
+        amount: i64,
+    },
     /// Of the reversals of one transfer.
     Reversals,
     /// Of members of a contest whose fees were reversed.
     ReversedFees,
     /// Of a balance.
     Balance,
-    /// Of a balance, as configured.
-    CurrencyBalance,
+    /// Of a balance, as configured. It has no balance, because a payer does not see that of the recipient.
+    CurrencyBalance {
+        /// The limit.
+        max: i64,
+    },
     /// Of the open credits of a wallet.
     Credits,
 }
 
 impl Limit {
-    pub(super) fn detail(self) -> &'static str {
+    pub(super) fn detail(self) -> String {
         match self {
-            Self::Amount => "an amount is at most 1000000000000000",
-            Self::PerTransfer => {
-                "the amount exceeds the limit of one transfer (setting `wallet.transfer_max`)"
+            Self::Amount => "an amount is at most 1000000000000000".into(),
+            Self::PerTransfer { max, amount } => {
+                format!(
+                    "one transfer is at most {max} (setting `wallet.transfer_max`), and this one is {amount}"
+                )
             }
-            Self::PerDay => "the amount exceeds what is left of the daily limit (setting `wallet.day_max`)",
-            Self::Reversals => "a transfer has at most 100 reversals",
-            Self::ReversedFees => "a contest has at most 500 members with reversed fees: cancel it",
-            Self::Balance => "a balance is at most 9000000000000000000",
-            Self::Credits => "a wallet has promotional credit of at most 16 expiries",
-            Self::CurrencyBalance => {
-                "the balance would exceed the largest one of the currency (setting `wallet.balance_max`)"
-            }
+            Self::PerDay { max, left, amount } => format!(
+                "the transfers of a wallet on one UTC day are at most {max} (setting `wallet.day_max`): {left} are left, \
+                 and this one is {amount}"
+            ),
+            Self::Reversals => "a transfer has at most 100 reversals, and this one has them".into(),
+            Self::ReversedFees => "a contest has at most 500 members with reversed fees: cancel it".into(),
+            Self::Balance => "a balance is at most 9000000000000000000".into(),
+            Self::Credits => "a wallet has promotional credit of at most 16 expiries".into(),
+            Self::CurrencyBalance { max } => format!(
+                "a balance of this currency is at most {max} (setting `wallet.balance_max`), and the receiving wallet \
+                 would have more"
+            ),
         }
     }
 }

@@ -191,7 +191,7 @@ fn rules_of_a_currency_and_of_closed_members_hold_for_credit() {
         let amount = Amount::new(units).unwrap();
         world.transact(|book, _| book.can_transfer(named("B"), (krw, amount), now))
     });
-    assert_eq!(checked, [Ok(()), Err(Rejection::InsufficientFunds)]);
+    assert_eq!(checked, [Ok(()), Err(Rejection::InsufficientFunds { needed: 31, available: 30 })]);
 }
 
 fn reverse(world: &mut World, kind: Kind, amount: i64) -> Result<i64, Rejection> {
@@ -204,14 +204,18 @@ fn reverse(world: &mut World, kind: Kind, amount: i64) -> Result<i64, Rejection>
 #[test]
 fn a_reversal_takes_back_what_the_transfer_gave() {
     let mut world = two("deposit A 100 -> 100\npromote A 50 60 -> 150\nfee A 20 -> 130");
-    let short = Err(Rejection::InsufficientFunds);
-    assert_eq!(reverse(&mut world, Kind::Promotion, 31), short, "other money is not taken for credit");
+    let short = |needed, available| Err(Rejection::InsufficientFunds { needed, available });
+    assert_eq!(
+        reverse(&mut world, Kind::Promotion, 31),
+        short(31, 30),
+        "other money is not taken for credit"
+    );
     assert_eq!(reverse(&mut world, Kind::Promotion, 10), Ok(120));
     continue_with(&mut world, "credit A -> 20 0 0");
     assert_eq!(reverse(&mut world, Kind::Deposit, 100), Ok(20));
     continue_with(&mut world, "credit A -> 20 0 0\ndeposit A 9 -> 29");
     later(&mut world, 60);
-    assert_eq!(reverse(&mut world, Kind::Promotion, 1), short, "it has expired");
+    assert_eq!(reverse(&mut world, Kind::Promotion, 1), short(1, 0), "it has expired");
     continue_with(&mut world, "lapse A -> 20");
     assert_eq!(reverse(&mut world, Kind::Expiry, 1), Err(Rejection::NotReversible));
     assert_eq!(reverse(&mut world, Kind::Fee, 20), Ok(29), "what comes back is no credit");

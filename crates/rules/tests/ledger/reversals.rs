@@ -114,7 +114,8 @@ fn a_reversal_is_refused_for_the_first_of_its_reasons() {
     assert_eq!(reverse(&mut world, made, Some(61)), Err(Rejection::ExceedsReversible { left: 60 }));
     // The recipient has passed the money on.
     post(&mut world, TransferKind::Transfer { from: bob, to: eve }, 150).unwrap();
-    assert_eq!(reverse(&mut world, made, None), Err(Rejection::InsufficientFunds));
+    let short = Rejection::InsufficientFunds { needed: 60, available: 10 };
+    assert_eq!(reverse(&mut world, made, None), Err(short.clone()));
     let (back, left) = reverse(&mut world, made, Some(10)).unwrap();
     assert_eq!((left, balance(&world, 0)), (0, 50));
     assert_eq!(reverse(&mut world, back, None), Err(Rejection::NotReversible));
@@ -136,7 +137,7 @@ fn a_reversal_is_refused_for_the_first_of_its_reasons() {
         Rejection::WalletNotFound,
         Rejection::LimitExceeded(Limit::Reversals),
         Rejection::LimitExceeded(Limit::Balance),
-        Rejection::InsufficientFunds,
+        short,
     ];
     assert!(order.is_sorted(), "the order of the enum is that of the checks");
 }
@@ -205,7 +206,7 @@ fn soak_random_reversals_agree_with_numbers() {
             let has = payer.map_or(i64::MAX, |payer| balance(&world, payer.0.0[0]));
             let wanted = match units.unwrap_or(left) {
                 units if units > left || left == 0 => Err(Rejection::ExceedsReversible { left }),
-                units if units > has => Err(Rejection::InsufficientFunds),
+                units if units > has => Err(Rejection::InsufficientFunds { needed: units, available: has }),
                 units => Ok(units),
             };
             let done = reverse(&mut world, id, units).map(|(back, _)| world.transfers[&back].amount);

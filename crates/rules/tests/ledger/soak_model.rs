@@ -84,8 +84,9 @@ impl Model {
                     return Err(Rejection::MemberNotFound);
                 }
                 let balance = *self.balances.get(&(of, currency)).ok_or(Rejection::WalletNotFound)?;
-                if balance - self.held((of, currency)) < amount {
-                    return Err(Rejection::InsufficientFunds);
+                let available = balance - self.held((of, currency));
+                if available < amount {
+                    return Err(Rejection::InsufficientFunds { needed: amount, available });
                 }
                 let promise = Promise { wallet: (of, currency), amount, until, end: None };
                 self.holds.insert(id.unwrap(), promise);
@@ -148,8 +149,9 @@ impl Model {
         }
         if from != BANK {
             let balance = *self.balances.get(&(from, currency)).ok_or(Rejection::WalletNotFound)?;
-            if balance - self.held((from, currency)) < amount {
-                return Err(Rejection::InsufficientFunds);
+            let available = balance - self.held((from, currency));
+            if available < amount {
+                return Err(Rejection::InsufficientFunds { needed: amount, available });
             }
             self.balances.insert((from, currency), balance - amount);
         }

@@ -200,10 +200,10 @@ fn the_first_reason_is_the_answer() {
         Rejection::RecipientNotFound,
         Rejection::WalletNotFound,
         Rejection::MemberClosed,
-        Rejection::LimitExceeded(tally_rules::rejection::Limit::PerTransfer),
-        Rejection::LimitExceeded(tally_rules::rejection::Limit::PerDay),
+        Rejection::LimitExceeded(tally_rules::rejection::Limit::PerTransfer { max: 1, amount: 2 }),
+        Rejection::LimitExceeded(tally_rules::rejection::Limit::PerDay { max: 1, left: 1, amount: 2 }),
         Rejection::LimitExceeded(tally_rules::rejection::Limit::Balance),
-        Rejection::InsufficientFunds,
+        Rejection::InsufficientFunds { needed: 1, available: 0 },
     ];
     assert!(order.is_sorted(), "the order of the enum is that of the story");
     continue_with(

@@ -4,7 +4,7 @@ use super::body::Unread;
 use super::call::{Call, Peer};
 use super::response::{self, Response};
 use super::routes::{HEALTH_PATHS, OPEN_PATHS, ROUTES, Route, Serves};
-use super::{audit, console, guard, guide, problem, service};
+use super::{audit, console, guard, guide, not_found, problem, service};
 use crate::metrics::RouteMetrics;
 use crate::readiness::Readiness;
 use crate::traces::HttpSample;
@@ -109,7 +109,8 @@ impl Dispatch {
             return (service::open(&self.readiness, head, path, id), &self.unmatched);
         }
         let Ok(found) = self.paths.at(path) else {
-            let missing = Problem::new(404, "not_found", "there is nothing at this path");
+            let missing =
+                Problem::new(404, "not_found", "no operation has this path: `/openapi.json` lists all paths");
             return (problem::render(&missing, path, id), &self.unmatched);
         };
         let method = if request.method() == Method::HEAD { &Method::GET } else { request.method() };
@@ -127,7 +128,9 @@ impl Dispatch {
             sampled.route(route.path);
         }
         let operated = self.operate((peer, request), (route, path, id), params, sampled).await;
-        let response = operated.unwrap_or_else(|wrong| problem::render(&wrong, path, id));
+        let response = operated.unwrap_or_else(|wrong| {
+            problem::render(&not_found::name_path(wrong, |name| found.params.get(name)), path, id)
+        });
         // A change that was made keeps its response.
         let refusable = route.permission == Permission::Read
             || route.method == "GET"

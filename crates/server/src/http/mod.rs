@@ -20,6 +20,7 @@ mod ledger_imports;
 pub mod listen;
 mod me;
 mod members;
+mod not_found;
 mod openapi;
 mod players;
 mod problem;

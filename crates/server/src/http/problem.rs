@@ -86,7 +86,7 @@ pub(super) fn of_rejection(rejection: &Rejection) -> Problem {
         | Rejection::SameWallet
         | Rejection::LimitExceeded(_)
         | Rejection::MintCapReached(_)
-        | Rejection::InsufficientFunds
+        | Rejection::InsufficientFunds { .. }
         | Rejection::LinkedFailed
         | Rejection::ContestTooLarge(_)
         | Rejection::StaffCannotApply
@@ -102,6 +102,11 @@ fn with_more(mut problem: Problem, rejection: &Rejection) -> Problem {
     match rejection {
         Rejection::ContestState(state) | Rejection::ContestFrozen { state, .. } => {
             problem.more.insert("state".into(), state.as_str().into());
+            problem
+        }
+        Rejection::InsufficientFunds { needed, available } => {
+            problem.more.insert("needed".into(), needed.to_string().into());
+            problem.more.insert("available".into(), available.to_string().into());
             problem
         }
         Rejection::ExceedsReversible { left } => {
@@ -125,6 +130,18 @@ fn with_more(mut problem: Problem, rejection: &Rejection) -> Problem {
         Rejection::PinLocked { retry_after_s } => problem.retry_after(*retry_after_s),
         _ => problem,
     }
+}
+
+/// Leaves out what is in a wallet, for a caller that may not see the wallet.
+pub(super) fn without_balance(problem: Problem) -> Problem {
+    if problem.code == (Rejection::InsufficientFunds { needed: 0, available: 0 }).code() {
+        return Problem::new(
+            problem.status,
+            problem.code,
+            "the wallet has less available than is needed: deposit first",
+        );
+    }
+    problem
 }
 
 /// A field that a rule rejects.

@@ -116,7 +116,7 @@ pub(super) fn of_rejection(rejection: &Rejection) -> ErrorReply {
         | Rejection::MemberClosed
         | Rejection::LimitExceeded(_)
         | Rejection::MintCapReached(_)
-        | Rejection::InsufficientFunds
+        | Rejection::InsufficientFunds { .. }
         | Rejection::LinkedFailed
         | Rejection::LoginTaken
         | Rejection::PhoneTaken

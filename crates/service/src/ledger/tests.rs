@@ -108,7 +108,8 @@ fn a_hot_wallet_is_written_once_and_each_entry_shows_its_own_balance() {
 fn who_has_too_little_fails_alone() {
     let batch = [transfer(1, 2, 80, "a"), transfer(1, 2, 80, "b"), transfer(2, 1, 5, "c")];
     let (changes, decisions) = decided(&batch.map(|one| chain(vec![one])));
-    let refused = |at: usize| rows(&decisions[at]) == [Err(Rejection::InsufficientFunds)];
+    let short = Rejection::InsufficientFunds { needed: 80, available: 20 };
+    let refused = |at: usize| rows(&decisions[at]) == [Err(short.clone())];
     assert!(!refused(0) && refused(1) && !refused(2));
     assert_eq!((changes.requests.len(), changes.ledger.transfers.len()), (2, 2));
 }
@@ -227,7 +228,7 @@ fn a_clock_in_doubt_neither_begins_a_day_of_a_limit_nor_repeats_one() {
             Ok(Spent { day: 100, units: 100 }),
             "{ahead}"
         );
-        let refused = Err(Rejection::LimitExceeded(Limit::PerDay));
+        let refused = Err(Rejection::LimitExceeded(Limit::PerDay { max: 100, left: 39, amount: 40 }));
         assert_eq!(spend(reading, Spent { day: 100, units: 61 }), refused, "{ahead}");
     }
 }

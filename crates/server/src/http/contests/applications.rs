@@ -7,11 +7,12 @@ use crate::http::response::{self, Response};
 use hyper::StatusCode;
 use serde_json::{Value, json};
 use tally_rules::contest::{Application, Status};
+use tally_rules::scope::Scope;
 use tally_rules::{PlayerId, Rejection};
 use tally_service::contests::actions::ActionResult;
-use tally_service::contests::execute::ActingAs;
+use tally_service::contests::execute::{ActingAs, ContestActor};
 use tally_service::contests::{apply as applying, read};
-use tally_service::{Failure, Fault};
+use tally_service::{CallerKind, Failure, Fault};
 use tally_wire::Problem;
 use tally_wire::api::contests::{ApplicationJson, read_application, read_players};
 use tally_wire::cursor::{self, Names};
@@ -27,12 +28,28 @@ pub(in crate::http) async fn apply(mut call: Call) -> Result<Response, Problem> 
         ActingAs::Member(player) | ActingAs::For(player) => Some(player.clone()),
         ActingAs::Admin | ActingAs::Server => None,
     };
-    let player = named.or(own).ok_or_else(|| Problem::field("/player", "is required: a key is no player"))?;
+    let player = named
+        .or(own)
+        .ok_or_else(|| Problem::field("/player", "is required: an API key has no player of its own"))?;
     let who = player.clone();
-    let done = blocking(move || applying::apply(&tally, &id, &actor, &who, identity.as_ref())).await?;
+    let sees = sees_wallet(&call, &actor, &player);
+    let done = blocking(move || applying::apply(&tally, &id, &actor, &who, identity.as_ref())).await;
+    let done = done.map_err(|problem| if sees { problem } else { problem::without_balance(problem) })?;
     let ActionResult::Applied(application) = &done.result else { return Err(unexpected(&done.result)) };
     let body = ApplicationJson::new(&player, application);
     Ok(response::replayed(response::json(StatusCode::CREATED, &body), done.replayed))
+}
+
+/// Whether the caller sees the wallet that the fee of this player is held in: a member its own, and keys with a scope of it.
+fn sees_wallet(call: &Call, actor: &ContestActor, player: &PlayerId) -> bool {
+    match (call.caller.kind, &actor.acting) {
+        (CallerKind::Member(_), ActingAs::Member(own)) => own == player,
+        (CallerKind::Key(rights), _) => {
+            let scopes = rights.scopes();
+            scopes.contains(Scope::MoneyRead) || scopes.contains(Scope::MoneyMove)
+        }
+        _ => false,
+    }
 }
 
 /// `GET …/applications?status=&limit=&cursor=`

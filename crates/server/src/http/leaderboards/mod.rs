@@ -16,7 +16,7 @@ pub(super) mod put;
 pub(super) mod remove;
 pub(super) mod submit;
 
-use super::{problem, response};
+use super::{not_found, problem, response};
 use crate::responses::{ResponseShare, Responses};
 use serde_json::Value;
 use std::sync::Arc;
@@ -41,7 +41,10 @@ async fn find(tally: &Tally, board: &BoardId) -> Result<Arc<Board>, Problem> {
 
 /// The window of a board that `period` names.
 fn view(tally: &Tally, board: &Arc<Board>, period: Option<&str>) -> Result<View, Problem> {
-    View::find(board, period, tally.now(), time::parse).map_err(|rejection| problem::of_rejection(&rejection))
+    View::find(board, period, tally.now(), time::parse).map_err(|rejection| {
+        let problem = problem::of_rejection(&rejection);
+        period.into_iter().fold(problem, not_found::name)
+    })
 }
 
 /// Reads a window: at once from memory, asynchronously from Redis, or on a blocking thread from the store.

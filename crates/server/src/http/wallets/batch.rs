@@ -1,6 +1,6 @@
 //! `POST /v1/transfers/batch`: up to 1,000 transfers, each alone or linked to the next.
 
-use super::{home, new_transfer, of_posted, wrong};
+use super::{home, name_member, new_transfer, of_posted, wrong};
 use crate::http::call::Call;
 use crate::http::problem;
 use crate::http::response::{self, Response};
@@ -95,7 +95,10 @@ fn render(rows: Vec<BatchRow>, done: Vec<TransferResult>) -> Response {
         object.extend(row.id.map(|id| ("id".to_owned(), id)));
         let done = match row.read {
             Err(wrong) => Err(wrong),
-            Ok(_) => done.next().expect("one result a row").map_err(|failure| problem::of_failure(&failure)),
+            Ok(new) => {
+                let done = done.next().expect("one result a row");
+                done.map_err(|failure| name_member(problem::of_failure(&failure), new.order.what.sides()))
+            }
         };
         match done {
             Ok(receipt) => {

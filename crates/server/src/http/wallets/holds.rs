@@ -1,6 +1,6 @@
 //! `/v1/holds`: money that is reserved, captured or voided.
 
-use super::{home, wrong};
+use super::{home, name_member, wrong};
 use crate::http::call::Call;
 use crate::http::problem;
 use crate::http::response::{self, Response};
@@ -9,6 +9,7 @@ use tally_rules::Origin;
 use tally_rules::clock::DecisionTime;
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::HoldId;
+use tally_rules::ledger::hold::Ending;
 use tally_service::ledger::holds::{self, NewHold};
 use tally_wire::Problem;
 use tally_wire::api::holds::{EndingRead, HoldJson, HoldRead, read_capture, read_hold, read_void};
@@ -25,7 +26,9 @@ pub(in crate::http) async fn place(mut call: Call) -> Result<Response, Problem> 
     let identity = key.map(|key| IdempotencyKey { key, fingerprint });
     let origin = Origin { metadata, ..call.origin(reason) };
     let new = NewHold { wallet, amount, expires_at, origin, identity };
-    let done = holds::place(&tally, new).await.map_err(|failure| problem::of_failure(&failure))?;
+    let sides = (Some(wallet.member), None);
+    let done = holds::place(&tally, new).await;
+    let done = done.map_err(|failure| name_member(problem::of_failure(&failure), sides))?;
     // A retry gets the hold as it was created, at any later time.
     let body = HoldJson::new(done.id, &done.hold, DecisionTime::trusted(done.id.0.at()));
     Ok(response::replayed(response::json(StatusCode::CREATED, &body), done.replayed))
@@ -60,7 +63,8 @@ async fn end(call: Call, (ending, reason): EndingRead) -> Result<Response, Probl
     let fingerprint = tally.fingerprints.of_ending(id, ending, reason.as_deref());
     let identity = call.key()?.map(|key| IdempotencyKey { key, fingerprint });
     let done = holds::end(&tally, id, ending, call.origin(reason), identity).await;
-    let done = done.map_err(|failure| problem::of_failure(&failure))?;
+    let to = if let Ending::Capture { to, .. } = ending { to } else { None };
+    let done = done.map_err(|failure| name_member(problem::of_failure(&failure), (None, to)))?;
     let body = HoldJson::new(done.id, &done.hold, tally.decision_time());
     Ok(response::replayed(response::ok(&body), done.replayed))
 }

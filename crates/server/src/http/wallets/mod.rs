@@ -11,15 +11,15 @@ pub(super) mod post;
 pub(super) mod read;
 
 use super::call::Call;
-use super::problem;
+use super::{not_found, problem};
 use tally_rules::Origin;
 use tally_rules::idempotency::{IdempotencyKey, RequestKey};
-use tally_rules::ledger::Currency;
 use tally_rules::ledger::transfer_request::Posted;
+use tally_rules::ledger::{Currency, MemberId};
 use tally_service::Tally;
 use tally_service::ledger::transfers::NewTransfer;
 use tally_wire::Problem;
-use tally_wire::api::wallets::{OrderRead, TransactionJson, Wrong, read_currency};
+use tally_wire::api::wallets::{OrderRead, TransactionJson, Wrong, read_currency, read_id};
 use tally_wire::fields::FieldError;
 
 /// The problem of a rejected body. A rejection of a field names the field.
@@ -48,6 +48,24 @@ fn new_transfer(tally: &Tally, call: &Call, read: OrderRead, key: Option<Request
     let identity = key.map(|key| IdempotencyKey { key, fingerprint });
     let origin = Origin { metadata, ..call.origin(reason) };
     NewTransfer { order, origin, identity, mint_cap: None }
+}
+
+/// Names the member that a request for money does not find: the payer, or the recipient.
+fn name_member(mut problem: Problem, (from, to): (Option<MemberId>, Option<MemberId>)) -> Problem {
+    let missed = match problem.code {
+        "member_not_found" | "wallet_not_found" => from,
+        "recipient_not_found" => to,
+        _ => None,
+    };
+    match missed {
+        None => problem,
+        // What the request has is no id.
+        Some(id) if id.0 == read_id("") => {
+            problem.detail.push_str(": send the `id` of a member");
+            problem
+        }
+        Some(id) => not_found::name(problem, &id.0.to_string()),
+    }
 }
 
 /// A transfer that was made: the entry of the wallet that the money leaves, or of the one that gets it.

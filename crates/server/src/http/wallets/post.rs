@@ -1,6 +1,6 @@
 //! `POST /v1/deposits`, `/v1/withdrawals`, `/v1/transfers`: one transfer, durable when answered.
 
-use super::{home, new_transfer, of_posted, wrong};
+use super::{home, name_member, new_transfer, of_posted, wrong};
 use crate::http::call::Call;
 use crate::http::problem;
 use crate::http::response::{self, Response};
@@ -31,7 +31,9 @@ async fn run(mut call: Call, posting: Posting) -> Result<Response, Problem> {
     let read = read_order(call.json().await?, posting, home(&tally)).map_err(wrong)?;
     let mint_cap = call.caller.mint_cap(read.order.currency).filter(|_| posting == Posting::Deposit);
     let new = NewTransfer { mint_cap, ..new_transfer(&tally, &call, read, key) };
-    let receipt = transfers::post(&tally, new).await.map_err(|failure| problem::of_failure(&failure))?;
+    let sides = new.order.what.sides();
+    let receipt = transfers::post(&tally, new).await;
+    let receipt = receipt.map_err(|failure| name_member(problem::of_failure(&failure), sides))?;
     let body = of_posted(&receipt.posted);
     Ok(response::replayed(response::json(StatusCode::CREATED, &body), receipt.replayed))
 }

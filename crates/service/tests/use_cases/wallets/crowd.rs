@@ -37,7 +37,7 @@ fn crowd(kind: Kind) {
                     .await
                     {
                         Ok(_) => done += 1,
-                        Err(Failure::Rejected(Rejection::InsufficientFunds)) => refused += 1,
+                        Err(Failure::Rejected(Rejection::InsufficientFunds { .. })) => refused += 1,
                         Err(failure) => panic!("{failure:?}"),
                     }
                 }

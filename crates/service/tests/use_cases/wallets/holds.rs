@@ -35,7 +35,8 @@ fn a_hold_is_captured_once_and_told_as_it_was() {
     let world = World::new(Kind::Sqlite);
     let (ann, bob) = (world.member("ann", 100), world.member("bob", 0));
     let hold = place(&world, ann, 60, None, "h").unwrap();
-    assert_eq!(refused(world.transfer(ann, bob, 41, None)), Rejection::InsufficientFunds);
+    let short = Rejection::InsufficientFunds { needed: 41, available: 40 };
+    assert_eq!(refused(world.transfer(ann, bob, 41, None)), short);
     let capture = Ending::Capture { amount: Some(Amount::new(20).unwrap()), to: Some(bob) };
     let captured = end(&world, &hold, capture, "c").unwrap();
     assert!(matches!(captured.hold.end, Some((End::Captured { amount: 20, .. }, _))), "{captured:?}");
@@ -57,7 +58,7 @@ fn what_a_hold_held_is_free_when_its_time_has_run_out() {
         let ann = world.member("ann", 100);
         let hold = place(&world, ann, 100, Some(10), "h").unwrap();
         let other = place(&world, ann, 1, None, "i");
-        assert_eq!(refused(other), Rejection::InsufficientFunds);
+        assert_eq!(refused(other), Rejection::InsufficientFunds { needed: 1, available: 0 });
         world.advance(10 * SECOND);
         assert_eq!(refused(end(&world, &hold, Ending::Void, "v")), Rejection::HoldExpired);
         // A background task checks every second.
@@ -85,7 +86,7 @@ fn a_wrong_clock_ends_no_hold_and_refuses_no_end() {
             // The background task checks every second; this is one more check.
             world.tally.work().unwrap();
             let all = world.transfer(ann, bob, 1, None);
-            find(&kept).end.is_none() && refused(all) == Rejection::InsufficientFunds
+            find(&kept).end.is_none() && refused(all).code() == "insufficient_funds"
         };
         assert!(is_held());
         ahead.store(25 * HOUR, Ordering::SeqCst);

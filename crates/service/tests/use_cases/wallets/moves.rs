@@ -13,7 +13,8 @@ fn each_caller_hears_before_and_after() {
     let (ann, bob) = (world.member("ann", 100), world.member("bob", 0));
     assert_eq!(shown(&world.transfer(ann, bob, 30, None).unwrap()), (100, 70));
     assert_eq!(shown(&world.transfer(bob, ann, 10, None).unwrap()), (30, 20));
-    assert_eq!(refused(world.transfer(bob, ann, 21, None)), Rejection::InsufficientFunds);
+    let short = Rejection::InsufficientFunds { needed: 21, available: 20 };
+    assert_eq!(refused(world.transfer(bob, ann, 21, None)), short);
     let nobody = MemberId(Uuid([9; 16]));
     assert_eq!(refused(world.transfer(ann, nobody, 1, None)), Rejection::RecipientNotFound);
     assert_eq!(refused(world.transfer(nobody, ann, 1, None)), Rejection::MemberNotFound);
@@ -31,7 +32,8 @@ fn a_retry_has_one_effect_and_the_first_answer() {
     assert_eq!((again.replayed, &again.posted), (true, &first.posted));
     assert_eq!(world.balance(ann), 69);
     // A rejected request may be repeated under its key, and then counts once.
-    assert_eq!(refused(world.transfer(bob, ann, 99, Some("r"))), Rejection::InsufficientFunds);
+    let short = Rejection::InsufficientFunds { needed: 99, available: 31 };
+    assert_eq!(refused(world.transfer(bob, ann, 99, Some("r"))), short);
     world.post(order(TransferKind::Deposit { to: bob }, 70), None).unwrap();
     assert!(!world.transfer(bob, ann, 99, Some("r")).unwrap().replayed);
     assert!(world.transfer(bob, ann, 99, Some("r")).unwrap().replayed);

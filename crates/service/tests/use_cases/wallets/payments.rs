@@ -129,7 +129,7 @@ fn numbers_are_not_told(kind: Kind) {
     world.post(order(TransferKind::Withdrawal { from: ann }, 985), None).unwrap();
     world.advance(300 * SECOND);
     for number in ["010-1111", "010-9999"].repeat(60) {
-        assert_eq!(refused(probe(number)), Rejection::InsufficientFunds, "{number}");
+        assert_eq!(refused(probe(number)).code(), "insufficient_funds", "{number}");
     }
     world.end(&[ann, bob, eve]);
 }

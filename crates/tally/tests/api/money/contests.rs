@@ -247,3 +247,30 @@ fn a_contest_with_a_pool_that_is_called_off_gives_the_fees_back() {
     assert_eq!(world.balance(&account), "0");
     assert_eq!(world.history(&members[0], 1)[0]["type"], "refund");
 }
+
+/// A key that manages contests sees no wallets, so it is not told what is in one.
+#[test]
+fn a_fee_that_cannot_be_paid_tells_the_balance_only_to_those_that_see_the_wallet() {
+    let mut world = World::start(&[]);
+    let (ann, token) = world.payer("ann", "010-1111", 30);
+    open(&mut world, "cup", &json!({}));
+    world.client = world.server.local();
+    let mut key = |scopes: Value| {
+        let made = world.client.post("/v1/keys", &json!({"scopes": scopes})).expect(201);
+        made["key"].as_str().expect("a key").to_owned()
+    };
+    let callers = [
+        (key(json!(["contests:manage"])), Value::Null, Value::Null),
+        (key(json!(["contests:manage", "money:read"])), json!("100"), json!("30")),
+        (token, json!("100"), json!("30")),
+    ];
+    for (credential, needed, available) in callers {
+        let mut client = world.server.client().with_key(&credential);
+        let answer = client.post("/v1/contests/cup/applications", &json!({"player": ann}));
+        answer.refused(422, "insufficient_funds");
+        let problem = answer.json();
+        assert_eq!((&problem["needed"], &problem["available"]), (&needed, &available), "{problem}");
+        let detail = problem["detail"].as_str().expect("a sentence");
+        assert_eq!(detail.contains("30"), !available.is_null(), "{detail}");
+    }
+}

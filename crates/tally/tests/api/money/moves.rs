@@ -102,6 +102,10 @@ fn refusals_name_their_reason_and_move_nothing() {
         if ["invalid_amount", "limit_exceeded"].contains(&code) {
             assert_eq!(answer.json()["errors"][0]["pointer"], "/amount", "{}", answer.text());
         }
+        if code.ends_with("_not_found") {
+            let (named, text) = (body.to_string().contains(nobody), answer.text());
+            assert!(text.contains(if named { nobody } else { "send the `id` of a member" }), "{text}");
+        }
     }
     for (path, code) in [
         (format!("/v1/wallets/{nobody}"), "member_not_found"),
@@ -109,7 +113,10 @@ fn refusals_name_their_reason_and_move_nothing() {
         (format!("/v1/ledger/transactions/{nobody}"), "transaction_not_found"),
         (format!("/v1/ledger/transactions/{ann}"), "transaction_not_found"),
     ] {
-        world.client.get(&path).refused(404, code);
+        let answer = world.client.get(&path);
+        answer.refused(404, code);
+        let named = path.split('/').find(|part| part.len() == nobody.len()).expect("an id");
+        assert!(answer.text().contains(&format!("`{named}`")), "{}", answer.text());
     }
     // The other side of a transfer that has none.
     let deposit = before.0[0]["group_id"].as_str().unwrap().to_owned();
@@ -198,6 +205,26 @@ fn a_retry_is_the_first_answer_whichever_way_it_comes() {
     let again = world.post_under("k", "/v1/transfers", &body);
     assert!(again.is_replay());
     assert_eq!(again.expect(201), first);
+}
+
+/// In the units of amounts, and never of the recipient.
+#[test]
+fn a_refusal_says_what_is_needed_and_what_is_available() {
+    let mut world = World::start(&[]);
+    let (ann, bob) = (world.member("ann", 100), world.member("bob", 7));
+    world.post("/v1/holds", &json!({"member": ann, "amount": 40})).expect(201);
+    for (path, body) in [
+        ("/v1/transfers", json!({"from": ann, "to": bob, "amount": 61})),
+        ("/v1/withdrawals", json!({"from": ann, "amount": 61})),
+        ("/v1/holds", json!({"member": ann, "amount": 61})),
+    ] {
+        let answer = world.post(path, &body);
+        answer.refused(422, "insufficient_funds");
+        let problem = answer.json();
+        assert_eq!((&problem["needed"], &problem["available"]), (&json!("61"), &json!("60")), "{problem}");
+        let detail = problem["detail"].as_str().expect("a sentence");
+        assert!(detail.contains("61") && detail.contains("60"), "{detail}");
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::world::{TALLY, World};
 use serde_json::{Value, json};
 use tally_testkit::command::run_set;
-use tally_testkit::{DatabaseKind, ScratchDatabase, TestTally};
+use tally_testkit::{DatabaseKind, Response, ScratchDatabase, TestTally};
 
 const DOLLARS: (&str, &str) = ("TALLY_CURRENCIES_USD", "2");
 
@@ -59,6 +59,12 @@ fn limits_hold_for_one_transfer_and_for_a_day() {
     world.post("/v1/withdrawals", &json!({"from": ann, "amount": 500})).expect(201);
 }
 
+fn says(answer: &Response, words: &[&str]) {
+    let problem = answer.json();
+    let detail = problem["detail"].as_str().expect("a sentence");
+    assert!(words.iter().all(|word| detail.contains(word)), "{detail}");
+}
+
 #[test]
 fn a_limit_of_one_currency_is_none_of_another() {
     let settings = [
@@ -81,10 +87,14 @@ fn a_limit_of_one_currency_is_none_of_another() {
         }
         // Those without limits of their own have the limits of all.
         for code in ["KRW", "EUR"] {
-            world.post("/v1/transfers", &give(code, 61)).refused(422, "limit_exceeded");
+            let answer = world.post("/v1/transfers", &give(code, 61));
+            answer.refused(422, "limit_exceeded");
+            says(&answer, &["60", "61", "wallet.transfer_max"]);
             world.post("/v1/transfers", &give(code, 60)).expect(201);
         }
-        world.post("/v1/transfers", &give("USD", 1_001)).refused(422, "limit_exceeded");
+        let answer = world.post("/v1/transfers", &give("USD", 1_001));
+        answer.refused(422, "limit_exceeded");
+        says(&answer, &["at most 1000", "1001", "wallet.day_max"]);
         world.post("/v1/transfers", &give("USD", 1_000)).expect(201);
         let shown = world.client.get("/v1/status").json()["settings"]["wallet.day_max_USD"].clone();
         assert_eq!(shown, json!({"value": "1000", "source": "environment"}));
@@ -116,8 +126,8 @@ fn a_currency_has_rules_of_its_own() {
         world.post("/v1/deposits", &of("to", &ann, code, 50)).expect(201);
     }
     let full = world.post("/v1/deposits", &of("to", &ann, "GEM", 1));
-    assert!(full.text().contains("wallet.balance_max"), "the limit is named: {}", full.text());
     full.refused(422, "limit_exceeded");
+    says(&full, &["at most 50", "wallet.balance_max"]);
     world.post("/v1/transfers", &give("GEM", 1)).refused(422, "not_transferable");
     world.post("/v1/withdrawals", &of("from", &ann, "GEM", 1)).refused(422, "not_withdrawable");
     world.post("/v1/transfers", &give("USD", 30)).expect(201);
