@@ -75,6 +75,8 @@ namespace TallyClient
         public long? Rank;
         /// <summary>Whether the submit changed the record.</summary>
         public bool Changed;
+        /// <summary>The rank in each window that the score counted for; null if the call did not ask for them.</summary>
+        public List<WindowRank> Windows;
         public Json Json;
 
         internal static Submitted From(Json json)
@@ -83,6 +85,25 @@ namespace TallyClient
             {
                 Board = json["board"].Text, Period = json["period"].Text, Player = json["player"].Text, At = json["at"].Text,
                 Score = Entry.Whole(json["score"]), Rank = json["rank"].LongOrNull, Changed = json["changed"].Bool, Json = json,
+                Windows = json["windows"].IsNull ? null : Entry.List(json["windows"], WindowRank.From),
+            };
+        }
+    }
+
+    /// <summary>The record of a player in a window of a board, such as this week. A banned player has no rank.</summary>
+    public sealed class WindowRank
+    {
+        public string Period, At;
+        public long Score;
+        public long? Rank, Total;
+        public Json Json;
+
+        internal static WindowRank From(Json json)
+        {
+            return new WindowRank
+            {
+                Period = json["period"].Text, At = json["at"].Text, Score = Entry.Whole(json["score"]),
+                Rank = json["rank"].LongOrNull, Total = json["total"].LongOrNull, Json = json,
             };
         }
     }

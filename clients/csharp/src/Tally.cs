@@ -64,23 +64,26 @@ namespace TallyClient
 
         /// <summary>Submits a score. It is durable when this ends, and has its rank.</summary>
         /// <param name="at">When it happened, in RFC 3339; the moment of its arrival by default.</param>
+        /// <param name="windows">With `all` the answer has its rank in each window that the score counted for.</param>
         public async Task<Submitted> SubmitAsync(
             string board, string player, long score, long? subscore = null, string at = null, string idempotencyKey = null,
-            CancellationToken cancel = default(CancellationToken))
+            CancellationToken cancel = default(CancellationToken), string windows = null)
         {
             var body = Json.Object().With("player", player).With("score", (long?)score).With("subscore", subscore).With("at", at);
-            var path = Path("leaderboards", board, "scores");
+            var path = Path("leaderboards", board, "scores") + Query("windows", windows);
             return Submitted.From(await RequestAsync("POST", path, body, null, idempotencyKey, null, cancel).ConfigureAwait(false));
         }
 
         /// <summary>Submits 1 to 1,000 scores. A row that is refused fails alone: look at the Error of each.</summary>
         public async Task<List<BatchResult>> SubmitManyAsync(
-            IEnumerable<BatchRow> rows, string idempotencyKey = null, CancellationToken cancel = default(CancellationToken))
+            IEnumerable<BatchRow> rows, string idempotencyKey = null, CancellationToken cancel = default(CancellationToken),
+            string windows = null)
         {
             var list = new List<Json>();
             foreach (var row in rows) list.Add(row.ToJson());
             var body = Json.Object().With("scores", Json.Of(list));
-            var answer = await RequestAsync("POST", "/v1/scores/batch", body, null, idempotencyKey, null, cancel).ConfigureAwait(false);
+            var path = "/v1/scores/batch" + Query("windows", windows);
+            var answer = await RequestAsync("POST", path, body, null, idempotencyKey, null, cancel).ConfigureAwait(false);
             return Entry.List(answer["results"], BatchResult.From);
         }
 

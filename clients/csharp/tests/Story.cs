@@ -128,6 +128,9 @@ static class Story
         var done = await tally.SubmitAsync("sums", "ann", 10, idempotencyKey: "lost-2");
         Equal(done.Score, 11);
         Equal(done.Rank, 1);
+        var ranked = await tally.SubmitAsync("sums", "ann", 10, idempotencyKey: "lost-2", windows: "all");
+        Equal(ranked.Windows.Single().Period, "all_time");
+        Equal(ranked.Windows.Single().Rank, 1);
         // The same with a key that the package makes: the player is the mark for the proxy.
         Ask("cut bob-the-mark");
         await tally.SubmitAsync("sums", "bob-the-mark", 5);

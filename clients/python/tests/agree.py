@@ -15,6 +15,7 @@ ANSWERS = {
     "Board": types.Board,
     "Submitted": types.Submitted,
     "Previous": types.Previous,
+    "WindowRank": types.WindowRank,
     "RowError": types.RowError,
     "Profile": types.Profile,
     "Entry": types.Entry,

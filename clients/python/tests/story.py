@@ -119,6 +119,8 @@ def retries() -> None:
     ask("cut lost-2")
     done = tally.submit("sums", "ann", 10, idempotency_key="lost-2")
     equal((done["score"], done["rank"]), (11, 1))
+    ranked = tally.submit("sums", "ann", 10, idempotency_key="lost-2", windows="all")
+    equal([(one["period"], one["rank"], one["score"]) for one in ranked["windows"]], [("all_time", 1, 11)])
     # The same with a key that the package makes: the player is the mark for the proxy.
     ask("cut bob-the-mark")
     tally.submit("sums", "bob-the-mark", 5)
@@ -149,7 +151,7 @@ def retries() -> None:
 def pages() -> None:
     tally.put_board("pages")
     rows: list[types.BatchRow] = [{"board": "pages", "player": f"p{at}", "score": at} for at in range(25)]
-    tally.submit_many(rows)
+    equal(len(tally.submit_many(rows, windows="all")[0]["windows"]), 1)
     equal([entry["player"] for entry in tally.scores("pages", limit=4)], [row["player"] for row in rows][::-1])
     equal([len(page) for page in tally.scores("pages", limit=10, offset=2).pages()], [10, 10, 3])
     equal(len(tally.scores("pages", limit=4).take(6)), 6)

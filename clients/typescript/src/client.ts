@@ -38,6 +38,11 @@ export interface ListOptions extends CallOptions {
   limit?: number | undefined;
 }
 
+export interface SubmitOptions extends CallOptions {
+  /** Adds `windows`: the rank in each window that the score counted for, such as all time and this week. */
+  windows?: "all" | undefined;
+}
+
 const path = (...parts: string[]): string => `/v1/${parts.map(encodeURIComponent).join("/")}`;
 
 /**
@@ -93,18 +98,20 @@ export class Tally {
   // Scores and ranks
 
   /** Submits a score. It is durable when this resolves, and has its rank. */
-  submit(board: string, score: T.NewScore, options: CallOptions = {}): Promise<T.Submitted> {
-    return this.request("POST", path("leaderboards", board, "scores"), { ...options, body: score });
+  submit(board: string, score: T.NewScore, options: SubmitOptions = {}): Promise<T.Submitted> {
+    const { windows, ...call } = options;
+    return this.request("POST", path("leaderboards", board, "scores"), { ...call, query: { windows }, body: score });
   }
 
   /** Submits 1 to 1,000 scores. A row that is refused fails alone: look at each result. */
   async submitMany(
     scores: (T.NewScore & { board: string; id?: string })[],
-    options: CallOptions = {},
+    options: SubmitOptions = {},
   ): Promise<(T.SubmittedRow | T.RefusedRow)[]> {
-    const call = { ...options, body: { scores } };
+    const { windows, ...call } = options;
+    const sent = { ...call, query: { windows }, body: { scores } };
     const at = path("scores", "batch");
-    return (await this.request<{ results: (T.SubmittedRow | T.RefusedRow)[] }>("POST", at, call)).results;
+    return (await this.request<{ results: (T.SubmittedRow | T.RefusedRow)[] }>("POST", at, sent)).results;
   }
 
   /** The ranks of a board, best first. */

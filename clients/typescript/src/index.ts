@@ -1,7 +1,7 @@
 // What the package offers. Each name has its description where it is defined.
 
 export { Tally } from "./client.js";
-export type { AroundOptions, BoardOptions, ListOptions, ReadOptions } from "./client.js";
+export type { AroundOptions, BoardOptions, ListOptions, ReadOptions, SubmitOptions } from "./client.js";
 export { TallyError } from "./errors.js";
 export type { FieldError } from "./errors.js";
 export { EventStream } from "./events.js";

@@ -76,6 +76,19 @@ export interface Submitted {
   changed: boolean;
   previous: { score: Score; subscore?: Score; rank: number | null } | null;
   closed_periods?: string[];
+  /** With `windows: "all"`. */
+  windows?: WindowRank[];
+}
+
+/** The record of a player in a window of a board. A banned player has no rank. */
+export interface WindowRank {
+  period: string;
+  score: Score;
+  subscore?: Score;
+  at: Instant;
+  rank: number | null;
+  total: number | null;
+  percentile: number | null;
 }
 
 /** A row of a batch that counts. */

@@ -62,6 +62,8 @@ async function retries(): Promise<void> {
   await ask("cut lost-2");
   const done = await tally.submit("sums", { player: "ann", score: 10 }, { idempotencyKey: "lost-2" });
   assert.deepEqual([done.score, done.rank], [11, 1]);
+  const ranked = await tally.submit("sums", { player: "ann", score: 10 }, { idempotencyKey: "lost-2", windows: "all" });
+  assert.deepEqual(ranked.windows?.map(({ period, rank, score }) => [period, rank, score]), [["all_time", 1, 11]]);
   // The same with a key that the package makes: the player is the mark for the proxy.
   await ask("cut bob-the-mark");
   await tally.submit("sums", { player: "bob-the-mark", score: 5 });
@@ -95,7 +97,8 @@ async function retries(): Promise<void> {
 async function pages(): Promise<void> {
   await tally.putBoard("pages", {});
   const rows = Array.from({ length: 25 }, (_, at) => ({ board: "pages", player: `p${at}`, score: at }));
-  await tally.submitMany(rows);
+  const [row] = await tally.submitMany(rows, { windows: "all" });
+  assert.ok(row && "windows" in row && row.windows?.length === 1, JSON.stringify(row));
   const seen: string[] = [];
   for await (const { player } of tally.scores("pages", { limit: 4 })) seen.push(player);
   assert.deepEqual(seen, rows.map(({ player }) => player).reverse());

@@ -124,19 +124,29 @@ class Tally:
         *,
         subscore: Optional[int] = None,
         at: Optional[t.Instant] = None,
+        windows: Optional[str] = None,
         idempotency_key: Optional[str] = None,
     ) -> t.Submitted:
-        """Submits a score. It is durable when this returns, and has its rank. ``at`` is when it happened: now by default."""
+        """Submits a score. It is durable when this returns, and has its rank. ``at`` is when it happened: now by default.
+
+        ``windows="all"`` adds ``windows``: the rank in each window that the score counted for, such as all time and this week.
+        """
         body = _given(player=player, score=score, subscore=subscore, at=at)
-        path = _path("leaderboards", board, "scores")
-        return cast(t.Submitted, self.request("POST", path, body=body, idempotency_key=idempotency_key))
+        path, query = _path("leaderboards", board, "scores"), {"windows": windows}
+        answer = self.request("POST", path, query=query, body=body, idempotency_key=idempotency_key)
+        return cast(t.Submitted, answer)
 
     def submit_many(
-        self, scores: Iterable[t.BatchRow], *, idempotency_key: Optional[str] = None
+        self,
+        scores: Iterable[t.BatchRow],
+        *,
+        windows: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
     ) -> List[t.BatchResult]:
         """Submits 1 to 1,000 scores. A row that is refused fails alone: look at the ``error`` of each result."""
-        body = {"scores": list(scores)}
-        answer = self.request("POST", _path("scores", "batch"), body=body, idempotency_key=idempotency_key)
+        body, query = {"scores": list(scores)}, {"windows": windows}
+        path = _path("scores", "batch")
+        answer = self.request("POST", path, query=query, body=body, idempotency_key=idempotency_key)
         return cast(List[t.BatchResult], answer["results"])
 
     def scores(

@@ -101,9 +101,27 @@ class _Submitted(TypedDict):
     previous: Optional[Previous]
 
 
+class _WindowRank(TypedDict):
+    period: str
+    score: Score
+    at: Instant
+    rank: Optional[int]
+    total: Optional[int]
+    percentile: Optional[float]
+
+
+class WindowRank(_WindowRank, total=False):
+    """The record of a player in a window of a board. A banned player has no rank."""
+
+    subscore: Union[int, str]
+
+
 class Submitted(_Submitted, total=False):
+    """The record after a submit; ``windows`` with ``windows="all"``."""
+
     subscore: Union[int, str]
     closed_periods: List[str]
+    windows: List[WindowRank]
 
 
 class RowError(TypedDict):
@@ -124,6 +142,7 @@ class BatchResult(TypedDict, total=False):
     changed: bool
     previous: Optional[Previous]
     closed_periods: List[str]
+    windows: List[WindowRank]
     replayed: bool
     id: str
     error: RowError

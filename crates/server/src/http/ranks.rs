@@ -9,7 +9,8 @@ use crate::limits::RANKS_MAX;
 use serde_json::{Value, json};
 use tally_rules::{BoardId, Rejection};
 use tally_service::Failure;
-use tally_service::players::ranks::{self, Asked, BoardRanks, Windows};
+use tally_service::boards::Board;
+use tally_service::players::ranks::{self, Asked, BoardRanks, WindowRank, Windows};
 use tally_wire::api::scores::{BoardRanksJson, NewRank, PlayerJson, Style, WindowRankJson, read_rank};
 use tally_wire::cursor::{self, Names};
 use tally_wire::numbers::Int64;
@@ -40,8 +41,17 @@ pub(super) fn board_after(text: &str) -> Result<BoardId, Problem> {
 }
 
 fn shown(one: &BoardRanks, int64: Int64) -> BoardRanksJson<'_> {
-    let style = Style { definition: &one.board.definition, int64 };
-    let window = |window: &'_ ranks::WindowRank| WindowRankJson {
+    BoardRanksJson {
+        board: one.board.id.as_str(),
+        banned: one.banned,
+        ranks: write_windows(&one.board, &one.windows, int64),
+    }
+}
+
+/// Windows of a leaderboard with the ranks of a player.
+pub(super) fn write_windows(board: &Board, windows: &[WindowRank], int64: Int64) -> Vec<WindowRankJson> {
+    let style = Style { definition: &board.definition, int64 };
+    let one = |window: &WindowRank| WindowRankJson {
         period: window.period.clone(),
         scores: style.scores(&window.record),
         at: time::format(window.record.at),
@@ -49,11 +59,7 @@ fn shown(one: &BoardRanks, int64: Int64) -> BoardRanksJson<'_> {
         total: window.ranked.map(|ranked| ranked.total),
         percentile: window.ranked.map(|ranked| ranked.percentile),
     };
-    BoardRanksJson {
-        board: one.board.id.as_str(),
-        banned: one.banned,
-        ranks: one.windows.iter().map(window).collect(),
-    }
+    windows.iter().map(one).collect()
 }
 
 /// `POST /v1/ranks`: each row is answered or refused alone.

@@ -8,6 +8,7 @@ use crate::failure::Failure;
 use crate::periods::view::View;
 use crate::periods::{ALL_TIME_NAME, LiveWindow};
 use crate::scores::score_key;
+use crate::scores::submit::CountedWindow;
 use crate::tally::Tally;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -232,6 +233,30 @@ pub fn of_many(
         Ok((view, ranked))
     };
     views.into_iter().zip(asked).map(answer).collect()
+}
+
+/// The windows that a submit counted for, by leaderboard and player.
+pub type Counted = (BoardId, PlayerId, Vec<CountedWindow>);
+
+/// The ranks of now in the windows that each submit counted for. A window is left out if its ranking cannot be read now, or if a retry finds
+/// no rank there. Blocks.
+pub fn of_counted(tally: &Tally, submits: Vec<Counted>) -> Vec<Vec<WindowRank>> {
+    let asked = |(board, player, windows): &Counted| {
+        let one = |window: &CountedWindow| Asked {
+            board: board.clone(),
+            player: player.clone(),
+            period: Some(window.period.clone()),
+        };
+        windows.iter().map(one).collect::<Vec<_>>()
+    };
+    let asked: Vec<Asked> = submits.iter().flat_map(asked).collect();
+    let mut found = asked.chunks(AT_ONCE).flat_map(|some| of_many(tally, some, |_| None));
+    let mut rank = |window: CountedWindow| {
+        let (_, ranked) = found.next().expect("an answer for each that was asked").ok()?;
+        let record = ranked.as_ref().map(|ranked| ranked.record).or(window.record)?;
+        Some(WindowRank { period: window.period, record, ranked })
+    };
+    submits.into_iter().map(|(.., windows)| windows.into_iter().filter_map(&mut rank).collect()).collect()
 }
 
 /// Whether anything is known of a player without a profile: a member, a score or a ban. Blocks.

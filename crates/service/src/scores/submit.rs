@@ -10,8 +10,8 @@ use super::batch::{
 use super::shared::Shared;
 use crate::boards::Board;
 use crate::failure::Failure;
-use crate::periods::ALL_TIME_NAME;
 use crate::periods::view::View;
+use crate::periods::{ALL_TIME_NAME, TargetWindow};
 use crate::requests::{BatchKeys, KeyGuard};
 use crate::tally::Tally;
 use std::sync::Arc;
@@ -62,6 +62,8 @@ pub struct Submit {
     pub write: ScoreWrite,
     /// The idempotency key with the fingerprint of the request.
     pub identity: Option<IdempotencyKey>,
+    /// Whether the reply names all windows that the score counts for.
+    pub names_windows: bool,
 }
 
 /// A record before a submit.
@@ -90,13 +92,25 @@ pub struct Submitted {
     pub previous: Option<Previous>,
     /// Whether this repeats an earlier reply.
     pub replayed: bool,
+    /// The windows that the score counted for, in the order of the leaderboard; none if the caller did not ask for them.
+    pub windows: Vec<CountedWindow>,
+}
+
+/// A window that a score counted for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CountedWindow {
+    /// Its name.
+    pub period: String,
+    /// The player's record there after the submit. A retry does not know it.
+    pub record: Option<Record>,
 }
 
 impl Submitted {
     /// The reply to a retry, with the stored record. `Submit::replay` adds the rest.
     fn replay(record: Record) -> Self {
         let (period, closed_periods, previous) = (String::new(), Vec::new(), None);
-        Self { period, closed_periods, record, rank: None, changed: false, previous, replayed: true }
+        let windows = Vec::new();
+        Self { period, closed_periods, record, rank: None, changed: false, previous, replayed: true, windows }
     }
 }
 
@@ -221,6 +235,8 @@ impl Submit {
             return self.ranked_now(done, with.shared);
         }
         let name = |(window, _): &(Window, _)| with.targets.name(&self.board, *window);
+        let counted = |one: &(Window, Record)| CountedWindow { period: name(one), record: Some(one.1) };
+        let windows = if self.names_windows { records.iter().map(counted).collect() } else { Vec::new() };
         Submitted {
             period: records.first().map(name).unwrap_or_default(),
             closed_periods: with.rows[0].closed.clone(),
@@ -229,6 +245,7 @@ impl Submit {
             changed,
             previous,
             replayed: false,
+            windows,
         }
     }
 
@@ -237,13 +254,19 @@ impl Submit {
         let board = &self.board;
         let (open, late) = board.periods().targets_then(self.write.at.map_or(then, |at| at.min(then)), then);
         done.closed_periods = late;
-        done.period = match open.first().and_then(|target| target.period) {
-            Some((rule, span)) if !board.definition.all_time => {
-                let periods = board.periods();
-                periods.rule_no(rule).map_or_else(String::new, |state| state.name(span.start))
-            }
+        let name = |target: &TargetWindow| {
+            let (rule, span) = target.period?;
+            board.periods().rule_no(rule).map(|state| state.name(span.start))
+        };
+        done.period = match open.first() {
+            Some(target) if !board.definition.all_time => name(target).unwrap_or_default(),
             _ => ALL_TIME_NAME.to_owned(),
         };
+        if self.names_windows {
+            let all_time = board.definition.all_time.then(|| ALL_TIME_NAME.to_owned());
+            let names = all_time.into_iter().chain(open.iter().filter_map(name));
+            done.windows = names.map(|period| CountedWindow { period, record: None }).collect();
+        }
         done
     }
 
@@ -268,13 +291,19 @@ impl Submit {
 
 /// Submits one score.
 pub async fn submit(tally: &Tally, new: NewScore) -> RowResult {
-    tally.of_present(&new.board, || submit_once(tally, &new)).await
+    submit_naming(tally, new, false).await
 }
 
-async fn submit_once(tally: &Tally, new: &NewScore) -> RowResult {
+/// The same, with the windows that the score counts for if `windows` is true.
+pub async fn submit_naming(tally: &Tally, new: NewScore, windows: bool) -> RowResult {
+    tally.of_present(&new.board, || submit_once(tally, &new, windows)).await
+}
+
+async fn submit_once(tally: &Tally, new: &NewScore, windows: bool) -> RowResult {
     match prepare(tally, new, &mut BatchKeys::default()) {
         Ok((submit, running)) => {
             let board = Arc::clone(&submit.board);
+            let submit = Submit { names_windows: windows, ..submit };
             Ok((board, tally.lane.ask(submit, running).await?))
         }
         Err(rejection) => earlier(tally, new, rejection).await,
@@ -285,8 +314,12 @@ async fn submit_once(tally: &Tally, new: &NewScore) -> RowResult {
 pub type RowResult = Result<(Arc<Board>, Submitted), Failure>;
 
 /// Submits many scores, which stay together in the queue of a lane. Each row succeeds or fails alone. The call fails only if the
-/// lane accepted none of them.
-pub async fn submit_batch(tally: &Tally, rows: Vec<NewScore>) -> Result<Vec<RowResult>, Failure> {
+/// lane accepted none of them. Replies name the windows that a score counts for if `windows` is true.
+pub async fn submit_batch(
+    tally: &Tally,
+    rows: Vec<NewScore>,
+    windows: bool,
+) -> Result<Vec<RowResult>, Failure> {
     let mut results: Vec<Option<RowResult>> = Vec::with_capacity(rows.len());
     let (mut requests, mut boards) = (Vec::with_capacity(rows.len()), Vec::with_capacity(rows.len()));
     // One read of the change feed for all rows.
@@ -296,7 +329,7 @@ pub async fn submit_batch(tally: &Tally, rows: Vec<NewScore>) -> Result<Vec<RowR
         results.push(match prepare(tally, &row, &mut keys) {
             Ok((submit, running)) => {
                 boards.push(Arc::clone(&submit.board));
-                requests.push((submit, running));
+                requests.push((Submit { names_windows: windows, ..submit }, running));
                 None
             }
             Err(rejection) => Some(earlier(tally, &row, rejection).await),
@@ -317,7 +350,7 @@ pub(super) fn prepare(
     let board = tally.boards.find(&new.board)?;
     let write = checked(&board.definition, new.player.clone(), new.score, new.subscore, new.at)?;
     let running = keys.begin(&tally.running, new.identity.as_ref())?;
-    Ok((Submit { board, write, identity: new.identity.clone() }, running))
+    Ok((Submit { board, write, identity: new.identity.clone(), names_windows: false }, running))
 }
 
 /// The stored reply to a retry that is rejected now, such as after its leaderboard was deleted. Without one, the rejection.

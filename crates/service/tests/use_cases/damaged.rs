@@ -126,7 +126,8 @@ impl Served {
             at: None,
             identity: None,
         };
-        let done = self.runtime.block_on(submit_batch(&self.tally, rows.iter().map(new).collect())).unwrap();
+        let done =
+            self.runtime.block_on(submit_batch(&self.tally, rows.iter().map(new).collect(), false)).unwrap();
         done.into_iter().map(|row| row.map(|(_, done)| done.record.score)).collect()
     }
 

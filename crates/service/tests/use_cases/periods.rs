@@ -215,7 +215,9 @@ fn hiding_meets_closing() {
     let names: Vec<String> = (0..600).map(|at| format!("p{at}")).collect();
     for _ in 0..2 {
         let row = |name: &String| world.score(name, ScoreInput::Int(1));
-        for result in world.wait(submit_batch(&world.tally(), names.iter().map(row).collect())).unwrap() {
+        for result in
+            world.wait(submit_batch(&world.tally(), names.iter().map(row).collect(), false)).unwrap()
+        {
             result.unwrap();
         }
         let tally = world.tally();

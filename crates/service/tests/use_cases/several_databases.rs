@@ -93,8 +93,14 @@ impl World {
         let found = self.tally.boards.get(&id()).unwrap();
         let write =
             |player: &PlayerId| ScoreWrite { player: player.clone(), score: 1, subscore: 0, at: None };
-        let step =
-            |player| Step::Submit(Submit { board: Arc::clone(&found), write: write(player), identity: None });
+        let step = |player| {
+            Step::Submit(Submit {
+                board: Arc::clone(&found),
+                write: write(player),
+                identity: None,
+                names_windows: false,
+            })
+        };
         let steps = players.map(step).into();
         let commands = Pipeline { steps, atomic: false, relaxed: false, alone: false };
         self.runtime.block_on(pipeline::run(&self.tally, commands))

@@ -43,7 +43,7 @@ fn add_one(world: &World, name: &str, changes: &Changes) {
 
 fn add_to_several(world: &World, names: &[String], changes: &Changes) {
     let rows = names.iter().map(|name| world.score(name, ScoreInput::Int(1))).collect();
-    let rows = world.wait(submit_batch(&world.tally(), rows)).unwrap();
+    let rows = world.wait(submit_batch(&world.tally(), rows, false)).unwrap();
     for (name, row) in names.iter().zip(rows) {
         let (_, done) = row.unwrap();
         changes.note(name, done.previous.map(|previous| previous.record.score), done.record.score);
@@ -53,7 +53,14 @@ fn add_to_several(world: &World, names: &[String], changes: &Changes) {
 fn add_at_once(world: &World, names: &[String], changes: &Changes) {
     let found = world.tally().boards.get(&board()).unwrap();
     let write = |name: &String| ScoreWrite { player: player(name), score: 1, subscore: 0, at: None };
-    let step = |name| Step::Submit(Submit { board: found.clone(), write: write(name), identity: None });
+    let step = |name| {
+        Step::Submit(Submit {
+            board: found.clone(),
+            write: write(name),
+            identity: None,
+            names_windows: false,
+        })
+    };
     let commands =
         Pipeline { steps: names.iter().map(step).collect(), atomic: true, relaxed: false, alone: false };
     let replies = world.wait(pipeline::run(&world.tally(), commands)).unwrap();

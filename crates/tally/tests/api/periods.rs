@@ -106,6 +106,53 @@ fn check_part(client: &mut Client, board: &str, year: i32, expected: &Board) {
     client.get(&nobody).refused(404, "player_not_ranked");
 }
 
+/// `[period, rank, total, score]` of each window of a reply.
+fn windows(answer: &Value) -> Value {
+    let all = answer["windows"].as_array().unwrap_or_else(|| panic!("no windows: {answer}"));
+    all.iter().map(|one| json!([one["period"], one["rank"], one["total"], one["score"]])).collect()
+}
+
+#[test]
+fn a_submit_has_its_rank_in_each_window_if_it_asks() {
+    let server = TestTally::start(TALLY);
+    let mut client = server.client();
+    put(&mut client, "both", &json!({"periods": [yearly(50)]}), 201);
+    let year = this_year(&mut client, "both");
+    let (open, past) = (format!("yearly:{year}-01-01"), format!("{}-12-31T23:59:59Z", year - 1));
+    let asking = |row: &Value| Request::new("POST", "/v1/leaderboards/both/scores?windows=all").json(row);
+    // A score of last year counts for all time alone.
+    let late = client.send(&asking(&json!({"player": "a", "score": 9, "at": past}))).expect(200);
+    assert_eq!(windows(&late), json!([["all_time", 1, 1, 9]]));
+    let once = asking(&json!({"player": "b", "score": 5})).idempotent("once");
+    assert_eq!(windows(&client.send(&once).expect(200)), json!([["all_time", 2, 2, 5], [open, 1, 1, 5]]));
+    // The best of the year is another record than that of all time.
+    let better = client.send(&asking(&json!({"player": "a", "score": 7}))).expect(200);
+    assert_eq!(windows(&better), json!([["all_time", 1, 2, 9], [open, 1, 2, 7]]));
+    // A retry has the ranks of now, and need not ask as the first request did.
+    let again = client.send(&once);
+    assert!(again.is_replay());
+    assert_eq!(windows(&again.expect(200)), json!([["all_time", 2, 2, 5], [open, 2, 2, 5]]));
+    let plain =
+        Request::new("POST", "/v1/leaderboards/both/scores").json(&json!({"player": "b", "score": 5}));
+    let again = client.send(&plain.idempotent("once"));
+    assert!(again.is_replay());
+    assert_eq!(again.expect(200).get("windows"), None);
+    // A banned player has records and no ranks.
+    client.post("/v1/leaderboards/both/players/b/ban", &json!({})).expect(200);
+    let banned = client.send(&asking(&json!({"player": "b", "score": 6}))).expect(200);
+    assert_eq!(windows(&banned), json!([["all_time", null, null, 6], [open, null, null, 6]]));
+    let rows = json!({"scores": [
+        {"board": "both", "player": "d", "score": 8},
+        {"board": "none", "player": "d", "score": 8},
+        {"board": "both", "player": "a", "score": 1},
+    ]});
+    let batch = Request::new("POST", "/v1/scores/batch?windows=all").json(&rows);
+    let results = client.send(&batch).expect(200)["results"].clone();
+    assert_eq!(windows(&results[0]), json!([["all_time", 2, 2, 8], [open, 1, 2, 8]]), "{results}");
+    assert!(results[1]["error"].is_object() && results[1].get("windows").is_none(), "{results}");
+    assert_eq!(windows(&results[2]), json!([["all_time", 1, 2, 9], [open, 2, 2, 7]]), "{results}");
+}
+
 #[test]
 fn a_submit_counts_for_what_is_open() {
     let server = TestTally::start(TALLY);

@@ -179,6 +179,9 @@ pub struct SubmitJson<'a> {
     /// Present if this row repeats an earlier reply.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub replayed: bool,
+    /// The windows that the score counted for, if the caller asked for them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub windows: Option<Vec<WindowRankJson>>,
 }
 
 /// The record before a submit.

@@ -1,8 +1,9 @@
 //! `POST /v1/scores/batch`: up to 1,000 rows; each succeeds or fails alone.
 
-use super::write_submitted;
+use super::{rank_windows, wants_windows, write_submitted};
 use crate::http::call::Call;
 use crate::http::problem;
+use crate::http::ranks::write_windows;
 use crate::http::response::{self, Response};
 use crate::limits::BATCH_ROWS_MAX;
 use serde_json::{Value, json};
@@ -10,7 +11,8 @@ use std::sync::Arc;
 use tally_rules::idempotency::{IdempotencyKey, row_key};
 use tally_rules::{BoardId, PlayerId};
 use tally_service::failure::common_fault;
-use tally_service::scores::submit::{NewScore, submit_batch};
+use tally_service::players::ranks::{Counted, WindowRank};
+use tally_service::scores::submit::{NewScore, RowResult, submit_batch};
 use tally_service::{Failure, Tally};
 use tally_wire::api::scores::{NewRow, read_row};
 use tally_wire::numbers::Int64;
@@ -23,6 +25,7 @@ enum ScoreRow {
 }
 
 pub(in crate::http) async fn batch(mut call: Call) -> Result<Response, Problem> {
+    let windows = wants_windows(&mut call.query);
     call.finish_query()?;
     let (tally, int64) = (call.tally()?, call.int64()?);
     let key = call.key()?.map(|key| key.key);
@@ -41,13 +44,29 @@ pub(in crate::http) async fn batch(mut call: Call) -> Result<Response, Problem> 
             Err(wrong) => read.push(ScoreRow::Wrong(with_error(echo, &wrong))),
         }
     }
-    let done = submit_batch(&tally, news).await.map_err(|failure| problem::of_failure(&failure))?;
+    let done = submit_batch(&tally, news, windows).await;
+    let mut done = done.map_err(|failure| problem::of_failure(&failure))?;
     if let Some(fault) = common_fault(&done)
         && done.len() == read.len()
     {
         return Err(problem::of_failure(&Failure::Fault(fault)));
     }
-    Ok(render(read, done, int64))
+    let ranked = if windows { Some(rank_windows(&tally, counted(&read, &mut done)).await?) } else { None };
+    Ok(render(read, done, ranked, int64))
+}
+
+/// The windows that the rows counted for, of the rows that succeeded.
+fn counted(read: &[ScoreRow], done: &mut [RowResult]) -> Vec<Counted> {
+    let player = |row: &ScoreRow| match row {
+        ScoreRow::Read { player, .. } => Some(player.clone()),
+        ScoreRow::Wrong(_) => None,
+    };
+    let rows = read.iter().filter_map(player).zip(done);
+    let one = |(player, done): (PlayerId, &mut RowResult)| {
+        let (board, submitted) = done.as_mut().ok()?;
+        Some((board.id.clone(), player, std::mem::take(&mut submitted.windows)))
+    };
+    rows.filter_map(one).collect()
 }
 
 fn read_list(body: Value) -> Result<Vec<Value>, Problem> {
@@ -85,10 +104,12 @@ fn new_score(tally: &Arc<Tally>, call: &Call, row: NewRow, id: Option<String>) -
 
 fn render(
     read: Vec<ScoreRow>,
-    done: Vec<tally_service::scores::submit::RowResult>,
+    done: Vec<RowResult>,
+    ranked: Option<Vec<Vec<WindowRank>>>,
     int64: Int64,
 ) -> Response {
     let mut done = done.into_iter();
+    let mut ranked = ranked.map(Vec::into_iter);
     let mut replays = 0;
     let rows = read.len();
     let results: Vec<Value> = read
@@ -98,7 +119,9 @@ fn render(
             ScoreRow::Read { board: name, player, id } => match done.next().expect("one result a row") {
                 Ok((board, submitted)) => {
                     replays += usize::from(submitted.replayed);
-                    let row = write_submitted(&board, &player, &submitted, int64, true);
+                    let mut row = write_submitted(&board, &player, &submitted, int64, true);
+                    let windows = ranked.as_mut().and_then(Iterator::next);
+                    row.windows = windows.map(|windows| write_windows(&board, &windows, int64));
                     serde_json::to_value(row).expect("answers are made of strings and numbers")
                 }
                 Err(failure) => {

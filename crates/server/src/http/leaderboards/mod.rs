@@ -16,6 +16,7 @@ pub(super) mod put;
 pub(super) mod remove;
 pub(super) mod submit;
 
+use super::keys::blocking;
 use super::{not_found, problem, response};
 use crate::responses::{ResponseShare, Responses};
 use serde_json::Value;
@@ -26,6 +27,7 @@ use tally_service::RankedEntry;
 use tally_service::boards::Board;
 use tally_service::periods::view::View;
 use tally_service::periods::{self as service_periods, ALL_TIME_NAME};
+use tally_service::players::ranks::{self, Counted, WindowRank};
 use tally_service::scores::submit::Submitted;
 use tally_service::{Reads, Tally, damaged, players, scores};
 use tally_wire::api::leaderboards;
@@ -123,7 +125,26 @@ pub(in crate::http) fn write_submitted<'a>(
         previous: done.previous.as_ref().map(previous),
         closed_periods: &done.closed_periods,
         replayed: row && done.replayed,
+        windows: None,
     }
+}
+
+/// Whether the query asks a submit for the ranks in every window that it counts for.
+fn wants_windows(query: &mut Query) -> bool {
+    match query.text("windows").as_deref() {
+        None => false,
+        Some("all") => true,
+        Some(_) => {
+            query.wrong("windows", "must be `all`");
+            false
+        }
+    }
+}
+
+/// The ranks in the windows that each submit counted for.
+async fn rank_windows(tally: &Arc<Tally>, submits: Vec<Counted>) -> Result<Vec<Vec<WindowRank>>, Problem> {
+    let tally = Arc::clone(tally);
+    blocking(move || Ok(ranks::of_counted(&tally, submits))).await
 }
 
 /// Whether the query asks for profiles.

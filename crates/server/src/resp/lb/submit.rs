@@ -104,7 +104,7 @@ fn step(
         builder.begin(key).map_err(refused)?;
     }
     let identity = key.zip(fingerprint).map(|(key, fingerprint)| IdempotencyKey { key, fingerprint });
-    Ok(Step::Submit(Submit { board: Arc::clone(board), write, identity }))
+    Ok(Step::Submit(Submit { board: Arc::clone(board), write, identity, names_windows: false }))
 }
 
 /// `[score, rank, previous-score | nil, previous-rank | nil]`

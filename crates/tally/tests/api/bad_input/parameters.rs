@@ -206,6 +206,19 @@ fn what_is_expanded_is_players_or_nothing() {
 }
 
 #[test]
+fn windows_of_a_submit_are_all_or_none() {
+    let mut world = World::start();
+    let score = json!({"player": "p", "score": 1});
+    let rows = json!({"scores": [{"board": "b", "player": "p", "score": 1}]});
+    for (path, body) in [("/v1/leaderboards/b/scores", score), ("/v1/scores/batch", rows)] {
+        for query in ["windows=", "windows=All", "windows=weekly", "windows=1", "windows=all&windows=all"] {
+            let request = Request::new("POST", format!("{path}?{query}")).json(&body);
+            world.refuse(&request, 400, "invalid_parameter", Some("windows"));
+        }
+    }
+}
+
+#[test]
 fn parameters_of_among() {
     let mut world = World::start();
     for (name, value) in [("expand", "player"), ("period", "all_time")] {

@@ -203,17 +203,17 @@ fn successes(tour: &mut Tour<'_>) {
     let weekly = tour.document.operation("putLeaderboard").example(1);
     tour.good("putLeaderboard", 200, weekly);
     for number in 0..2 {
-        let request = tour.document.operation("submitScore").example(number);
+        let mut request = tour.document.operation("submitScore").example(number);
+        request.target.extend_from_slice(["", "?windows=all"][number].as_bytes());
         tour.good("submitScore", 200, request);
     }
     tour.example("importChunk", 200);
     tour.example("getImport", 200);
-    let batch = tour.document.operation("submitBatch");
-    let batch = batch.example(0);
+    let batch = tour.document.operation("submitBatch").example(0);
     let answer = tour.local.send(&batch);
     tour.note(tour.document.operation("submitBatch"), &batch, &answer);
     assert!(answer.json()["results"][1]["error"].is_object(), "the example's second row is refused");
-    let all_good = Request::new("POST", "/v1/scores/batch")
+    let all_good = Request::new("POST", "/v1/scores/batch?windows=all")
         .json(&json!({"scores": [{"board": "goals", "player": "zico", "score": "3"}]}));
     tour.good("submitBatch", 200, all_good);
     tour.example("putPlayer", 201);

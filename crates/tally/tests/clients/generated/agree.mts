@@ -24,6 +24,7 @@ type Held<T> = [T] extends [never] ? false : true;
 const answers: {
   board: Held<Answer<ours.Board, Theirs["Board"]>>;
   submitted: Held<Answer<ours.Submitted, Theirs["Submitted"]>>;
+  window: Held<Answer<ours.WindowRank, Theirs["WindowRank"]>>;
   row: Held<Answer<ours.SubmittedRow, Theirs["SubmittedRow"]>>;
   refused: Held<Answer<ours.RefusedRow, Theirs["RefusedRow"]>>;
   entry: Held<Answer<ours.Entry, Theirs["Entry"]>>;
@@ -43,6 +44,7 @@ const answers: {
 } = {
   board: true,
   submitted: true,
+  window: true,
   row: true,
   refused: true,
   entry: true,
