@@ -292,7 +292,7 @@ static class Story
         await tally.OpenContestAsync(cup);
         await tally.ApplyAsync(cup, "kim");
         var decided = await tally.AcceptAsync(cup, new[] { "kim", "lee" });
-        Equal(decided[0]["status"].Text + " " + decided[1]["error"]["code"].Text, "accepted not_applied");
+        Equal(decided[0]["state"].Text + " " + decided[1]["error"]["code"].Text, "accepted not_applied");
         Equal((await tally.StartContestAsync(cup))["enrolled"].Long, 1);
         Equal((await tally.CancelContestAsync(cup)).State, "cancelled");
         Equal((await tally.ContestAsync(cup)).Title, "Small cup");

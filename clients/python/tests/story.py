@@ -262,7 +262,7 @@ def members() -> None:
     tally.withdraw(kim, 10, currency=currency)
     hold = tally.place_hold(kim, 30)["id"]
     equal(tally.capture_hold(hold, amount=20)["captured"], "20")
-    equal(tally.void_hold(tally.place_hold(kim, 30)["id"])["status"], "voided")
+    equal(tally.void_hold(tally.place_hold(kim, 30)["id"])["state"], "voided")
     ann = tally.find_member(login_id="ann")
     assert ann
     tally.transfer(kim, ann["id"], 5)

@@ -296,9 +296,9 @@ export class Tally {
   }
 
   /** The applications of a contest that has not started. Pending ones by default. */
-  applications(contest: string, options: ListOptions & { status?: T.Application["status"] } = {}): Pages<T.Application> {
-    const { status, ...list } = options;
-    return this.#list(path("contests", contest, "applications"), list, { status });
+  applications(contest: string, options: ListOptions & { state?: T.Application["state"] } = {}): Pages<T.Application> {
+    const { state, ...list } = options;
+    return this.#list(path("contests", contest, "applications"), list, { state });
   }
 
   /** Accepts 1 to 1,000 players, each for itself: look at each result. */
@@ -312,7 +312,7 @@ export class Tally {
   }
 
   contestMembers(contest: string, options: ListOptions = {}): Pages<T.ContestMember> {
-    return this.#list(path("contests", contest, "members"), options);
+    return this.#list(path("contests", contest, "players"), options);
   }
 
   /** The prizes of a settled contest. */

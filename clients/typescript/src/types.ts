@@ -154,7 +154,11 @@ export interface PlayerRank {
 export interface PeriodInstance {
   period: string;
   name: string;
+  starts_at: Instant;
+  ends_at: Instant;
+  /** The older name of `starts_at`. */
   start: Instant;
+  /** The older name of `ends_at`. */
   end: Instant;
   state: "open" | "closing" | "closed";
   total: number;
@@ -250,6 +254,8 @@ export interface Hold {
   member: string;
   currency: string;
   amount: Money;
+  state: "open" | "captured" | "voided" | "expired";
+  /** The older name of `state`. */
   status: "open" | "captured" | "voided" | "expired";
   captured: Money | null;
   to: string | null;
@@ -312,13 +318,17 @@ export interface StartedContest {
 
 export interface Application {
   player: string;
+  state: "pending" | "accepted" | "rejected";
+  /** The older name of `state`. */
   status: "pending" | "accepted" | "rejected";
   applied_at: Instant;
   hold_id?: string;
 }
 
 /** What became of one player of `accept` or `reject`. */
-export type Decided = { player: string; status: "pending" | "accepted" | "rejected" } | { player: string; error: RowError };
+export type Decided =
+  | { player: string; state: "pending" | "accepted" | "rejected"; status: "pending" | "accepted" | "rejected" }
+  | { player: string; error: RowError };
 
 export interface ContestMember {
   player: string;

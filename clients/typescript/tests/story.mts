@@ -202,7 +202,7 @@ async function members(): Promise<void> {
   const hold = await tally.placeHold({ member: id, amount: 30 });
   assert.equal((await tally.captureHold(hold.id, { amount: 20 })).captured, "20");
   const other = await tally.placeHold({ member: id, amount: 30 });
-  assert.equal((await tally.voidHold(other.id)).status, "voided");
+  assert.equal((await tally.voidHold(other.id)).state, "voided");
   const ann = (await tally.findMember({ login_id: "ann" }))?.id ?? "";
   await tally.transfer({ from: id, to: ann, amount: 5 });
   const own = recorded(new Tally({ url, retry }));

@@ -392,10 +392,10 @@ class Tally:
         self.request("DELETE", _path("contests", contest, "applications", player))
 
     def applications(
-        self, contest: str, *, status: Optional[t.ApplicationStatus] = None, limit: int = 100
+        self, contest: str, *, state: Optional[t.ApplicationStatus] = None, limit: int = 100
     ) -> Pages[t.Application]:
         """The applications of a contest that has not started. Pending ones by default."""
-        return self._list(_path("contests", contest, "applications"), limit, status=status)
+        return self._list(_path("contests", contest, "applications"), limit, state=state)
 
     def accept(
         self, contest: str, players: Iterable[str], *, acting_player: Optional[str] = None
@@ -410,7 +410,7 @@ class Tally:
         return self._decide(contest, "reject", players, acting_player)
 
     def contest_members(self, contest: str, *, limit: int = 100) -> Pages[t.ContestMember]:
-        return self._list(_path("contests", contest, "members"), limit)
+        return self._list(_path("contests", contest, "players"), limit)
 
     def prizes(self, contest: str, *, limit: int = 100) -> Pages[t.Payout]:
         """The prizes of a settled contest."""

@@ -202,6 +202,8 @@ class PlayerRank(_PlayerRank, total=False):
 class PeriodInstance(TypedDict):
     period: str
     name: str
+    starts_at: Instant
+    ends_at: Instant
     start: Instant
     end: Instant
     state: Literal["open", "closing", "closed"]
@@ -268,6 +270,7 @@ class Hold(TypedDict):
     member: str
     currency: str
     amount: Money
+    state: Literal["open", "captured", "voided", "expired"]
     status: Literal["open", "captured", "voided", "expired"]
     captured: Optional[Money]
     to: Optional[str]
@@ -358,6 +361,7 @@ class StartedContest(TypedDict):
 
 class _Application(TypedDict):
     player: str
+    state: ApplicationStatus
     status: ApplicationStatus
     applied_at: Instant
 
@@ -371,8 +375,9 @@ class _Decided(TypedDict):
 
 
 class Decided(_Decided, total=False):
-    """What became of one player: its ``status``, or an ``error``."""
+    """What became of one player: its ``state``, or an ``error``."""
 
+    state: ApplicationStatus
     status: ApplicationStatus
     error: RowError
 

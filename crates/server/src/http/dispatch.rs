@@ -3,7 +3,7 @@
 use super::body::Unread;
 use super::call::{Call, Peer};
 use super::response::{self, Response};
-use super::routes::{HEALTH_PATHS, OPEN_PATHS, ROUTES, Route, Serves};
+use super::routes::{HEALTH_PATHS, OLDER_PATHS, OPEN_PATHS, ROUTES, Route, Serves};
 use super::{audit, console, guard, guide, not_found, problem, service};
 use crate::metrics::RouteMetrics;
 use crate::readiness::Readiness;
@@ -36,10 +36,13 @@ impl Dispatch {
         let mut paths = matchit::Router::new();
         let mut by_path: Vec<(&'static str, Vec<(&'static Route, RouteMetrics)>)> = Vec::new();
         for route in ROUTES.iter().filter(|route| serves.has(route)) {
-            let entry = (route, readiness.metrics.route(route.path, route.method));
-            match by_path.iter_mut().find(|(path, _)| *path == route.path) {
-                Some((_, routes)) => routes.push(entry),
-                None => by_path.push((route.path, vec![entry])),
+            let older = OLDER_PATHS.iter().find(|(_, path)| *path == route.path).map(|(older, _)| *older);
+            for served in [route.path].into_iter().chain(older) {
+                let entry = (route, readiness.metrics.route(route.path, route.method));
+                match by_path.iter_mut().find(|(path, _)| *path == served) {
+                    Some((_, routes)) => routes.push(entry),
+                    None => by_path.push((served, vec![entry])),
+                }
             }
         }
         for (path, routes) in by_path {

@@ -96,6 +96,14 @@ pub(super) const HEALTH_PATHS: &[&str] = OPEN_PATHS.split_at(5).0;
 /// The path that Prometheus scrapes.
 pub(super) const METRICS_PATH: &str = "/metrics";
 
+/// Older paths, each with its present one. They do the same for one more version.
+pub(super) const OLDER_PATHS: [(&str, &str); 4] = [
+    ("/v1/contests/{contest}/members", "/v1/contests/{contest}/players"),
+    ("/v1/contests/{contest}/members/{player}/ban", "/v1/contests/{contest}/players/{player}/ban"),
+    ("/v1/contests/{contest}/members/{player}/restore", "/v1/contests/{contest}/players/{player}/restore"),
+    ("/v1/contests/{contest}/members/{player}/correct", "/v1/contests/{contest}/players/{player}/correct"),
+];
+
 /// Every operation.
 pub(super) const ROUTES: &[Route] = &[
     route!("GET" "/metrics" Observe service::metrics),
@@ -158,10 +166,10 @@ pub(super) const ROUTES: &[Route] = &[
     route!("POST" "/v1/contests/{contest}/applications/accept" Play contests::applications::accept),
     route!("POST" "/v1/contests/{contest}/applications/reject" Play contests::applications::reject),
     route!("DELETE" "/v1/contests/{contest}/applications/{player}" Play contests::applications::withdraw),
-    route!("GET" "/v1/contests/{contest}/members" Read contests::members::members),
-    route!("POST" "/v1/contests/{contest}/members/{player}/ban" Play contests::members::ban),
-    route!("POST" "/v1/contests/{contest}/members/{player}/restore" Play contests::members::restore),
-    route!("POST" "/v1/contests/{contest}/members/{player}/correct" Play contests::members::correct),
+    route!("GET" "/v1/contests/{contest}/players" Read contests::members::members),
+    route!("POST" "/v1/contests/{contest}/players/{player}/ban" Play contests::members::ban),
+    route!("POST" "/v1/contests/{contest}/players/{player}/restore" Play contests::members::restore),
+    route!("POST" "/v1/contests/{contest}/players/{player}/correct" Play contests::members::correct),
     route!("GET" "/v1/contests/{contest}/events" Read events::contest),
     route!("GET" "/v1/contests/{contest}/prizes" Read contests::members::prizes),
     route!("GET" "/v1/contests/{contest}/refunds" Read contests::members::refunds),

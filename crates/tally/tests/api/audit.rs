@@ -201,7 +201,7 @@ fn acts_on_contests() -> Vec<Act<'static>> {
         ("contest.accepted", "c", post("applications/accept", json!({"players": ["p"], "reason": "c4"}))),
         ("contest.rejected", "c", post("applications/reject", json!({"players": ["q"], "reason": "c5"}))),
         ("contest.started", "c", act("c/start?reason=c6")),
-        ("player.banned", "p", act("c/members/p/ban?reason=c7")),
+        ("player.banned", "p", act("c/players/p/ban?reason=c7")),
         ("contest.finished", "c", act("c/finish?reason=c8")),
         ("score.corrected", "p", post("members/p/correct", json!({"score": 1, "reason": "c10"}))),
         ("contest.settled", "c", act("c/settle?reason=c9")),

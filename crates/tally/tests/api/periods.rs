@@ -169,7 +169,8 @@ fn a_submit_counts_for_what_is_open() {
     let year = this_year(&mut client, "years");
     let open = format!("yearly:{year}-01-01");
     let start = format!("{year}-01-01T00:00:00.000000Z");
-    let item = json!({"period": open, "name": "yearly", "start": start, "end": format!("{}-01-01T00:00:00.000000Z", year + 1),
+    let end = format!("{}-01-01T00:00:00.000000Z", year + 1);
+    let item = json!({"period": open, "name": "yearly", "starts_at": start, "ends_at": end, "start": start, "end": end,
         "state": "open", "total": 0});
     assert_eq!(listed(&mut client, "years"), [item], "open, though nobody has scored");
     assert_eq!(client.get(&target("years", "scores", "yearly")).expect(200)["period"], json!(open));

@@ -104,9 +104,11 @@ pub fn period_closed(id: &str, board: &str, closed: &PeriodClosed) -> String {
 /// The data of an event of a period of a board.
 pub(super) fn period_closed_data(board: &str, closed: &PeriodClosed) -> Value {
     let PeriodClosed { period, name, span, total } = closed;
+    let (starts_at, ends_at) = (time::format(span.start), time::format(span.end));
+    // `start` and `end` are the older names.
     json!({
-        "board": board, "period": period, "name": name, "start": time::format(span.start),
-        "end": time::format(span.end), "state": "closed", "total": total,
+        "board": board, "period": period, "name": name, "starts_at": starts_at, "ends_at": ends_at,
+        "start": starts_at, "end": ends_at, "state": "closed", "total": total,
     })
 }
 

@@ -73,6 +73,8 @@ pub struct HoldJson {
     member: String,
     currency: String,
     amount: String,
+    state: &'static str,
+    /// The older name of `state`.
     status: &'static str,
     captured: Option<String>,
     to: Option<String>,
@@ -111,6 +113,7 @@ impl HoldJson {
             member: name(hold.wallet.member),
             currency: hold.wallet.currency.to_string(),
             amount: hold.amount.to_string(),
+            state: HoldState::of(end).as_str(),
             status: HoldState::of(end).as_str(),
             captured: captured.map(|(amount, _, _)| amount.to_string()),
             to: captured.and_then(|(_, to, _)| to).map(name),
@@ -153,7 +156,7 @@ mod tests {
         let shown = |end, now| shown_at(end, DecisionTime::trusted(Micros(now)));
         let open = shown(None, 999_999);
         assert_eq!(
-            (&open["status"], &open["ended_at"], &open["captured"]),
+            (&open["state"], &open["ended_at"], &open["captured"]),
             (&json!("open"), &json!(null), &json!(null))
         );
         assert_eq!(
@@ -170,12 +173,13 @@ mod tests {
         let transfer = TransferId(Uuid::new(Micros(8), 0));
         let end = End::Captured { amount: 20, to: Some(member), transfer };
         let captured = shown(Some((end, Micros(2))), 9);
-        assert_eq!((&captured["status"], &captured["captured"]), (&json!("captured"), &json!("20")));
+        assert_eq!((&captured["state"], &captured["captured"]), (&json!("captured"), &json!("20")));
         assert_eq!(
             (&captured["to"], &captured["group_id"]),
             (&captured["member"], &json!(transfer.0.to_string()))
         );
-        assert_eq!(shown(Some((End::Voided, Micros(2))), 9)["status"], "voided");
+        let voided = shown(Some((End::Voided, Micros(2))), 9);
+        assert_eq!((&voided["state"], &voided["status"]), (&json!("voided"), &json!("voided")));
     }
 
     #[test]

@@ -4,6 +4,7 @@ pub mod archives;
 pub mod audit;
 pub mod contests;
 mod credits;
+pub mod currency;
 pub mod events;
 pub mod holds;
 pub mod imports;

@@ -13,9 +13,9 @@ use tally_service::contests::actions::ActionResult;
 use tally_service::contests::execute::{ActingAs, ContestActor};
 use tally_service::contests::{apply as applying, read};
 use tally_service::{CallerKind, Failure, Fault};
-use tally_wire::Problem;
 use tally_wire::api::contests::{ApplicationJson, read_application, read_players};
 use tally_wire::cursor::{self, Names};
+use tally_wire::{Problem, Query};
 
 /// `POST …/applications`
 pub(in crate::http) async fn apply(mut call: Call) -> Result<Response, Problem> {
@@ -52,16 +52,14 @@ fn sees_wallet(call: &Call, actor: &ContestActor, player: &PlayerId) -> bool {
     }
 }
 
-/// `GET …/applications?status=&limit=&cursor=`
+/// `GET …/applications?state=&limit=&cursor=`
 pub(in crate::http) async fn list(mut call: Call) -> Result<Response, Problem> {
     let limit = call.query.limit();
-    let (status, text) = (call.query.text("status"), call.query.text("cursor"));
-    let status = status.map_or(Some(Status::Pending), |text| Status::parse(&text));
-    if status.is_none() {
-        call.query.wrong("status", format!("must be one of: {}", Status::choices()));
-    }
+    let text = call.query.text("cursor");
+    // `status` is the older name.
+    let [state, older] = ["state", "status"].map(|name| state(&mut call.query, name));
     call.finish_query()?;
-    let status = status.unwrap_or(Status::Pending);
+    let status = state.or(older).unwrap_or(Status::Pending);
     let (tally, id) = (call.tally()?, call.contest()?);
     let actor = actor(&call, &tally).await?;
     let of = format!("{}/{status}", id.as_str());
@@ -73,6 +71,15 @@ pub(in crate::http) async fn list(mut call: Call) -> Result<Response, Problem> {
         cursor::encode_name_of(Names::Applications, &of, &row.place.to_string())
     };
     Ok(response::ok(&page(rows, limit, show, next)))
+}
+
+fn state(query: &mut Query, name: &'static str) -> Option<Status> {
+    let text = query.text(name)?;
+    let state = Status::parse(&text);
+    if state.is_none() {
+        query.wrong(name, format!("must be one of: {}", Status::choices()));
+    }
+    state
 }
 
 /// `POST …/applications/accept`
@@ -97,7 +104,9 @@ async fn decide(mut call: Call, accept: bool) -> Result<Response, Problem> {
     let done = blocking(decided).await?;
     let ActionResult::Decided(results) = &done.result else { return Err(unexpected(&done.result)) };
     let row = |(player, result): (&PlayerId, &Result<Status, Rejection>)| match result {
-        Ok(status) => json!({"player": player.as_str(), "status": status.as_str()}),
+        Ok(status) => {
+            json!({"player": player.as_str(), "state": status.as_str(), "status": status.as_str()})
+        }
         Err(rejection) => {
             json!({"player": player.as_str(), "error": problem::of_rejection(rejection).row_error()})
         }

@@ -11,7 +11,7 @@ use tally_rules::contest::application::ApplicationCounts;
 use tally_rules::contest::{ContestId, Record, State};
 use tally_service::contests::{change, read};
 use tally_wire::Problem;
-use tally_wire::api::contests;
+use tally_wire::api::{contests, currency};
 use tally_wire::cursor::{self, Names};
 
 /// `POST /v1/contests`
@@ -21,6 +21,7 @@ pub(in crate::http) async fn create(mut call: Call) -> Result<Response, Problem>
     let mut body = call.json().await?;
     let identity = identity(&call, &tally, Some(&body))?;
     let actor = actor(&call, &tally).await?.with(call.origin_of(&mut body)?);
+    currency::fill(&mut body, tally.settings.ledger.currencies.home());
     let (id, spec) = contests::read_new(body).map_err(Problem::fields)?;
     check_uncounted(&call.caller, spec.has_prizes())?;
     let made = blocking(move || {
@@ -39,6 +40,7 @@ pub(in crate::http) async fn patch(mut call: Call) -> Result<Response, Problem> 
     let mut body = call.json().await?;
     let identity = identity(&call, &tally, Some(&body))?;
     let actor = actor(&call, &tally).await?.with(call.origin_of(&mut body)?);
+    currency::fill(&mut body, tally.settings.ledger.currencies.home());
     let spec = contests::read_patch(body).map_err(Problem::fields)?;
     check_uncounted(&call.caller, spec.has_prizes())?;
     let done = blocking(move || {

@@ -1,4 +1,4 @@
-//! `…/members`, `…/prizes` and `…/refunds`: contest members, bans, corrected scores, payouts and refunds.
+//! `…/players`, `…/prizes` and `…/refunds`: the players of a contest, bans, corrected scores, payouts and refunds. Players were `…/members`.
 
 use super::{actor, after, blocking, identity, identity_of, page, sees_money};
 use crate::http::call::Call;
@@ -17,7 +17,7 @@ use tally_wire::api::contests::{write_member, write_payout};
 use tally_wire::api::scores::read_correction;
 use tally_wire::cursor::{self, Names};
 
-/// `GET …/members?limit=&cursor=`
+/// `GET …/players?limit=&cursor=`
 pub(in crate::http) async fn members(mut call: Call) -> Result<Response, Problem> {
     let (limit, text) = (call.query.limit(), call.query.text("cursor"));
     call.finish_query()?;
@@ -68,17 +68,17 @@ async fn payouts(mut call: Call, names: Names, list: Paid) -> Result<Response, P
     Ok(response::ok(&page(rows, limit, show, next)))
 }
 
-/// `POST …/members/{player}/ban`
+/// `POST …/players/{player}/ban`
 pub(in crate::http) async fn ban(call: Call) -> Result<Response, Problem> {
     set_ban(call, true).await
 }
 
-/// `POST …/members/{player}/restore`
+/// `POST …/players/{player}/restore`
 pub(in crate::http) async fn restore(call: Call) -> Result<Response, Problem> {
     set_ban(call, false).await
 }
 
-/// `POST …/members/{player}/correct`
+/// `POST …/players/{player}/correct`
 pub(in crate::http) async fn correct(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let (tally, int64) = (call.tally()?, call.int64()?);

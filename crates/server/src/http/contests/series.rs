@@ -10,6 +10,7 @@ use tally_rules::contest::ContestId;
 use tally_service::contests::{change, series};
 use tally_wire::Problem;
 use tally_wire::api::contests::{read_new_series, read_series_patch, write_series};
+use tally_wire::api::currency;
 use tally_wire::cursor::{self, Names};
 
 /// `POST /v1/contest-series`
@@ -19,6 +20,7 @@ pub(in crate::http) async fn create(mut call: Call) -> Result<Response, Problem>
     let mut body = call.json().await?;
     let identity = identity(&call, &tally, Some(&body))?;
     let actor = actor(&call, &tally).await?.with(call.origin_of(&mut body)?);
+    currency::fill(&mut body, tally.settings.ledger.currencies.home());
     let (id, spec) = read_new_series(body).map_err(Problem::fields)?;
     check_uncounted(&call.caller, spec.template.has_prizes())?;
     let made = blocking(move || {
@@ -58,6 +60,7 @@ pub(in crate::http) async fn patch(mut call: Call) -> Result<Response, Problem> 
     let mut body = call.json().await?;
     let identity = identity(&call, &tally, Some(&body))?;
     let actor = actor(&call, &tally).await?.with(call.origin_of(&mut body)?);
+    currency::fill(&mut body, tally.settings.ledger.currencies.home());
     let spec = read_series_patch(body).map_err(Problem::fields)?;
     check_uncounted(&call.caller, spec.template.has_prizes())?;
     let name = id.clone();

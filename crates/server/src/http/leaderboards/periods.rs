@@ -37,8 +37,10 @@ fn place(one: &Listed) -> String {
 }
 
 fn write(one: &Listed) -> Value {
+    let (starts_at, ends_at) = (time::format(one.start), time::format(one.end));
+    // `start` and `end` are the older names.
     json!({
-        "period": one.period, "name": one.name, "start": time::format(one.start),
-        "end": time::format(one.end), "state": one.state, "total": one.total,
+        "period": one.period, "name": one.name, "starts_at": starts_at, "ends_at": ends_at,
+        "start": starts_at, "end": ends_at, "state": one.state, "total": one.total,
     })
 }

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use tally_service::boards;
 use tally_wire::Problem;
+use tally_wire::api::currency;
 use tally_wire::api::leaderboards::read_definition;
 
 pub(in crate::http) async fn put(mut call: Call) -> Result<Response, Problem> {
@@ -19,6 +20,7 @@ pub(in crate::http) async fn put(mut call: Call) -> Result<Response, Problem> {
     let mut body: Value = call.json_or_none().await?.unwrap_or_else(|| json!({}));
     let identity = call.identity(&tally, Some(&body))?;
     let origin = call.origin_of(&mut body)?;
+    currency::fill(&mut body, tally.settings.ledger.currencies.home());
     let spec = read_definition(body).map_err(Problem::fields)?;
     check_uncounted(&call.caller, spec.has_prizes())?;
     let put = {

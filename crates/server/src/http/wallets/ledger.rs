@@ -22,7 +22,9 @@ use tally_wire::{Problem, time};
 /// `GET /v1/ledger/accounts`
 pub(in crate::http) async fn accounts(call: Call) -> Result<Response, Problem> {
     let totals = totals(call).await?;
-    Ok(response::ok(&json!({"accounts": rows(&totals)})))
+    let rows = rows(&totals);
+    // `accounts` is the older name.
+    Ok(response::ok(&json!({"items": rows, "accounts": rows})))
 }
 
 /// `GET /v1/ledger/trial-balance`

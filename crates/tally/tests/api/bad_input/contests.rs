@@ -43,7 +43,7 @@ fn wrong_fields() -> Vec<(&'static str, Value, String)> {
     of("entry_fee", &[json!(1), json!("100"), json!([])], "/entry_fee");
     of(
         "entry_fee",
-        &[json!({"amount": 1}), fee(json!("krw"), json!(1)), fee(json!("XAU"), json!(1))],
+        &[fee(json!(null), json!(1)), fee(json!("krw"), json!(1)), fee(json!("XAU"), json!(1))],
         "/entry_fee/currency",
     );
     let amounts = [json!(0), json!(-1), json!(1.5), json!("01"), json!(null), json!("9999999999999999")];
@@ -270,7 +270,7 @@ fn lists_of_contests_have_their_parameters() {
             world.refuse(&request, 400, "invalid_cursor", None);
         }
     }
-    for (path, name) in [("", "state"), ("/open/applications", "status")] {
+    for (path, name) in [("", "state"), ("/open/applications", "state"), ("/open/applications", "status")] {
         for value in ["", "Open", "nope", "open,running"] {
             let request = Request::new("GET", format!("/v1/contests{path}?{name}={}", segment(value)));
             world.refuse(&request, 400, "invalid_parameter", Some(name));

@@ -311,7 +311,7 @@ fn the_form_of_integers_has_two_words() {
         "/v1/leaderboards/{board}/players/{player}",
         "/v1/leaderboards/{board}/players/{player}/around",
         "/v1/leaderboards/{board}/among",
-        "/v1/contests/{contest}/members/{player}/correct",
+        "/v1/contests/{contest}/players/{player}/correct",
         "/v1/leaderboards/{board}/players/{player}/correct",
         "/v1/players/{player}/ranks",
         "/v1/ranks",

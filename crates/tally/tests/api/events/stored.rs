@@ -134,7 +134,7 @@ fn a_period_that_is_closed_is_told() {
     let listed = client.get("/v1/leaderboards/b/periods").expect(200);
     let listed = listed["items"].as_array().expect("items").iter();
     let listed = listed.filter(|one| one["period"] == closed.data["period"]).collect::<Vec<_>>();
-    for name in ["name", "start", "end", "state", "total"] {
+    for name in ["name", "starts_at", "ends_at", "start", "end", "state", "total"] {
         assert_eq!(listed[0][name], closed.data[name], "{name}");
     }
 }

@@ -123,7 +123,8 @@ fn players_join_a_contest_that_runs_and_have_some_attempts() {
     world.restarted();
     world.post(scores, &score(9)).refused(409, "no_attempts_left");
     world.post(scores, &json!({"player": members[0], "score": 1})).expect(200);
-    let shown = world.get("/v1/contests/cup/members")["items"].clone();
+    let shown = world.get("/v1/contests/cup/players")["items"].clone();
+    assert_eq!(world.get("/v1/contests/cup/members")["items"], shown, "the older path");
     let attempts = |member: &String| {
         let rows = shown.as_array().expect("a list");
         rows.iter().find(|row| row["player"] == json!(member)).expect("a member")["attempts"].clone()

@@ -19,7 +19,7 @@ fn what_is_held_cannot_be_spent_and_is_no_transaction() {
     let (ann, bob) = (world.member("ann", 100), world.member("bob", 0));
     let made = world.post("/v1/holds", &json!({"member": ann, "amount": "60"})).expect(201);
     let wanted = json!({
-        "id": made["id"], "member": ann, "currency": "KRW", "amount": "60", "status": "open", "captured": null, "to": null,
+        "id": made["id"], "member": ann, "currency": "KRW", "amount": "60", "state": "open", "status": "open", "captured": null, "to": null,
         "group_id": null, "expires_at": null, "created_at": made["created_at"], "ended_at": null,
         "actor": "local", "reason": null, "metadata": null, "ended_by": null, "end_reason": null,
     });

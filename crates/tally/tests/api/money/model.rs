@@ -144,7 +144,8 @@ impl Promise {
     /// As it is shown after its time, whether it was ended or not.
     fn expired(&self) -> Value {
         let mut shown = self.shown.clone();
-        (shown["status"], shown["ended_at"]) = (json!("expired"), shown["expires_at"].clone());
+        (shown["state"], shown["status"]) = (json!("expired"), json!("expired"));
+        shown["ended_at"] = shown["expires_at"].clone();
         shown
     }
 }
@@ -438,7 +439,8 @@ impl Model {
     ) -> Result<Value, RejectionCode> {
         let id = told.shown["id"].as_str().unwrap_or_default().to_owned();
         let shown = json!({
-            "id": id, "member": self.people[of].id, "currency": currency, "amount": amount.to_string(), "status": "open",
+            "id": id, "member": self.people[of].id, "currency": currency, "amount": amount.to_string(),
+            "state": "open", "status": "open",
             "captured": null, "to": null, "group_id": null, "expires_at": until.map(instant),
             "created_at": told.shown["created_at"], "ended_at": null,
         });
@@ -488,7 +490,8 @@ impl Model {
     fn ended(&mut self, hold: usize, end: End, status: &str, told: &ServerReply<'_>) {
         let hold = &mut self.holds[hold];
         hold.end = Some(end);
-        (hold.shown["status"], hold.shown["ended_at"]) = (json!(status), told.shown["ended_at"].clone());
+        (hold.shown["state"], hold.shown["status"]) = (json!(status), json!(status));
+        hold.shown["ended_at"] = told.shown["ended_at"].clone();
     }
 }
 

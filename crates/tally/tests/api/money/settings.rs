@@ -146,6 +146,22 @@ fn a_currency_has_rules_of_its_own() {
     world.audit();
 }
 
+/// As a transfer may.
+#[test]
+fn fees_and_prizes_without_a_currency_are_of_the_default_one() {
+    let mut world = World::start(&[DOLLARS]);
+    let prizes =
+        json!([{"from": 1, "to": 1, "amount": 5}, {"from": 2, "to": 2, "currency": "USD", "amount": 6}]);
+    let cup = json!({"id": "cup", "title": "Cup", "entry_fee": {"amount": 3}, "prizes": prizes});
+    let cup = world.post("/v1/contests", &cup).expect(201);
+    assert_eq!(cup["entry_fee"], json!({"currency": "KRW", "amount": "3"}));
+    let currencies = |prizes: &Value| json!([prizes[0]["currency"], prizes[1]["currency"]]);
+    assert_eq!(currencies(&cup["prizes"]), json!(["KRW", "USD"]));
+    let weekly = json!({"name": "weekly", "schedule": "0 0 * * 1", "prizes": prizes});
+    let board = world.client.put("/v1/leaderboards/b", &json!({"periods": [weekly]})).expect(201);
+    assert_eq!(currencies(&board["periods"][0]["prizes"]), json!(["KRW", "USD"]));
+}
+
 #[test]
 fn a_filled_store_keeps_its_currencies() {
     let mut server = TestTally::stopped(TALLY);

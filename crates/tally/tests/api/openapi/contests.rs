@@ -67,7 +67,7 @@ pub(crate) fn played(tour: &mut Tour<'_>) {
     let didi = post("/v1/contests/friday-cup/applications", &json!({"player": "didi"}));
     tour.refused("applyToContest", 422, "staff_cannot_apply", &didi);
     tour.example("startContest", 200);
-    for id in ["getContest", "listContests", "listContestMembers"] {
+    for id in ["getContest", "listContests", "listContestPlayers"] {
         tour.example(id, 200);
     }
     let manager = json!({"login_id": "manager", "name": "M", "player": "contest-manager"});
@@ -76,10 +76,10 @@ pub(crate) fn played(tour: &mut Tour<'_>) {
     tour.good("createContest", 201, post("/v1/contests", &staffed));
     let erase = format!("/v1/members/{}/erase", manager["id"].as_str().expect("an id"));
     tour.refused("eraseMember", 409, "player_in_contest", &Request::new("POST", erase));
-    tour.example("banContestMember", 200);
-    tour.example("restoreContestMember", 200);
-    let acting = tour.document.operation("banContestMember").example(0).header("Tally-Acting-Player", "pele");
-    tour.refused("banContestMember", 403, "forbidden", &acting);
+    tour.example("banContestPlayer", 200);
+    tour.example("restoreContestPlayer", 200);
+    let acting = tour.document.operation("banContestPlayer").example(0).header("Tally-Acting-Player", "pele");
+    tour.refused("banContestPlayer", 403, "forbidden", &acting);
     let gil = json!({"login_id": "gil", "name": "Gil", "player": "gil"});
     let gil = tour.good("createMember", 201, post("/v1/members", &gil));
     let path = format!("/v1/members/{}", gil["id"].as_str().expect("an id"));
@@ -157,7 +157,11 @@ fn with_money(tour: &mut Tour<'_>) {
         let applied = tour.good("applyToContest", 201, apply(player));
         holds.push(applied["hold_id"].as_str().expect("a hold").to_owned());
     }
-    tour.good("listApplications", 200, Request::new("GET", "/v1/contests/paid/applications?status=pending"));
+    // `status` is the older name.
+    for name in ["state", "status"] {
+        let list = format!("/v1/contests/paid/applications?{name}=pending");
+        tour.good("listApplications", 200, Request::new("GET", list));
+    }
     tour.good("applyToContest", 201, apply("contest-leaver"));
     let both = json!({"players": ["contest-rich", "contest-ann", "contest-leaver"]});
     tour.good("acceptApplications", 200, post("/v1/contests/paid/applications/accept", &both));
@@ -169,7 +173,7 @@ fn with_money(tour: &mut Tour<'_>) {
     tour.local.post(&format!("/v1/members/{leaver}/close"), &json!({"force": true})).expect(200);
     let heir = json!({"login_id": "contest-heir", "name": "Heir", "player": "contest-leaver"});
     tour.refused("createMember", 409, "player_in_contest", &post("/v1/members", &heir));
-    tour.good("listContestMembers", 200, Request::new("GET", "/v1/contests/paid/members"));
+    tour.good("listContestPlayers", 200, Request::new("GET", "/v1/contests/paid/players"));
     let score = json!({"player": "contest-rich", "score": 1});
     tour.local.post("/v1/leaderboards/contest:paid:1/scores", &score).expect(200);
     let board = "/v1/leaderboards/contest:paid:1";
@@ -185,10 +189,10 @@ fn with_money(tour: &mut Tour<'_>) {
     }
     tour.good("finishContest", 200, act("paid", "finish"));
     tour.refused("submitScore", 409, "contest_state", &post(&scores, &score));
-    let path = "/v1/contests/paid/members/contest-rich/correct";
+    let path = "/v1/contests/paid/players/contest-rich/correct";
     let correction = json!({"score": 2, "reason": "counted twice"});
     tour.good("correctScore", 200, post(path, &correction));
-    let nobody = post("/v1/contests/paid/members/nobody/correct", &correction);
+    let nobody = post("/v1/contests/paid/players/nobody/correct", &correction);
     tour.refused("correctScore", 404, "player_not_found", &nobody);
     let nobody = post(&format!("{board}/players/nobody/correct"), &correction);
     tour.refused("correctPlayerScore", 404, "player_not_found", &nobody);
@@ -229,7 +233,7 @@ fn cancelled(tour: &mut Tour<'_>, rich: &str) {
     let score = json!({"player": "contest-rich", "score": 1});
     tour.good("submitScore", 200, post(scores, &score));
     tour.refused("submitScore", 409, "no_attempts_left", &post(scores, &score));
-    let members = tour.good("listContestMembers", 200, Request::new("GET", "/v1/contests/off/members"));
+    let members = tour.good("listContestPlayers", 200, Request::new("GET", "/v1/contests/off/players"));
     assert_eq!(members["items"][0]["attempts"], json!(1));
     tour.good("cancelContest", 200, act("off", "cancel"));
     let refunds = tour.good("listContestRefunds", 200, Request::new("GET", "/v1/contests/off/refunds"));
@@ -257,13 +261,13 @@ fn in_the_wrong_state(tour: &mut Tour<'_>) {
         ("acceptApplications", post("/v1/contests/paid/applications/accept", &players)),
         ("rejectApplications", post("/v1/contests/paid/applications/reject", &players)),
         ("withdrawApplication", Request::new("DELETE", "/v1/contests/paid/applications/pele")),
-        ("listContestMembers", Request::new("GET", "/v1/contests/a-draft/members")),
+        ("listContestPlayers", Request::new("GET", "/v1/contests/a-draft/players")),
         ("listContestPrizes", Request::new("GET", "/v1/contests/a-draft/prizes")),
         ("listContestRefunds", Request::new("GET", "/v1/contests/a-draft/refunds")),
-        ("banContestMember", act("paid", "members/contest-rich/ban")),
+        ("banContestPlayer", act("paid", "players/contest-rich/ban")),
         (
             "correctScore",
-            post("/v1/contests/paid/members/contest-rich/correct", &json!({"score": 1, "reason": "late"})),
+            post("/v1/contests/paid/players/contest-rich/correct", &json!({"score": 1, "reason": "late"})),
         ),
         (
             "correctPlayerScore",
@@ -272,7 +276,7 @@ fn in_the_wrong_state(tour: &mut Tour<'_>) {
                 &json!({"score": 1, "reason": "late"}),
             ),
         ),
-        ("restoreContestMember", act("paid", "members/contest-rich/restore")),
+        ("restoreContestPlayer", act("paid", "players/contest-rich/restore")),
     ] {
         tour.refused(id, 409, "contest_state", &request);
     }

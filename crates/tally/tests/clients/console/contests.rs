@@ -108,7 +108,7 @@ fn apply(console: &mut Console) {
 
 fn start(console: &mut Console) {
     let mut client = console.server.client();
-    let list = client.get(&format!("/v1/contests/{OPEN}/applications?status=accepted&limit=100")).expect(200);
+    let list = client.get(&format!("/v1/contests/{OPEN}/applications?state=accepted&limit=100")).expect(200);
     let bad: Vec<Value> = list["items"].as_array().expect("applications").iter().take(2).cloned().collect();
     for application in &bad {
         let hold = application["hold_id"].as_str().expect("it has a fee");
@@ -144,7 +144,7 @@ fn start(console: &mut Console) {
 
 fn play(console: &mut Console) {
     let mut client = console.server.client();
-    let members = client.get(&format!("/v1/contests/{OPEN}/members?limit=100")).expect(200);
+    let members = client.get(&format!("/v1/contests/{OPEN}/players?limit=100")).expect(200);
     let players: Vec<String> = members["items"]
         .as_array()
         .expect("members")

@@ -63,7 +63,7 @@ fn what_a_server_took_and_did_not_publish_counts_for_prizes() {
         servers.redis.freeze();
         let stored = if in_review {
             let corrected = json!({"score": 6, "reason": "counted late"});
-            post(&mut clients[0], "/v1/contests/cup/members/bob/correct", &corrected)
+            post(&mut clients[0], "/v1/contests/cup/players/bob/correct", &corrected)
         } else {
             submit(&mut clients[0], "contest:cup", "bob", 6).expect(200)
         };

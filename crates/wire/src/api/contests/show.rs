@@ -92,6 +92,8 @@ pub fn write_failed(row: &InvalidApplication) -> Value {
 #[derive(Clone, Debug, Serialize)]
 pub struct ApplicationJson<'a> {
     player: &'a str,
+    state: &'static str,
+    /// The older name of `state`.
     status: &'static str,
     applied_at: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -103,6 +105,7 @@ impl<'a> ApplicationJson<'a> {
     pub fn new(player: &'a PlayerId, application: &Application) -> Self {
         Self {
             player: player.as_str(),
+            state: application.status.as_str(),
             status: application.status.as_str(),
             applied_at: time::format(application.applied_at),
             hold_id: application.hold.map(|hold| hold.0.to_string()),
