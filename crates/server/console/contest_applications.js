@@ -37,7 +37,7 @@ export function applications(contest, path, signal, look) {
     { label: "Applied", kind: "num", cell: ({ applied_at: at }) => when(at) },
     { label: "Hold", kind: "wide", cell: ({ hold_id: hold }) => (hold ? h("code", { class: "soft" }, hold) : h("span", { class: "soft" }, "no fee")) },
   ], { key: ({ player }) => player });
-  const all = list(view, (cursor) => get(`${path}/applications`, { status, limit: LIMIT, cursor }, signal), () => empty(...NOTHING[status]));
+  const all = list(view, (cursor) => get(`${path}/applications`, { state: status, limit: LIMIT, cursor }, signal), () => empty(...NOTHING[status]));
 
   const accept = button("Accept", () => sure("accept"), { kind: "main small", failed });
   const reject = button("Reject", () => sure("reject"), { kind: "small danger", failed });

@@ -12,7 +12,7 @@ export function players(path, { state }, signal) {
   const acting = ["running", "finished"].includes(state) && may("contests:manage");
   const why = acting && reason("The audit log keeps it with each ban and restore here.");
   const act = async (player, what, given) => {
-    await change("POST", withQuery(`${path}/members/${part(player)}/${what}`, { reason: given }), {});
+    await change("POST", withQuery(`${path}/players/${part(player)}/${what}`, { reason: given }), {});
     await all.reload();
   };
   const said = () => why.querySelector("input").value.trim();
@@ -30,7 +30,7 @@ export function players(path, { state }, signal) {
   };
   const correct = (player) => dialog(`Correct the score of ${player}`, (box) => {
     const send = async ({ score, reason: given }) => {
-      await change("POST", `${path}/members/${part(player)}/correct`, { score, reason: given });
+      await change("POST", `${path}/players/${part(player)}/correct`, { score, reason: given });
       box.close();
       toast("ok", `The score of ${player} is corrected`);
     };
@@ -48,7 +48,7 @@ export function players(path, { state }, signal) {
     { label: "Player", cell: ({ player, banned }) => [playerLink(player), banned && [" ", chip("banned", "bad")]] },
     ...(acting ? [{ label: "Actions", kind: "actions", cell: acts }] : []),
   ], { key: ({ player }) => player });
-  const all = list(view, (cursor) => get(`${path}/members`, { limit: 20, cursor }, signal), () => empty("No players", "No player was enrolled."));
+  const all = list(view, (cursor) => get(`${path}/players`, { limit: 20, cursor }, signal), () => empty("No players", "No player was enrolled."));
   all.reload().catch((error) => inline(all.element, error));
   return card("Players", h("div", {}, why && h("div", { class: "body" }, why), all.element));
 }

@@ -154,13 +154,13 @@ function held(hold, renew, showHold) {
     const sure = await confirmTyped("Take what is held?", text, hold.amount, "Take", { audited: true });
     if (sure) await end("capture", sure);
   };
-  const acts = hold.status === "open" && h("div", { class: "row" },
+  const acts = hold.state === "open" && h("div", { class: "row" },
     button("Take", capture, { kind: "small danger", failed }),
     button("Let go", () => end("void"), { kind: "small", failed }));
   return h("div", { class: "stack" }, facts([
     ["Hold", h("code", {}, hold.id)],
     ["Amount", sum],
-    ["State", chip(hold.status, HOLD[hold.status])],
+    ["State", chip(hold.state, HOLD[hold.state])],
     hold.captured && ["Taken", money(hold.captured, hold.currency)],
     hold.expires_at && ["Ends", when(hold.expires_at)],
   ]), acts);
