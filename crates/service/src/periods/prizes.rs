@@ -25,6 +25,9 @@ use tally_rules::period::PeriodPrizes;
 use tally_rules::{Micros, PlayerId};
 use tally_store::{BoardNo, Store, Window, WindowKey, WindowRow};
 
+/// Winners without a member that have a row, of one period. A rank may be shared by a whole leaderboard, of which none is a member.
+const NO_MEMBER_MAX: usize = 1_000;
+
 /// Open payments of one round.
 const OPEN_PAGE: usize = 100;
 
@@ -166,11 +169,16 @@ fn begin(tally: &Tally, board: &Arc<Board>, (row, over, prizes): &Closed) -> Res
     let ranked = ranked(alone, last_rank(&prizes.table) as usize, |from| {
         view.read(&*tally.store, |ranking| page(ranking, from))
     })?;
-    let mut payouts = Vec::new();
+    let (mut payouts, mut others) = (Vec::new(), 0);
     for page in shares(&prizes.table, prizes.ties, &ranked).chunks(PAGE) {
         let members = members_of(tally, page.iter().map(|share| &share.who))?;
         for Share { who, rank, currency, amount } in page {
-            let member = members.get(who).copied().unwrap_or(Payout::NO_MEMBER);
+            let member = match members.get(who) {
+                Some(member) => *member,
+                None if others == NO_MEMBER_MAX => continue,
+                None => Payout::NO_MEMBER,
+            };
+            others += usize::from(member == Payout::NO_MEMBER);
             let (player, rank, currency, amount) = (who.clone(), *rank, *currency, *amount);
             payouts.push(Payout { player, member, division: None, rank, currency, amount, paid: None });
         }
