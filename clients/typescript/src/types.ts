@@ -171,6 +171,7 @@ export interface NewMember {
   password?: string;
   pin?: string;
   phone_number?: string;
+  reason?: string;
 }
 
 export interface Member {

@@ -1,6 +1,6 @@
 //! The audit log: one row for each administrative act, stored with the act.
 //!
-//! Transfers and holds have their actor in their own rows, so the log has none of these. Not here: who may act.
+//! Transfers and holds have their actor in their own rows, so the log has those of administrators only. Not here: who may act.
 
 use crate::actor::Origin;
 use crate::instant::Micros;
@@ -47,7 +47,12 @@ named! {
         SecretReset = "secret.reset", /// Months of the ledger were archived.
         LedgerArchived = "ledger.archived", /// Unpaid prizes of a closed period were paid.
         PrizesRepaid = "prizes.repaid", /// Unpaid prizes or fees of a contest were paid.
-        ContestRepaid = "contest.repaid" }
+        ContestRepaid = "contest.repaid", /// An administrator made a member.
+        MemberCreated = "member.created", /// It deposited money.
+        MoneyDeposited = "money.deposited", /// It withdrew money.
+        MoneyWithdrawn = "money.withdrawn", /// It moved money from one member to another.
+        MoneyTransferred = "money.transferred", /// It reversed a transfer.
+        MoneyReversed = "money.reversed" }
 }
 
 impl AuditAction {
@@ -91,12 +96,25 @@ impl AuditAction {
             Self::LedgerArchived => 80,
             Self::PrizesRepaid => 13,
             Self::ContestRepaid => 49,
+            Self::MemberCreated => 34,
+            Self::MoneyDeposited => 90,
+            Self::MoneyWithdrawn => 91,
+            Self::MoneyTransferred => 92,
+            Self::MoneyReversed => 93,
         }
     }
 
     /// Whether the subject of its rows is a player.
     pub fn is_of_player(self) -> bool {
         matches!(self, Self::PlayerBanned | Self::PlayerRestored | Self::PlayerErased | Self::ScoreCorrected)
+    }
+
+    /// Whether the details of its rows name the members on both sides, by their ids.
+    pub fn is_of_money(self) -> bool {
+        matches!(
+            self,
+            Self::MoneyDeposited | Self::MoneyWithdrawn | Self::MoneyTransferred | Self::MoneyReversed
+        )
     }
 
     /// The action of a stored number.
@@ -119,10 +137,17 @@ pub struct AuditEntry {
     pub origin: Origin,
     /// The act.
     pub action: AuditAction,
-    /// The name of what it acted on: a key, a leaderboard, a player, a member, a contest or a series; [`STORE`] of the store.
+    /// The name of what it acted on: a key, a leaderboard, a player, a member, a transfer, a contest or a series; [`STORE`] of the store.
     pub subject: Arc<str>,
     /// More about it, for people.
     pub detail: Option<Arc<str>>,
+}
+
+impl AuditEntry {
+    /// Whether it is an act with money whose detail names this member.
+    pub fn names_side(&self, member: &str) -> bool {
+        self.action.is_of_money() && self.detail.as_ref().is_some_and(|detail| detail.contains(member))
+    }
 }
 
 /// The origin and the id of an act that is about to be done.
@@ -160,7 +185,7 @@ mod tests {
         let numbers: Vec<u8> = AuditAction::ALL.iter().map(|one| one.number()).collect();
         let wanted = [
             1, 2, 10, 11, 12, 20, 21, 22, 30, 31, 40, 41, 42, 43, 44, 45, 46, 47, 48, 50, 51, 52, 60, 61, 62,
-            23, 70, 71, 72, 32, 33, 63, 64, 65, 80, 13, 49,
+            23, 70, 71, 72, 32, 33, 63, 64, 65, 80, 13, 49, 34, 90, 91, 92, 93,
         ];
         assert_eq!(numbers, wanted);
         assert!(AuditAction::ALL.iter().all(|one| AuditAction::of_number(one.number()) == Some(*one)));

@@ -1,7 +1,7 @@
 //! The audit log: the actor and the id of an act before it is done, and the log by filters.
 //!
 //! A row is stored in the transaction of its act (`tally_rules::audit`). Not here: the rows of each kind of act, which its own
-//! file adds; transfers and holds, which have their actor themselves.
+//! file adds; holds and transfers of games, which have their actor themselves.
 
 use crate::clock;
 use crate::failure::{Failure, Fault};
@@ -20,6 +20,18 @@ pub(crate) fn begin(origin: Origin, now: Micros) -> Result<Audited, Failure> {
     getrandom::fill(&mut node)
         .map_err(|error| Fault::Broken(format!("no random numbers for the audit log: {error}")))?;
     Ok(Audited::new(origin, now, u64::from_le_bytes(node)))
+}
+
+/// The same of an act with members or money, which is an act of an administrator if a key of role `admin` does it, or a caller on this
+/// machine gives a reason. `None` for all others: what a game does is no act, and its rows would be as many as its transfers.
+pub(crate) fn of_admin(tally: &Tally, origin: &Origin) -> Result<Option<Audited>, Failure> {
+    let is_act = match origin.actor {
+        Actor::Key(key) => tally.keys.is_admin(key),
+        Actor::Local | Actor::CommandLine => origin.reason.is_some(),
+        Actor::Unknown | Actor::Member(_) | Actor::Background => false,
+    };
+    let origin = || Origin { metadata: None, ..origin.clone() };
+    is_act.then(|| begin(origin(), tally.now())).transpose()
 }
 
 /// The row of a command that acts on the store without a server. It stores the row itself.
@@ -48,6 +60,8 @@ pub struct Filter {
     pub action: Option<AuditAction>,
     /// Those on this subject.
     pub subject: Option<Arc<str>>,
+    /// Those on subjects that begin so.
+    pub subject_prefix: Option<Arc<str>>,
 }
 
 impl Filter {
@@ -55,6 +69,7 @@ impl Filter {
         self.actor.is_none_or(|actor| actor == entry.origin.actor)
             && self.action.is_none_or(|action| action == entry.action)
             && self.subject.as_ref().is_none_or(|subject| *subject == entry.subject)
+            && self.subject_prefix.as_ref().is_none_or(|prefix| entry.subject.starts_with(&**prefix))
     }
 }
 
@@ -73,6 +88,7 @@ pub fn about(
     listed(tally, span, |entry| {
         entry.origin.actor == Actor::Member(member)
             || *entry.subject == *id
+            || entry.names_side(&id)
             || player.is_some_and(|player| names(entry, player.as_str()))
     })
 }

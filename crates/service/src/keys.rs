@@ -206,6 +206,12 @@ impl Keys {
         self.rows.read().unwrap_or_else(PoisonError::into_inner).contains_key(&caller.scope)
     }
 
+    /// Whether a key has the role `admin`.
+    pub(crate) fn is_admin(&self, key: KeyId) -> bool {
+        let rows = self.rows.read().unwrap_or_else(PoisonError::into_inner);
+        rows.get(key.to_string().as_str()).is_some_and(|row| row.grant.rights.is_admin())
+    }
+
     /// Stored keys that cannot be read.
     pub fn damaged_rows(&self) -> Vec<CorruptRow> {
         let is_key = |row: &CorruptRow| matches!(row.table, "keys" | "api_keys");

@@ -11,7 +11,7 @@ use tally_service::audit::{self, Filter};
 use tally_wire::cursor::Names;
 use tally_wire::{Problem, Query, time};
 
-/// `GET /v1/audit?actor=&action=&subject=&from=&until=&limit=&cursor=`
+/// `GET /v1/audit?actor=&action=&subject=&subject_prefix=&from=&until=&limit=&cursor=`
 pub(super) async fn list(mut call: Call) -> Result<Response, Problem> {
     let (filter, span) = (filter(&mut call.query), SpanQuery::of(&mut call.query));
     call.finish_query()?;
@@ -22,7 +22,9 @@ pub(super) async fn list(mut call: Call) -> Result<Response, Problem> {
 
 fn filter(query: &mut Query) -> Filter {
     let action = span::choice(query, "action", AuditAction::ALL);
-    Filter { actor: span::actor(query), action, subject: query.text("subject").map(Into::into) }
+    let [subject, subject_prefix] =
+        ["subject", "subject_prefix"].map(|name| query.text(name).map(Into::into));
+    Filter { actor: span::actor(query), action, subject, subject_prefix }
 }
 
 pub(super) fn shown(id: Uuid, entry: &AuditEntry) -> Value {

@@ -24,8 +24,7 @@ use tally_wire::api::members::{self, FieldChange, MemberRules};
 pub(super) async fn create(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let tally = call.tally()?;
-    let body = call.json().await?;
-    let identity = call.identity(&tally, Some(&body))?;
+    let (body, identity, origin) = call.act(&tally).await?;
     let new = members::read_new(body, rules(&tally)).map_err(Problem::fields)?;
     let failed = |failure: Failure| problem::of_failure(&failure);
     let password = match new.password {
@@ -45,8 +44,9 @@ pub(super) async fn create(mut call: Call) -> Result<Response, Problem> {
         tokens_from: Micros(0),
         closed_at: None,
     };
-    let made = tally_service::members::create(&tally, NewMember { member, player_is_id, identity });
-    let made = made.await.map_err(failed)?;
+    let new = NewMember { member, player_is_id, identity };
+    let made = tally_service::members::create(&tally, new, &origin).await;
+    let made = made.map_err(failed)?;
     let body = show(tally, made.id).await?;
     Ok(response::replayed(response::json(StatusCode::CREATED, &body), made.replayed))
 }

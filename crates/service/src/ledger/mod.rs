@@ -7,6 +7,7 @@
 //!
 //! Not here: signing in, and digests of passwords and PINs (`members`).
 
+mod acts;
 pub mod archive;
 mod batch;
 pub(crate) mod currencies;

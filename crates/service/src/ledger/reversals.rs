@@ -7,9 +7,11 @@
 use super::request::{LedgerRequest, Needs};
 use super::state::BatchState;
 use super::transfers::{self, TransferResult, Transferred};
-use super::{LedgerSettings, read};
+use super::{LedgerSettings, acts, read};
+use crate::audit;
 use crate::outcomes;
 use crate::tally::Tally;
+use tally_rules::audit::Audited;
 use tally_rules::contest::ContestId;
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::{
@@ -38,6 +40,8 @@ struct Reverse {
     /// The contest that the original refers to.
     contest: Option<ContestId>,
     origin: Origin,
+    /// The act that it is, if its actor is an administrator.
+    act: Option<Audited>,
     identity: Option<IdempotencyKey>,
 }
 
@@ -78,6 +82,9 @@ impl LedgerRequest for Reverse {
             record.note_reversal(original, posted.entry.amount);
             state.contests.set(id, Some(record));
         }
+        let (id, moved) = (TransferId(ids[0]), (posted.entry.amount, original.currency));
+        let row = |act| acts::of_reversal(act, self.request.original, moved, (payer, payee), id);
+        state.added.audit.extend(self.act.as_ref().map(row));
         state.outcomes.remember(self.identity.as_ref(), Outcome::Posted(posted.key));
         Ok(Transferred::Now(posted))
     }
@@ -101,10 +108,11 @@ pub async fn reverse(tally: &Tally, new: NewReversal) -> TransferResult {
     let reference = found.reference().cloned();
     let contest = reference.as_deref().and_then(|name| ContestId::of_board(&BoardId::new(name).ok()?));
     let contest = contest.map(|(id, _)| id);
+    let act = audit::of_admin(tally, &origin)?;
     let request = ReversalRequest { original: found.id, transfer: found.transfer, amount, reference };
     let done = tally
         .ledger
-        .ask(Reverse { request, contest, origin, identity }, running.into_iter().collect())
+        .ask(Reverse { request, contest, origin, act, identity }, running.into_iter().collect())
         .await?;
     transfers::receipt(tally, done).await
 }

@@ -51,7 +51,7 @@ fn transfer(from: u8, to: u8, units: i64, key: &str) -> NewTransfer {
 }
 
 fn chain(transfers: Vec<NewTransfer>) -> Box<dyn AnyRequest> {
-    Box::new(LinkedTransfers(transfers))
+    Box::new(LinkedTransfers(transfers, Vec::new()))
 }
 
 /// The rows of linked transfers.

@@ -1,14 +1,16 @@
 //! Transfers: one, or a list of independent or linked ones.
 
-use super::LedgerSettings;
 use super::request::{LedgerRequest, Needs};
 use super::state::BatchState;
+use super::{LedgerSettings, acts};
+use crate::audit;
 use crate::failure::{Failure, Fault, blocking};
 use crate::outcomes;
 use crate::reply::LaneReply;
 use crate::requests::{BatchKeys, KeyGuard};
 use crate::tally::Tally;
 use std::sync::Arc;
+use tally_rules::audit::Audited;
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::transfer_request::Posted;
 use tally_rules::ledger::{Entry, EntryKey, MintCap, TransferId, TransferRequest, Uuid};
@@ -38,8 +40,8 @@ pub(crate) enum Transferred {
     Replayed(EntryKey),
 }
 
-/// Linked transfers: done in order, all or none. Most are of one.
-pub(super) struct LinkedTransfers(pub(super) Vec<NewTransfer>);
+/// Linked transfers: done in order, all or none. Most are of one. Beside them, the acts that those of administrators are.
+pub(super) struct LinkedTransfers(pub(super) Vec<NewTransfer>, pub(super) Vec<Option<Audited>>);
 
 impl LedgerRequest for LinkedTransfers {
     type Answer = Vec<Result<Transferred, Rejection>>;
@@ -47,7 +49,8 @@ impl LedgerRequest for LinkedTransfers {
     fn needs(&self) -> Needs {
         let metadata = self.0.iter().filter_map(|one| one.origin.metadata.as_ref());
         let bytes = metadata.map(|text| text.len()).sum();
-        Needs { rows: self.0.len(), bytes, ids: self.0.len(), ..Needs::default() }
+        let acts = self.1.iter().flatten().count();
+        Needs { rows: self.0.len() + acts, bytes, ids: self.0.len(), ..Needs::default() }
     }
 
     fn read(&self, plan: &mut ReadSet, _ids: &[Uuid], settings: &LedgerSettings) {
@@ -61,16 +64,25 @@ impl LedgerRequest for LinkedTransfers {
 
     /// All of them, or none: the first rejected one has its reason, and the others the reason that a linked one failed.
     fn decide(&self, state: &mut BatchState<'_>, ids: &[Uuid]) -> Result<Self::Answer, Rejection> {
-        let savepoint = state.book.savepoint();
+        let (savepoint, acts) = (state.book.savepoint(), state.added.audit.len());
         let (mut before, mut done) = (Vec::new(), Vec::with_capacity(self.0.len()));
         for (place, (one, id)) in self.0.iter().zip(ids).enumerate() {
             before.extend(
                 one.identity.as_ref().map(|one| (&one.key, state.outcomes.stored(&one.key).cloned())),
             );
             match one.decide(state, TransferId(*id)) {
-                Ok(transferred) => done.push(Ok(transferred)),
+                Ok(transferred) => {
+                    let act = self.1.get(place).and_then(Option::as_ref);
+                    let row = act.filter(|_| matches!(transferred, Transferred::Now(_)));
+                    state
+                        .added
+                        .audit
+                        .extend(row.map(|act| acts::of_transfer(act, &one.order, TransferId(*id))));
+                    done.push(Ok(transferred));
+                }
                 Err(rejection) => {
                     state.book.roll_back(savepoint);
+                    state.added.audit.truncate(acts);
                     before.into_iter().rev().for_each(|(key, stored)| state.outcomes.restore(key, stored));
                     return Ok(rejected(self.0.len(), place, &rejection));
                 }
@@ -131,7 +143,9 @@ pub async fn post_all(
         match begin(tally, &chain, &mut keys) {
             Ok(running) => {
                 begun.push(Ok(chain.len()));
-                requests.push((LinkedTransfers(chain), running));
+                let acts = chain.iter().map(|one| audit::of_admin(tally, &one.origin));
+                let acts = acts.collect::<Result<_, _>>()?;
+                requests.push((LinkedTransfers(chain, acts), running));
             }
             Err(results) => begun.push(Err(results)),
         }

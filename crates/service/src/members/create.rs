@@ -3,6 +3,7 @@
 //! The handles of a member are looked up before, because a transaction reads by key, and compared in the transaction.
 
 use super::ATTEMPTS_MAX;
+use crate::audit;
 use crate::contests::entries::{self, NameLookup};
 use crate::failure::{Failure, Fault, blocking};
 use crate::ledger::LedgerSettings;
@@ -12,11 +13,12 @@ use crate::outcomes;
 use crate::tally::Tally;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use tally_rules::audit::{AuditAction, Audited};
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{Currency, Member, MemberId, Uuid, WalletKey};
 use tally_rules::outcome::Outcome;
-use tally_rules::{PlayerId, Rejection};
+use tally_rules::{Origin, PlayerId, Rejection};
 use tally_store::ReadSet;
 
 /// A member to be made.
@@ -44,6 +46,8 @@ struct CreateMember {
     new: NewMember,
     /// The player, if it had a member at the lookup: if it is free by now, the lookup is repeated.
     taken: Option<Handle>,
+    /// The act that it is, if its actor is an administrator.
+    act: Option<Audited>,
 }
 
 impl LedgerRequest for CreateMember {
@@ -60,7 +64,11 @@ impl LedgerRequest for CreateMember {
     }
 
     fn decide(&self, state: &mut BatchState<'_>, ids: &[Uuid]) -> Result<Self::Answer, Rejection> {
-        decide(&self.new, self.taken.as_slice(), state, MemberId(ids[0]))
+        let made = decide(&self.new, self.taken.as_slice(), state, MemberId(ids[0]))?;
+        if let (Some(act), Some(Created { id, replayed: false })) = (&self.act, &made) {
+            state.added.audit.push(act.row(AuditAction::MemberCreated, id.0.to_string(), None));
+        }
+        Ok(made)
     }
 }
 
@@ -127,7 +135,7 @@ pub(super) fn taken(handle: &Handle) -> Rejection {
 
 /// Makes a member. A player's name that a closed member released is rejected while that member's entries are open or run.
 /// This notices a member that closes meanwhile, but not one that gets the name, applies and closes meanwhile.
-pub async fn create(tally: &Arc<Tally>, new: NewMember) -> Result<Created, Failure> {
+pub async fn create(tally: &Arc<Tally>, new: NewMember, origin: &Origin) -> Result<Created, Failure> {
     for _ in 0..ATTEMPTS_MAX {
         let running = new.identity.as_ref().map(|one| tally.begin(&one.key)).transpose()?;
         let mut taken = None;
@@ -140,7 +148,7 @@ pub async fn create(tally: &Arc<Tally>, new: NewMember) -> Result<Created, Failu
             }
             taken = look.taken.pop();
         }
-        let request = CreateMember { new: new.clone(), taken };
+        let request = CreateMember { new: new.clone(), taken, act: audit::of_admin(tally, origin)? };
         if let Some(created) = tally.ledger.ask(request, running.into_iter().collect()).await? {
             return Ok(created);
         }

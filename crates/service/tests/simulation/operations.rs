@@ -332,7 +332,7 @@ fn member(world: &World, player: &PlayerId) -> MemberId {
         closed_at: None,
     };
     let new = NewMember { member, player_is_id: false, identity: None };
-    world.wait(members::create(world.tally(), new)).unwrap().id
+    world.wait(members::create(world.tally(), new, &Origin::BACKGROUND)).unwrap().id
 }
 
 fn chunk((board, file): (usize, u8), from: u64, lines: &[(usize, i64, i64)], last: bool) -> NewChunk {

@@ -148,7 +148,7 @@ impl Served {
             closed_at: None,
         };
         let new = NewMember { member, player_is_id: true, identity: None };
-        self.runtime.block_on(members::create(&self.tally, new)).unwrap().id
+        self.runtime.block_on(members::create(&self.tally, new, &Origin::BACKGROUND)).unwrap().id
     }
 
     /// Deposits to many at once: the result of each.

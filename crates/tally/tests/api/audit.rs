@@ -134,6 +134,64 @@ fn reason_of(client: &mut Client, action: &str, subject: &str) -> Value {
     page["items"][0]["reason"].clone()
 }
 
+/// Money that a key of role `admin` moves, or a caller on this machine with a reason. What games do leaves no row.
+#[test]
+fn money_that_administrators_move_is_there() {
+    let server = TestTally::start(TALLY);
+    let (_, mut shop) = key(&server, "server");
+    let (desk_id, mut desk) = key(&server, "admin");
+    let by = format!("key:{desk_id}");
+    let text = |value: &Value| value.as_str().expect("an id").to_owned();
+    let moved = |client: &mut Client, path: &str, body: &Value| {
+        text(&client.post(path, body).expect(201)["group_id"])
+    };
+    let new = |name: &str| json!({"login_id": name, "name": name, "reason": "why"});
+    let ann = text(&shop.post("/v1/members", &new("ann")).expect(201)["id"]);
+    let bob = text(&desk.post("/v1/members", &new("bob")).expect(201)["id"]);
+    let gift = json!({"to": bob, "amount": 100, "reason": "gift", "metadata": {"level": 3}});
+    let gift = Request::new("POST", "/v1/deposits").json(&gift).idempotent("gift");
+    let deposited = text(&desk.send(&gift).expect(201)["group_id"]);
+    assert!(desk.send(&gift).is_replay());
+    let given = moved(&mut desk, "/v1/transfers", &json!({"from": bob, "to": ann, "amount": 30}));
+    let paid = moved(&mut desk, "/v1/withdrawals", &json!({"from": bob, "amount": 20}));
+    let reverse = format!("/v1/ledger/transactions/{given}/reverse");
+    let back = moved(&mut desk, &reverse, &json!({"amount": 10}));
+    // Rejected ones, those that are linked to one, and those of the game leave no row.
+    let large = json!({"from": bob, "amount": 1_000});
+    desk.post("/v1/withdrawals", &large).refused(422, "insufficient_funds");
+    let one = |amount: i64, linked: bool| json!({"from": ann, "to": bob, "amount": amount, "linked": linked});
+    let linked = json!({"transfers": [one(1, true), one(1_000, false)]});
+    desk.post("/v1/transfers/batch", &linked).expect(200);
+    moved(&mut shop, "/v1/deposits", &json!({"to": ann, "amount": 5, "reason": "bought"}));
+    let batch = desk.post("/v1/transfers/batch", &json!({"transfers": [one(2, false)]})).expect(200);
+    let last = text(&batch["results"][0]["transaction"]["group_id"]);
+    let all = [
+        row("member.created", &bob, &by, None),
+        row("money.deposited", &bob, &by, Some(&format!("100 KRW to {bob}, transaction {deposited}"))),
+        row(
+            "money.transferred",
+            &bob,
+            &by,
+            Some(&format!("30 KRW from {bob} to {ann}, transaction {given}")),
+        ),
+        row("money.withdrawn", &bob, &by, Some(&format!("20 KRW from {bob}, transaction {paid}"))),
+        row("money.reversed", &given, &by, Some(&format!("10 KRW from {ann} to {bob}, transaction {back}"))),
+        row("money.transferred", &ann, &by, Some(&format!("2 KRW from {ann} to {bob}, transaction {last}"))),
+    ];
+    assert_eq!(rows(&mut desk, &format!("&actor={by}")), all);
+    assert_eq!(rows(&mut desk, &format!("&subject_prefix={}", &bob[..35])), all[..4]);
+    assert_eq!(rows(&mut desk, "&subject_prefix=x"), []);
+    assert_eq!(reason_of(&mut desk, "money.deposited", &bob), "gift");
+    assert_eq!(reason_of(&mut desk, "member.created", &bob), "why");
+    // A caller on this machine gives a reason, or its money is that of a game.
+    let mut local = server.local();
+    moved(&mut local, "/v1/deposits", &json!({"to": ann, "amount": 1}));
+    moved(&mut local, "/v1/deposits", &json!({"to": ann, "amount": 2, "reason": "by hand"}));
+    let by_hand = rows(&mut local, "&actor=command_line&action=money.deposited");
+    assert_eq!(by_hand.len(), 1, "{by_hand:?}");
+    assert_eq!(reason_of(&mut local, "money.deposited", &ann), "by hand");
+}
+
 /// Commands of the Redis protocol that are the same acts; they give no reason.
 #[test]
 fn acts_over_the_redis_protocol_are_there() {

@@ -209,7 +209,7 @@ mod tests {
         let tally = start(&path);
         // No step is done by this process.
         let held = tally.members.erasing.lock().unwrap();
-        let id = runtime.block_on(create(&tally, new("ann"))).unwrap().id;
+        let id = runtime.block_on(create(&tally, new("ann"), &Origin::BACKGROUND)).unwrap().id;
         let board = BoardId::new("b").unwrap();
         boards::put(&tally, &board, &BoardSpec::default(), &Origin::BACKGROUND, None).unwrap();
         let (player, score) = (PlayerId::new("ann").unwrap(), ScoreInput::Int(1));
@@ -219,7 +219,7 @@ mod tests {
         assert!(!begin(&tally, id, &audited, None).unwrap());
         let row = find::by_id(&tally, id).unwrap();
         assert_eq!((row.erasure(id), row.player.as_str()), (Some(Erasure::Running), "ann"));
-        let taken = runtime.block_on(create(&tally, new("heir"))).unwrap_err();
+        let taken = runtime.block_on(create(&tally, new("heir"), &Origin::BACKGROUND)).unwrap_err();
         assert!(matches!(taken, Failure::Rejected(Rejection::PlayerTaken)), "{taken}");
         assert_eq!(verified(&tally), (vec![], 1, 0));
         drop(held);
@@ -230,7 +230,7 @@ mod tests {
             std::thread::sleep(Duration::from_millis(5));
         }
         assert_eq!(verified(&tally), (vec![], 0, 1));
-        let heir = runtime.block_on(create(&tally, new("heir"))).unwrap().id;
+        let heir = runtime.block_on(create(&tally, new("heir"), &Origin::BACKGROUND)).unwrap().id;
         let board = tally.boards.find(&BoardId::new("b").unwrap()).unwrap();
         assert_eq!(board.ranking.total(), 0, "it inherits no score");
         assert_ne!(heir, id);
@@ -243,7 +243,7 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
         let folder = tempfile::tempdir().unwrap();
         let tally = start(&folder.path().join("t.db"));
-        let id = runtime.block_on(create(&tally, new("ann"))).unwrap().id;
+        let id = runtime.block_on(create(&tally, new("ann"), &Origin::BACKGROUND)).unwrap().id;
         runtime.block_on(erase(&tally, id, Origin::BACKGROUND, None)).unwrap();
         while find::by_id(&tally, id).unwrap().erasure(id) != Some(Erasure::Done) {
             std::thread::sleep(Duration::from_millis(5));

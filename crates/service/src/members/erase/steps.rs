@@ -248,6 +248,8 @@ fn redact(entry: &AuditEntry, member: MemberId, player: Option<&PlayerId>) -> Op
         entry.action.is_of_player() && player.is_some_and(|player| *entry.subject == *player.as_str());
     let after = if of_player || *entry.subject == *id && entry.action != AuditAction::MemberErased {
         AuditEntry { origin: entry.origin.without_words(), subject: id.into(), ..entry.clone() }
+    } else if entry.names_side(&id) {
+        AuditEntry { origin: entry.origin.without_words(), ..entry.clone() }
     } else {
         let detail = renamed_in_list(entry.detail.as_deref()?, player?.as_str(), &id)?;
         let alone = detail.starts_with("1 ");
@@ -292,7 +294,9 @@ mod tests {
             detail: detail.map(Into::into),
         };
         let of = |entry: &AuditEntry| redact(entry, member, Some(&ann));
-        use AuditAction::{BoardCreated, ContestAccepted, MemberChanged, MemberErased, PlayerBanned};
+        use AuditAction::{
+            BoardCreated, ContestAccepted, MemberChanged, MemberErased, MoneyTransferred, PlayerBanned,
+        };
         let banned = entry(PlayerBanned, "ann", Some("goals"), Some("ann cheats"));
         assert_eq!(of(&banned), Some(entry(PlayerBanned, &id, Some("goals"), None)));
         assert_eq!(of(&of(&banned).unwrap()), None, "once");
@@ -302,6 +306,9 @@ mod tests {
         let both = entry(ContestAccepted, "cup", Some("2 players: ann, bob"), Some("friends"));
         let renamed = format!("2 players: {id}, bob");
         assert_eq!(of(&both), Some(entry(ContestAccepted, "cup", Some(&renamed), Some("friends"))));
+        let sides = format!("5 KRW from bob to {id}, transaction t");
+        let moved = entry(MoneyTransferred, "bob", Some(&sides), Some("ann's rent"));
+        assert_eq!(of(&moved), Some(entry(MoneyTransferred, "bob", Some(&sides), None)));
         let alone = entry(ContestAccepted, "cup", Some("1 player: ann"), Some("a friend"));
         assert_eq!(of(&alone).unwrap().origin.reason, None);
         for kept in [

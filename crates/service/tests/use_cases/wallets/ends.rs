@@ -108,7 +108,8 @@ fn a_name_whose_member_closes_meanwhile_is_not_given_to_another() {
         let with =
             Settings { background: Background::ByHand(|| ()), ledger: settings(), ..Settings::default() };
         let own = &start_set(Arc::clone(&tally.store), Clock::of(move || now), with).unwrap();
-        let made = interleaved(&world, own, members::create(own, heir("ann", "new")), ann);
+        let made =
+            interleaved(&world, own, members::create(own, heir("ann", "new"), &Origin::BACKGROUND), ann);
         assert_eq!(refused(made), Rejection::PlayerInContest("cup".into()));
         let row = MemberLine { player: Some(names[1].clone()), ..line("new bob") };
         let rows = vec![(1, row), (2, line("other"))];

@@ -129,7 +129,7 @@ impl World {
     }
 
     pub(crate) fn create(&self, new: NewMember) -> Result<Created, Failure> {
-        self.wait(members::create(&self.tally, new))
+        self.wait(members::create(&self.tally, new, &Origin::BACKGROUND))
     }
 
     /// A member with this balance.

@@ -47,7 +47,7 @@ const PARAMETERS: &[(&str, &[&str])] = &[
     ("/v1/webhooks", &[]),
     ("/v1/webhooks/{webhook}", &[]),
     ("/v1/webhooks/{webhook}/deliveries", &["limit", "cursor", "state"]),
-    ("/v1/audit", &["actor", "action", "subject", "from", "until", "limit", "cursor"]),
+    ("/v1/audit", &["actor", "action", "subject", "subject_prefix", "from", "until", "limit", "cursor"]),
     ("/v1/currencies", &[]),
     ("/v1/members", &["login_id", "phone_number", "player"]),
     ("/v1/members/{member}", &[]),

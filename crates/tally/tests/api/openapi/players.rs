@@ -25,6 +25,7 @@ pub(super) fn banned(tour: &mut Tour<'_>) {
     tour.good("restorePlayer", 200, ban("zico/restore"));
     tour.good("restorePlayer", 200, ban("pele/restore"));
     tour.example("correctPlayerScore", 200);
+    tour.good("listAudit", 200, Request::new("GET", "/v1/audit?limit=1&subject_prefix=pe"));
 }
 
 pub(super) fn refused(tour: &mut Tour<'_>) {

@@ -168,7 +168,9 @@ impl Story {
             NewMember { member, player_is_id: false, identity }
         };
         let is_free = self.holder(&name).is_none();
-        let done = self.ask(|tally, runtime, key| runtime.block_on(members::create(tally, new(key))));
+        let done = self.ask(|tally, runtime, key| {
+            runtime.block_on(members::create(tally, new(key), &Origin::BACKGROUND))
+        });
         match done {
             Ok(made) => {
                 assert!(is_free && self.with_entry(&name).is_none(), "{name:?} has an entry or a holder");
