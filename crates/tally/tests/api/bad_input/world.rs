@@ -223,7 +223,7 @@ pub(crate) fn series(id: &str) -> Value {
 fn contest_of(route: &Route) -> &'static str {
     match route.path.rsplit('/').next().unwrap_or_default() {
         "open" | "{contest}" => "draft",
-        "members" | "finish" | "ban" | "restore" => "running",
+        "players" | "members" | "finish" | "ban" | "restore" => "running",
         "settle" | "correct" => "finished",
         "prizes" | "repay" => "settled",
         "refunds" => "cancelled",

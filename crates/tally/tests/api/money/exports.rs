@@ -64,7 +64,8 @@ fn an_export_has_what_the_lists_have() {
     assert_eq!((&entered["contest"], &entered["application"]["status"]), (&json!("cup"), &json!("pending")));
     let acts: Vec<&Value> =
         export["audit"].as_array().expect("rows").iter().map(|row| &row["action"]).collect();
-    assert_eq!(acts, ["member.exported", "member.changed"]);
+    let moved = ["money.transferred", "money.transferred", "money.deposited"];
+    assert_eq!(acts, [&["member.exported", "member.changed"][..], &moved].concat());
     assert_eq!((&export["audit"][0]["reason"], &export["complete"]), (&json!("asked"), &json!(true)));
     // The staff of a contest is in it too, and nothing of others is.
     let other = local.get(&format!("/v1/members/{bob}/export")).expect(200);
