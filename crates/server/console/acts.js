@@ -10,10 +10,11 @@ export const ACTS = [
   "key.created", "key.revoked",
   "leaderboard.created", "leaderboard.changed", "leaderboard.deleted",
   "player.banned", "player.restored", "player.erased", "score.corrected",
-  "member.changed", "member.closed", "member.erased", "member.exported",
+  "member.created", "member.changed", "member.closed", "member.erased", "member.exported",
+  "money.deposited", "money.withdrawn", "money.transferred", "money.reversed",
   "contest.created", "contest.changed", "contest.opened", "contest.accepted", "contest.rejected",
-  "contest.started", "contest.finished", "contest.settled", "contest.cancelled",
-  "series.created", "series.changed", "series.deleted",
+  "contest.started", "contest.finished", "contest.settled", "contest.repaid", "contest.cancelled",
+  "series.created", "series.changed", "series.deleted", "prizes.repaid",
   "webhook.created", "webhook.changed", "webhook.deleted",
   "store.migrated", "store.repaired", "store.restored",
   "secret.rotated", "secret.dropped", "secret.reset", "ledger.archived",
@@ -57,12 +58,16 @@ export function subjectOf({ action, subject }) {
     case "key":
       return h("a", { class: "name", href: "#/settings" }, keys.get(subject) ?? h("code", {}, subject));
     case "leaderboard":
+    case "prizes":
       return link("boards");
     case "player":
     case "score":
       return playerLink(subject);
     case "member":
       return member(subject);
+    case "money":
+      // A reversal is of a transfer, and its detail names the members.
+      return action === "money.reversed" || !UUID.test(subject) ? h("code", {}, subject) : member(subject);
     case "contest":
       return UUID.test(subject) ? later(link("contests"), `/v1/contests/${part(subject)}`, ({ title }) => title) : link("contests");
     case "series":
@@ -74,6 +79,13 @@ export function subjectOf({ action, subject }) {
   }
 }
 
+/** The detail of an act. Those of money name members by their ids. */
+export function detailOf({ action, detail }) {
+  if (!action.startsWith("money.") || !detail) return detail;
+  return detail.split(SIDE).map((one, at) => (at % 2 === 1 ? member(one) : one));
+}
+
+const SIDE = /(?<=(?:from|to) )([0-9a-f-]{36})/;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** A member by its login, as soon as that is read. */

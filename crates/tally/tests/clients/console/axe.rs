@@ -18,7 +18,7 @@ const PAGES: [(&str, &str); 14] = [
     ("#/players", "input"),
     ("#/players/France", "tbody tr"),
     ("#/wallets", "tbody tr"),
-    ("#/owed", ".empty"),
+    ("#/owed", "main .card"),
     ("#/server", "tbody tr"),
     ("#/audit", "tbody tr"),
     ("#/settings", "tbody tr"),

@@ -41,12 +41,11 @@ fn acts(console: &mut Console, admin: &str) {
     console.sees_row(&["API key revoked", "“left us”"]);
     console.check("audit");
     console.picture("audit-filters");
-    let offered = console.page.eval(
-        "JSON.stringify([...document.querySelectorAll('[name=action] option')].map(({ value }) => value).filter(Boolean).sort())",
-    );
-    let mut all: Vec<&str> = AuditAction::ALL.iter().map(|action| action.as_str()).collect();
-    all.sort_unstable();
-    assert_eq!(offered.as_str(), Some(&*json!(all).to_string()));
+    let offered = "[...document.querySelectorAll('[name=action] option')].map(({ value }) => value)";
+    for action in AuditAction::ALL {
+        let is_offered = console.page.eval(&format!("{offered}.includes('{action}')"));
+        assert_eq!(is_offered, json!(true), "{action}");
+    }
     console.fill("Act", "key.revoked");
     console.click("Show");
     console.page.wait("help.row('API key revoked') !== null && help.row('API key made') === null");
