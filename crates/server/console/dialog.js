@@ -108,7 +108,9 @@ export function toast(kind, title, text, undo) {
 function said(error) {
   if (error.code === "unreachable") return [t("common.no_answer"), error.changing && t("common.no_answer_change")];
   const detail = sentence(error.message);
-  const fields = (error.fields ?? []).map(({ pointer, detail: wrong }) => `${pointer ?? ""} ${wrong}`.trim());
+  // One wrong field is mostly the whole sentence.
+  const others = (error.fields ?? []).filter(({ detail: wrong }) => !error.message.includes(wrong));
+  const fields = others.map(({ pointer, detail: wrong }) => `${pointer ?? ""} ${wrong}`.trim());
   const request = error.request && t("common.request", { id: error.request });
   // The server writes English. Another language has a sentence for a frequent code, and what the server wrote follows.
   const own = language !== "en" && has(`error.${error.code}`) && t(`error.${error.code}`);
