@@ -137,3 +137,10 @@ export async function walk(path, query, name, each, signal) {
     cursor = page.next_cursor ?? null;
   } while (cursor);
 }
+
+/** The next page that has items: a request reads a bounded part, so a page may be empty and have a cursor. */
+export async function somePage(path, query, signal) {
+  let page = await get(path, query, signal);
+  while (page.items.length === 0 && page.next_cursor) page = await get(path, { ...query, cursor: page.next_cursor }, signal);
+  return page;
+}

@@ -1,50 +1,80 @@
-// A transfer from both sides: what was taken back of it, and its reversal.
+// A transfer from both sides: what was taken back of it, and its reversal after the balances that it leaves.
 
+import { actorOf, readNames } from "./acts.js";
+import { steps, whole } from "./amount.js";
 import { change, get, part } from "./api.js";
 import { toast } from "./dialog.js";
-import { chip, facts, h, set } from "./dom.js";
+import { chip, facts, h, notice, set } from "./dom.js";
 import { money, when } from "./format.js";
 import { field, form, reason } from "./form.js";
 import { may } from "./rights.js";
+import { named, t } from "./texts.js";
 
 /** Shows a transfer in `place`. `link` gives the address of a member's page; `changed` is called after a reversal. */
-export async function look(place, id, link, changed) {
+export async function look(place, id, link, changed, { open } = {}) {
   const again = async () => {
     await look(place, id, link, changed);
     await changed?.();
   };
-  set(place, shown(await get(`/v1/ledger/transactions/${part(id)}`), link, again));
+  const [movement] = await Promise.all([get(`/v1/ledger/transactions/${part(id)}`), readNames()]);
+  const taken = await reversal(movement, again, open);
+  set(place, shown(movement, link), taken);
 }
 
-function shown(movement, link, again) {
-  const { type, amount, currency, at, reference, debit, credit, actor, reason } = movement;
+function shown(movement, link) {
+  const { type, amount, currency, at, reference, debit, credit, actor, reason: why } = movement;
   const side = (label, { account, member, name }) => h("tr", {},
     h("th", { scope: "row" }, label),
-    h("td", {}, account, member && h("a", { class: "under name", href: link(member) }, name || member)),
+    h("td", {}, account, member && h("a", { class: "under name", href: link(member) }, name || t("wallet.a_pool"))),
     h("td", { class: "num" }, money(amount, currency)));
-  const heading = h("thead", {}, h("tr", {}, ["Side", "Account", "Amount"].map((text, at) => h("th", { scope: "col", class: at === 2 ? "num" : null }, text))));
-  const view = h("table", {}, h("caption", { class: "unseen" }, "Both sides"), heading, h("tbody", {}, side("Debit", debit), side("Credit", credit)));
-  return [h("p", {}, chip(type.replaceAll("_", " ")), " ", h("span", { class: "soft small" }, when(at))), reference && h("p", { class: "name" }, `“${reference}”`), view, facts([["By", h("code", {}, actor)], reason && ["Why", reason]]), taken(movement), reversal(movement, again)];
+  const heads = [t("wallet.side"), t("wallet.account"), t("wallet.amount")];
+  const heading = h("thead", {}, h("tr", {}, heads.map((text, column) => h("th", { scope: "col", class: column === 2 ? "num" : null }, text))));
+  const view = h("table", {}, h("caption", { class: "unseen" }, t("wallet.sides")), heading, h("tbody", {}, side(t("wallet.debit"), debit), side(t("wallet.credit"), credit)));
+  const about = facts([[t("wallet.by"), actorOf(actor)], why && [t("wallet.reason"), why]]);
+  return [h("p", {}, chip(named(`wallet.type.${type}`)), " ", h("span", { class: "soft small" }, when(at))), reference && h("p", { class: "name" }, `“${reference}”`), view, about, taken(movement)];
 }
 
 /** What was taken back of a movement, or what it takes back. */
 function taken({ amount, currency, reversed, reversals, reverses }) {
-  if (reverses) return facts([["Takes back", h("code", {}, reverses)]]);
-  const one = ({ id, amount: sum, at }) => [when(at), [money(sum, currency), " by ", h("code", {}, id)]];
-  return reversals.length > 0 && facts([["Taken back", `${money(reversed, currency)} of ${money(amount, currency)}`], ...reversals.map(one)]);
+  if (reverses) return facts([[t("wallet.takes_back"), h("code", {}, reverses)]]);
+  const one = ({ id, amount: sum, at }) => [when(at), [money(sum, currency), " ", h("code", {}, id)]];
+  return reversals.length > 0 && facts([[t("wallet.back_so_far"), t("wallet.back_of", { sum: money(reversed, currency), all: money(amount, currency) })], ...reversals.map(one)]);
 }
 
-function reversal({ id, amount, currency, reversed, reverses }, again) {
+async function reversal({ id, amount, currency, reversed, reverses, debit, credit }, again, open) {
   const left = BigInt(amount) - BigInt(reversed);
   if (reverses || left === 0n || !may("money:move")) return null;
-  const content = [
-    field({ name: "amount", label: "Amount", inputmode: "numeric", value: String(left), required: true, hint: `At most ${money(left, currency)}, in the smallest unit.` }),
-    reason("Members do not see it."),
-  ];
-  const send = async ({ amount: sum, reason: why }) => {
-    await change("POST", `/v1/ledger/transactions/${part(id)}/reverse`, { amount: sum, ...(why && { reason: why }) });
-    toast("ok", `${money(sum, currency)} taken back`);
+  const [payer, receiver] = await Promise.all([walletOf(credit, currency), walletOf(debit, currency)]);
+  const sum = field({ name: "amount", label: t("wallet.amount"), inputmode: "numeric", value: String(left), required: true, hint: t("wallet.back_hint", { most: money(left, currency) }) });
+  const input = sum.querySelector("input");
+  const place = h("div", { "aria-live": "polite" });
+  const show = () => {
+    const units = whole(input.value.trim());
+    set(place, units !== null && units <= left && effects(payer, receiver, units, currency));
+  };
+  input.addEventListener("input", show);
+  show();
+  const send = async ({ amount: sent, reason: why }) => {
+    await change("POST", `/v1/ledger/transactions/${part(id)}/reverse`, { amount: sent, ...(why && { reason: why }) });
+    toast("ok", t("wallet.taken_back", { sum: money(sent, currency) }));
     await again();
   };
-  return h("details", {}, h("summary", { class: "small" }, "Take it back"), h("div", { class: "body" }, form(content, "Reverse", send, { kind: "danger" })));
+  const content = [sum, place, reason(t("wallet.unseen"))];
+  return h("details", { open }, h("summary", { class: "small" }, t("wallet.back")), h("div", { class: "body" }, form(content, t("wallet.back_go"), send, { kind: "danger" })));
+}
+
+/** The wallet of a side, with the name of its member; nothing for an account of the house. */
+async function walletOf({ member, name }, currency) {
+  if (!member || !may("money:read")) return null;
+  const { wallets } = await get(`/v1/wallets/${part(member)}`);
+  const wallet = wallets.find((one) => one.currency === currency);
+  return wallet ? { ...wallet, name: name || t("wallet.a_pool") } : null;
+}
+
+/** The balances before and after. */
+function effects(payer, receiver, units, currency) {
+  const row = (wallet, by) => wallet && [t("wallet.balance_of", { name: wallet.name }), wallet.balance, BigInt(wallet.balance) + by];
+  const rows = [row(payer, -units), row(receiver, units)].filter(Boolean);
+  const short = payer && BigInt(payer.available) < units;
+  return [rows.length > 0 && steps(t("wallet.before_after"), rows, currency), short && notice("warn", t("wallet.too_little", { available: money(payer.available, currency) }))];
 }

@@ -1,167 +1,122 @@
-// One member: identity, wallets, transfers; deposits and holds; its data, exported and erased.
+// One member: identity, wallets, an adjustment, transfers and holds; its data, exported and erased.
 
+import { adjust, mayAdjust } from "./adjust.js";
 import { change, get, part } from "./api.js";
-import { confirmTyped, dialog, failed, inline, toast } from "./dialog.js";
-import { button, card, chip, choice, empty, facts, h, head, notice, playerLink, put, set } from "./dom.js";
-import { decimal, money, when } from "./format.js";
-import { field, form, reason } from "./form.js";
+import { failed, inline, toast } from "./dialog.js";
+import { button, card, chip, choice, facts, h, head, notice, playerLink, put, set } from "./dom.js";
+import { money, when } from "./format.js";
+import { holds, makeHold } from "./holds.js";
 import { data } from "./member_data.js";
-import { look } from "./movement.js";
-import { link } from "./wallets.js";
+import { closeMember, editMember } from "./member_form.js";
+import { copyable } from "./members.js";
 import { isAdmin, may } from "./rights.js";
-import { list, table } from "./table.js";
+import { t } from "./texts.js";
+import { transactions } from "./wallet_history.js";
 
-export const title = "Wallet";
+export const title = t("wallet.title");
+
+const crumb = ["#/wallets", t("wallets.title")];
 
 export function render(root, { member: id }, signal) {
-  const place = h("div", {});
+  const place = h("div", {}, head(title, { crumb }));
   put(root, place);
-  const crumb = ["#/wallets", "Wallets"];
-  set(place, head("Wallet", { crumb }));
   const load = async () => {
-    const [member, { wallets }] = await Promise.all([get(`/v1/members/${part(id)}`, {}, signal), get(`/v1/wallets/${part(id)}`, {}, signal)]);
-    document.title = `${member.name} · tally`;
-    show(place, member, wallets, signal, load);
+    const member = await get(`/v1/members/${part(id)}`, {}, signal).catch(absent);
+    const found = member || may("money:read") ? await walletsOf(id, signal).catch(absent) : null;
+    if (member) document.title = `${member.name} · tally`;
+    if (member) show(place, member, found?.wallets ?? [], { load, signal });
+    else if (found) showPool(place, id, found.wallets, signal);
+    else set(place, head(title, { crumb }), notice("bad", h("p", { class: "strong" }, t("wallet.no_member")), h("p", {}, h("a", { href: "#/wallets" }, t("wallet.find_another")))));
   };
   load().catch((error) => {
-    if (error.name === "AbortError") return;
     const wrong = h("div", {});
-    const back = h("p", {}, h("a", { href: "#/wallets" }, "Find a member by login, phone number or player"));
-    set(place, head("Wallet", { crumb }), h("div", { class: "stack" }, wrong, error.status === 404 && back));
+    set(place, head(title, { crumb }), wrong);
     inline(wrong, error);
   });
 }
 
-function show(place, member, wallets, signal, load) {
-  const crumb = ["#/wallets", "Wallets"];
-  const marks = [member.erasure ? chip("erased", "bad") : member.closed_at ? chip("closed", "bad") : chip("open", "ok"), h("code", { class: "soft" }, member.id)];
+/** What is not there is nothing; other failures stay. */
+function absent(error) {
+  if (error.status !== 404) throw error;
+  return null;
+}
+
+/** The wallet of a contest's pool: it has no member, and contests alone move its money. */
+function showPool(place, id, wallets, signal) {
+  const history = transactions(id, () => wallets, null, signal);
+  set(place, head(t("wallet.pool"), { crumb, about: t("wallet.pool_text") }), h("div", { class: "stack" }, wallets.map(amounts), history.element));
+}
+
+async function walletsOf(id, signal) {
+  return may("money:read") ? get(`/v1/wallets/${part(id)}`, {}, signal) : { wallets: [] };
+}
+
+function show(place, member, wallets, { load, signal }) {
+  const mark = member.erasure ? chip(t("wallet.erased"), "bad") : member.closed_at ? chip(t("wallet.closed"), "bad") : chip(t("wallet.open"), "ok");
   const purse = h("div", { class: "stack" });
-  let currency = wallets[0]?.currency ?? null;
-  const renew = async () => {
-    const { wallets: now } = await get(`/v1/wallets/${part(member.id)}`, {}, signal);
-    set(purse, now.map(amounts));
-    await history.reload();
+  let now = wallets;
+  const showPurse = () => set(purse, now.map(amounts));
+  const renew = async (currency) => {
+    now = (await walletsOf(member.id, signal)).wallets;
+    showPurse();
+    await Promise.all([history?.reload(currency), held?.reload()]);
   };
-  const history = transactions(member.id, () => currency, renew, signal);
-  const currencies = wallets.length > 1 && choice("Currency", wallets.map((one) => [one.currency, one.currency]), currency, (chosen) => {
-    currency = chosen;
-    history.reload().catch(failed);
-  });
-  set(purse, wallets.map(amounts));
-  const left = h("div", { class: "stack" }, purse, card("Transactions", history.element, { side: currencies }));
-  const right = h("div", { class: "stack" }, who(member), !member.closed_at && may("money:mint") && deposit(member, wallets, renew), !member.closed_at && may("money:move") && holds(member, wallets, renew), isAdmin() && data(member, load));
-  set(place, head(member.name, { crumb, marks }), h("div", { class: "two" }, left, right));
-  history.reload().catch((error) => inline(history.element, error));
+  showPurse();
+  const opened = !member.closed_at;
+  const history = may("money:read") ? transactions(member.id, () => now, renew, signal) : null;
+  const held = may("money:read") ? holdsOf(member, wallets, renew, signal) : null;
+  const adjusts = opened && mayAdjust() && card(t("wallet.adjust_title"), h("div", { class: "body" }, adjust(member, () => now, renew)));
+  const left = h("div", { class: "stack" }, purse, adjusts, history?.element, held?.element);
+  const right = h("div", { class: "stack" }, who(member, load), isAdmin() && data(member, load));
+  set(place, head(member.name, { crumb, marks: [mark, h("span", { class: "soft name" }, member.login_id)] }), h("div", { class: "two" }, left, right));
 }
 
 function amounts({ currency, balance, held, available, promotional, credits = [] }) {
-  const pairs = [["Balance", money(balance, currency)], ["Held", money(held, currency)], ["Available", money(available, currency)]];
-  if (promotional) pairs.push(["Promotional", money(promotional, currency)]);
-  const ends = credits.map((one) => h("div", {}, `${money(one.amount, currency)} until ${when(one.expires_at)}`));
+  const pairs = [[t("wallet.balance"), money(balance, currency)], [t("wallet.held"), money(held, currency)], [t("wallet.available"), money(available, currency)]];
+  if (promotional) pairs.push([t("wallet.promotional"), money(promotional, currency)]);
+  const ends = credits.map((one) => h("div", {}, t("wallet.credit_until", { sum: money(one.amount, currency), at: when(one.expires_at) })));
   return h("section", { class: "card" }, h("div", { class: "body" }, facts(pairs, "big"), ends.length > 0 && h("div", { class: "soft" }, ends)));
 }
 
-function who(member) {
-  const locked = member.pin_locked_until && `PIN locked until ${when(member.pin_locked_until)}`;
+/** The holds of a member: the open ones, or all. */
+function holdsOf(member, wallets, renew, signal) {
+  let state = "open";
+  const all = holds(() => ({ member: member.id, state }), signal, renew);
+  const states = choice(t("wallet.hold_states"), [["open", t("wallet.holds_open")], ["", t("wallet.holds_all")]], state, (chosen) => {
+    state = chosen;
+    all.reload();
+  });
+  const make = !member.closed_at && may("money:move") && button(t("wallet.new_hold"), () => makeHold(member, wallets, renew), { kind: "small", failed });
+  return { element: card(t("wallet.holds"), all.element, { side: h("div", { class: "row" }, states, make) }), reload: all.reload };
+}
+
+function who(member, load) {
+  const locked = member.pin_locked_until && t("wallet.locked", { at: when(member.pin_locked_until) });
+  const path = `/v1/members/${part(member.id)}`;
   const unlock = async (made) => {
-    await change("POST", `/v1/members/${part(member.id)}/unlock-pin`, {});
+    await change("POST", `${path}/unlock-pin`, {});
     made.remove();
-    toast("ok", "The PIN may be tried again");
+    toast("ok", t("wallet.unlocked"));
   };
-  const pairs = [
-    ["Login", member.login_id],
-    ["Phone", member.phone_number ?? "none"],
-    ["Player", playerLink(member.player)],
-    ["Signs in", member.has_password ? "with a password" : "not at all"],
-    ["Pays by itself", member.has_pin ? "with a PIN" : "not at all"],
-    ["Member since", when(member.created_at)],
-    member.closed_at && ["Closed", when(member.closed_at)],
-  ];
-  const body = h("div", { class: "body" }, locked && notice("warn", h("p", {}, locked), may("members:write") && button("Unlock", unlock, { kind: "small", failed })), facts(pairs));
   const signOut = async () => {
-    await change("POST", `/v1/members/${part(member.id)}/sign-out`, {});
-    toast("ok", "Its tokens have ended");
+    await change("POST", `${path}/sign-out`, {});
+    toast("ok", t("wallet.signed_out"));
   };
-  return card("Member", body, { side: member.has_password && !member.closed_at && may("members:write") && button("Sign out", signOut, { kind: "small", failed }) });
-}
-
-/** The sign of a transfer as its owner sees it. */
-const OUT = new Set(["withdrawal", "transfer_out", "capture", "fee", "reversal_out", "prize_out", "refund_out", "expiry"]);
-
-function transactions(member, currency, renew, signal) {
-  const open = async ({ group_id: id }) => {
-    const place = h("div", { class: "stack" });
-    await look(place, id, link, renew);
-    dialog("Both sides", (box) => [place, h("div", { class: "ends" }, button("Close", () => box.close()))], { wide: true });
-  };
-  const out = ({ before, after, type }) => (before === after ? OUT.has(type) : BigInt(after) < BigInt(before));
-  const view = table("Transactions, newest first", [
-    { label: "What", cell: (one) => [chip(one.type.replaceAll("_", " "), out(one) ? "" : "ok"), h("span", { class: "under" }, when(one.at)), one.reference && h("span", { class: "under name" }, one.reference)] },
-    { label: "With", kind: "wide", cell: ({ counterparty, counterparty_name: name }) => (counterparty ? h("a", { class: "name", href: link(counterparty) }, name || counterparty) : h("span", { class: "soft" }, "–")) },
-    { label: "Amount", kind: "num", cell: (one) => h("span", { class: "strong" }, `${out(one) ? "−" : "+"}${decimal(one.amount, one.currency)}`) },
-    { label: "Balance after", kind: "num", cell: ({ after, currency: code }) => h("span", { class: "soft" }, decimal(after, code)) },
-    { label: "Both sides", kind: "actions wide", cell: (one) => button("Details", () => open(one), { kind: "small", failed }) },
-  ], { key: ({ id }) => id });
-  const path = `/v1/wallets/${part(member)}/transactions`;
-  return list(view, (cursor) => get(path, { limit: 20, cursor, currency: currency() }, signal), () =>
-    empty("Nothing moved yet", "A deposit is the first entry of most wallets."));
-}
-
-const amount = (name = "amount") => field({ name, label: "Amount", inputmode: "numeric", required: true, placeholder: "1000", hint: "In the smallest unit of the currency." });
-
-function currencyField(wallets) {
-  return field({ name: "currency", label: "Currency", value: wallets[0]?.currency ?? "", maxlength: 16 });
-}
-
-function deposit(member, wallets, renew) {
-  const content = [h("div", { class: "fields" }, amount(), currencyField(wallets)), field({ name: "reference", label: "Reference", hint: "What it is for; it is kept with the entry." }),
-    field({ name: "expires_at", label: "Promotional until", type: "datetime-local", hint: "Empty: usual money. Promotional credit is spent first, and leaves the wallet at this time." }), reason("Members do not see it.")];
-  const send = async ({ amount: sum, currency, reference, expires_at: ends, reason: why }, made) => {
-    const body = { to: member.id, amount: sum, ...(currency && { currency }), ...(reference && { reference }), ...(ends && { expires_at: new Date(ends).toISOString() }), ...(why && { reason: why }) };
-    const { after } = await change("POST", "/v1/deposits", body);
-    made.reset();
-    toast("ok", `${money(sum, currency)} deposited`, `The balance is ${money(after, currency)}.`);
-    await renew();
-  };
-  return card("Deposit", h("div", { class: "body" }, form(content, "Deposit", send)));
-}
-
-/** Holds of a member cannot be listed: one that is made here is shown, and others are found by their id. */
-function holds(member, wallets, renew) {
-  const place = h("div", { class: "stack", "aria-live": "polite" });
-  const showHold = (hold) => set(place, held(hold, renew, showHold));
-  const content = [h("div", { class: "fields" }, amount(), currencyField(wallets)), field({ name: "expires_at", label: "Ends by itself at", type: "datetime-local", hint: "Empty: it stays until it is taken or let go." })];
-  const send = async ({ amount: sum, currency, expires_at: ends }, made) => {
-    const body = { member: member.id, amount: sum, ...(currency && { currency }), ...(ends && { expires_at: new Date(ends).toISOString() }) };
-    showHold(await change("POST", "/v1/holds", body));
-    made.reset();
-    await renew();
-  };
-  const find = form([field({ name: "id", label: "Hold id", type: "search", required: true })], "Look", async ({ id }) => showHold(await get(`/v1/holds/${part(id)}`)), { inline: true, kind: "" });
-  return card("Hold", h("div", { class: "body" }, form(content, "Hold", send), h("details", {}, h("summary", { class: "small" }, "Look at a hold"), h("div", { class: "body" }, find)), place));
-}
-
-const HOLD = { open: "live", captured: "ok", voided: "", expired: "warn" };
-
-function held(hold, renew, showHold) {
-  const sum = money(hold.amount, hold.currency);
-  const end = async (way, { reason } = {}) => {
-    showHold(await change("POST", `/v1/holds/${part(hold.id)}/${way}`, reason ? { reason } : {}));
-    await renew();
-  };
-  const capture = async () => {
-    const text = `${sum} goes from the wallet to the account FEES. It cannot be undone.`;
-    const sure = await confirmTyped("Take what is held?", text, hold.amount, "Take", { audited: true });
-    if (sure) await end("capture", sure);
-  };
-  const acts = hold.state === "open" && h("div", { class: "row" },
-    button("Take", capture, { kind: "small danger", failed }),
-    button("Let go", () => end("void"), { kind: "small", failed }));
-  return h("div", { class: "stack" }, facts([
-    ["Hold", h("code", {}, hold.id)],
-    ["Amount", sum],
-    ["State", chip(hold.state, HOLD[hold.state])],
-    hold.captured && ["Taken", money(hold.captured, hold.currency)],
-    hold.expires_at && ["Ends", when(hold.expires_at)],
-  ]), acts);
+  const writes = may("members:write") && !member.closed_at;
+  const pairs = [
+    [t("wallet.login"), member.login_id],
+    [t("wallet.phone"), member.phone_number ?? t("wallets.none")],
+    [t("wallet.player"), playerLink(member.player)],
+    [t("wallet.signs_in"), member.has_password ? t("wallet.with_password") : t("wallet.not_at_all")],
+    [t("wallet.pays_itself"), member.has_pin ? t("wallet.with_pin") : t("wallet.not_at_all")],
+    [t("wallet.created_at"), when(member.created_at)],
+    member.closed_at && [t("wallet.closed_at"), when(member.closed_at)],
+  ];
+  const acts = writes && h("div", { class: "row" },
+    button(t("wallet.edit"), () => editMember(member, load), { kind: "small" }),
+    member.has_password && button(t("wallet.sign_out"), signOut, { kind: "small", failed }),
+    button(t("wallet.close_member"), () => closeMember(member, load), { kind: "small danger", failed }));
+  const id = h("div", { class: "small" }, h("div", { class: "soft" }, t("wallet.id")), copyable(member.id));
+  const warned = locked && notice("warn", h("p", {}, locked), may("members:write") && button(t("wallet.unlock"), unlock, { kind: "small", failed }));
+  return card(t("wallets.member"), h("div", { class: "body stack" }, warned, facts(pairs), id, acts));
 }

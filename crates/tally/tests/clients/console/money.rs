@@ -1,4 +1,5 @@
-//! Wallets: a member found three ways, a deposit, a hold that is captured and one that is voided, both sides of a transfer.
+//! Wallets: a member found, made, changed and closed; money given, taken and taken back; holds and their ends; both sides of a
+//! transfer; what is owed.
 
 use super::Console;
 use serde_json::json;
@@ -34,48 +35,45 @@ fn money_is_found_moved_and_in_balance() {
     let wallet = format!("#/wallets/{ann}");
 
     console.show("#/wallets");
-    for (by, what) in [
-        ("login_id", "ann@example.org"),
-        ("phone_number", "010 1234 5678"),
-        ("player", "ann"),
-        ("id", ann.as_str()),
-    ] {
-        console.fill("Find by", by);
-        console.fill("Login, number or id", what);
-        console.click("Find");
-        console.page.wait(&format!("location.hash === {}", json!(wallet)));
-        console.sees("Nothing moved yet");
-        console.show("#/wallets");
-    }
-    console.fill("Find by", "login_id");
-    console.fill("Login, number or id", "nobody");
+    console.fill("Login, player, phone number or member id", "ANN@");
     console.click("Find");
+    console.sees_row(&["Ann", "ann@example.org", "01012345678"]);
+    console.check("wallets-found");
+    console.picture("wallets-found");
+    // The address has the search.
+    for what in ["010%201234", "ann"] {
+        console.show(&format!("#/wallets?q={what}"));
+        console.sees_row(&["Ann", "ann@example.org", "01012345678"]);
+    }
+    console.click("Ann");
+    console.page.wait(&format!("location.hash === {}", json!(wallet)));
+    console.sees("Nothing moved yet");
+    console.show("#/wallets?q=nobody");
     console.sees("No member found");
+    console.show("#/wallets");
+    console.page.wait("!help.text().includes('No member found')");
+    console.fill("Login, player, phone number or member id", ann.as_str());
+    console.click("Find");
+    console.page.wait(&format!("location.hash === {}", json!(wallet)));
+    console.sees("Nothing moved yet");
 
-    console.show(&wallet);
     console.click("Sign out");
     console.sees("Its tokens have ended");
-    console.fill("Amount", "0");
-    console.click("Deposit");
-    // The form shows an impossible sum.
-    console.page.wait("document.querySelector('main [role=alert]')?.innerText.includes('Request ') ?? false");
-    console.fill("Amount", "10000");
-    console.fill("Reference", "cash desk");
-    console.fill("Reason", "paid at the counter");
-    console.click("Deposit");
-    console.sees("10 000 KRW deposited");
-    let made = client.get("/v1/ledger/transactions?limit=1").expect(200);
+    give_and_take(&mut console);
+    let made = client.get("/v1/ledger/transactions?type=deposit").expect(200);
     assert_eq!(made["items"][0]["reason"], "paid at the counter");
-    console.sees_row(&["deposit", "cash desk", "+10 000"]);
 
-    for (ending, state, left) in [("Let go", "voided", "10000"), ("Take", "captured", "7000")] {
-        hold(&mut console, ending, state);
+    for (ending, ended, left) in [("Void", "voided", "10000"), ("Capture", "captured", "7000")] {
+        hold(&mut console, ending, ended);
         let wallet = client.get(&format!("/v1/wallets/{ann}")).expect(200);
         assert_eq!(
             (&wallet["wallets"][0]["balance"], &wallet["wallets"][0]["held"]),
             (&json!(left), &json!("0"))
         );
     }
+    console.click("All");
+    console.sees_row(&["voided", "“a bet”", "3 000 KRW"]);
+    console.sees_row(&["captured", "“a bet”", "3 000 KRW"]);
     console.sees_row(&["capture", "−3 000", "7 000"]);
     console.check("wallet-moved");
     console.picture("wallet-moved");
@@ -92,13 +90,17 @@ fn money_is_found_moved_and_in_balance() {
     console.check("wallets-movement");
     console.picture("wallets-movement");
 
-    // Both sides of a row of the wallet, and the deposit taken back in part.
+    // The deposit is taken back in part, from its row in the wallet.
     console.show(&wallet);
     console.sees_row(&["capture", "−3 000", "7 000"]);
-    console.page.wait("help.click('Details', 1)");
-    console.click("Take it back");
-    console.page.wait("help.fill('Amount', '6000', 'dialog[open]')");
-    console.page.wait("help.fill('Reason', 'chargeback', 'dialog[open]')");
+    // The withdrawal comes first.
+    console.page.wait("help.click('Take back', 1)");
+    console.sees("Only 7 000 KRW is available.");
+    console.fill("Amount", "6000");
+    console.sees_row(&["Balance of Ann", "7 000 KRW", "1 000 KRW"]);
+    console.check("wallet-take-back");
+    console.picture("wallet-take-back");
+    console.fill("Reason", "chargeback");
     console.click("Reverse");
     console.sees("6 000 KRW taken back");
     console.sees("6 000 KRW of 10 000 KRW");
@@ -122,18 +124,21 @@ fn credit_is_given_and_shown_with_its_end() {
     console.sees("Available");
     let shown = "[...document.querySelectorAll('main dt')].some((one) => one.textContent === 'Promotional')";
     assert_eq!(console.page.eval(shown), json!(false), "it has none");
+    console.click("Reference, promotional credit");
     console.fill("Amount", "2500");
     console.fill("Promotional until", "2999-01-02T03:04");
-    console.click("Deposit");
-    console.sees("2 500 KRW deposited");
+    console.fill("Reason", "a gift");
+    console.click("Adjust");
+    console.sees("2 500 KRW given");
     console.sees("2 500 KRW until 2 Jan 2999, 03:04");
     console.sees_row(&["promotion", "+2 500", "3 500"]);
     assert_eq!(console.page.eval(shown), json!(true));
     let given = client.get(&wallet).expect(200)["wallets"][0].clone();
     assert_eq!((&given["promotional"], &given["credits"][0]["amount"]), (&json!("2500"), &json!("2500")));
-    // The next deposit is other money again.
+    // The next adjustment is other money again.
     console.fill("Amount", "7");
-    console.click("Deposit");
+    console.fill("Reason", "more");
+    console.click("Adjust");
     console.sees_row(&["deposit", "+7", "3 507"]);
     // From its top, and without the messages.
     console.show("#/wallets");
@@ -182,6 +187,14 @@ fn what_is_owed_is_shown_with_its_reason() {
     console.picture("owed-phone");
     console.click("Look again");
     console.sees_row(&["cup", "ann"]);
+    // Another try, with what it pays at most. The member stays closed.
+    console.click("Pay again");
+    console.sees("The server tries 1 payment once more: 500 KRW at most.");
+    console.fill("Reason", "asked by mail");
+    console.check("owed again on a phone");
+    console.picture("owed-again-phone");
+    console.click("Pay again");
+    console.sees("Nothing could be paid");
     console.show("#/wallets");
     console.click("What is owed");
     console.sees_row(&["cup", "ann"]);
@@ -202,19 +215,113 @@ fn what_is_owed_is_shown_with_its_reason() {
     console.end();
 }
 
-fn hold(console: &mut Console, ending: &str, state: &str) {
-    console.page.wait("help.seen(document.querySelectorAll('input[name=amount]')[1])");
-    console.page.eval("document.querySelectorAll('input[name=amount]')[1].value = '3000'; true");
+/// Gives money with a reason, takes some with the balance that it leaves, and undoes that.
+fn give_and_take(console: &mut Console) {
+    console.fill("Amount", "0");
+    console.click("Adjust");
+    console.sees("This is needed.");
+    console.fill("Reason", "paid at the counter");
+    console.click("Adjust");
+    // The form shows an impossible sum.
+    console.page.wait("document.querySelector('main [role=alert]')?.innerText.includes('Request ') ?? false");
+    console.fill("Amount", "10000");
+    console.sees_row(&["Balance", "0 KRW", "10 000 KRW"]);
+    console.click("Reference, promotional credit");
+    console.fill("Reference", "cash desk");
+    console.check("wallet-adjust");
+    console.picture("wallet-adjust");
+    console.click("Adjust");
+    console.sees("10 000 KRW given");
+    console.sees_row(&["deposit", "cash desk", "“paid at the counter”", "+10 000"]);
+
+    console.fill("Adjust", "withdrawals");
+    console.fill("Amount", "20000");
+    console.sees("Only 10 000 KRW is available.");
+    console.fill("Amount", "500");
+    console.sees_row(&["Balance", "10 000 KRW", "9 500 KRW"]);
+    console.fill("Reason", "a mistake");
+    console.click("Adjust");
+    console.sees_row(&["withdrawal", "“a mistake”", "−500", "9 500"]);
+    console.page.wait(
+        "(() => { const toast = help.all('.toast').find((one) => one.innerText.includes('taken')); \
+         const undo = toast?.querySelector(':scope > div button'); undo?.click(); return Boolean(undo); })()",
+    );
+    console.sees_row(&["reversal in", "“undone”", "+500", "10 000"]);
+}
+
+/// Holds money and ends that, after the wallet before and after is shown.
+fn hold(console: &mut Console, ending: &str, ended: &str) {
+    console.click("New hold");
+    console.sees("Hold money of Ann");
+    console.fill("Amount", "3000");
+    console.fill("Reason", "a bet");
+    console.check("wallet-hold");
     console.click("Hold");
+    console.sees_row(&["open", "“a bet”", "3 000 KRW"]);
     console.sees("Available 7 000 KRW");
     console.click(ending);
-    if ending == "Take" {
-        console.confirm("3000", "Take");
-    }
-    console.page.wait(&format!(
-        "[...document.querySelectorAll('.chip')].some((one) => one.textContent === '{state}')"
-    ));
+    console.sees(&format!("{ending} the hold of 3 000 KRW?"));
+    let balance = if ending == "Void" { "10 000 KRW" } else { "7 000 KRW" };
+    console.sees_row(&["Balance", "10 000 KRW", balance]);
+    console.sees_row(&["Held", "3 000 KRW", "0 KRW"]);
+    console.check(ending);
+    console.picture(&format!("wallet-{ended}"));
+    console.click(ending);
+    console.sees(&format!("The hold is {ended}"));
     console.sees("Held 0 KRW");
+}
+
+#[test]
+fn a_member_is_made_changed_and_closed() {
+    let mut console = Console::empty();
+    let mut client = console.server.client();
+    // A page that needs a member for a player leads here.
+    console.show("#/wallets?player=zoe");
+    console.page.wait("help.field('Player')?.value === 'zoe'");
+    console.click("Make");
+    console.sees("This is needed.");
+    console.fill("Name", "Zoe");
+    console.fill("Login", "zoe@example.org");
+    console.fill("Phone", "010-1234-5678");
+    console.fill("Password", "open sesame");
+    console.check("member-new");
+    console.picture("member-new");
+    console.click("Make");
+    console.sees("Zoe is a member");
+    console.sees("Nothing moved yet");
+    let found = client.get("/v1/members?player=zoe").expect(200)["items"][0].clone();
+    assert_eq!((&found["login_id"], &found["has_password"]), (&json!("zoe@example.org"), &json!(true)));
+
+    console.click("Edit");
+    console.sees("Edit Zoe");
+    console.fill("Name", "Zoë");
+    console.fill("Take its password away: it cannot sign in any more", true);
+    console.check("member-edit");
+    console.picture("member-edit");
+    console.click("Save");
+    console.sees("Zoë is changed");
+    console.sees("Signs in not at all");
+    console.click("zoe");
+    console.page.wait("location.hash === '#/players/zoe'");
+    console.click("Zoë");
+    console.sees("Nothing moved yet");
+
+    client.post("/v1/deposits", &json!({"to": found["id"], "amount": 5})).expect(201);
+    console.click("Close");
+    console.sees("5 KRW stay in its wallet, out of reach.");
+    console.check("member-close");
+    console.picture("member-close");
+    console.confirm("zoe@example.org", "Close the member");
+    console.sees("Zoë is closed");
+    console.page.wait("help.one('button', 'Adjust') === undefined");
+    let path = format!("/v1/members/{}", found["id"].as_str().expect("an id"));
+    let closed = client.get(&path).expect(200);
+    assert_eq!(
+        (&closed["name"], &closed["has_password"], closed["closed_at"].is_string()),
+        (&json!("Zoë"), &json!(false), true)
+    );
+    console.page.allow("status of 404");
+    console.end();
 }
 
 #[test]

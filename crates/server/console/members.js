@@ -1,0 +1,108 @@
+// Members: found by the beginning of a login, a player or a phone number, and named by their id.
+
+import { get, part } from "./api.js";
+import { inline, toast } from "./dialog.js";
+import { button, card, chip, h, notice, playerLink, put, set } from "./dom.js";
+import { field, form } from "./form.js";
+import { makeMember } from "./member_form.js";
+import { may } from "./rights.js";
+import { table } from "./table.js";
+import { t } from "./texts.js";
+
+const FOUND_MAX = 100;
+const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+const PHONE = /^(\+|00)?\d([\s-]?\d){3,19}$/;
+
+/** The address of a member's page. */
+export function link(member) {
+  return `#/wallets/${encodeURIComponent(member)}`;
+}
+
+/** The members by id that were read, so that a list asks once for each. */
+const known = new Map();
+
+/** Forgets what is known of a member that has changed. */
+export function forget(id) {
+  known.delete(id);
+}
+
+function read(id) {
+  if (!known.has(id)) {
+    const asked = get(`/v1/members/${part(id)}`);
+    asked.catch(() => known.delete(id));
+    known.set(id, asked);
+  }
+  return known.get(id);
+}
+
+/** A link to a member's page. Its name and login are shown once they are read. */
+export function memberLink(id) {
+  const name = h("a", { class: "name", href: link(id) }, t("wallets.a_member"));
+  const made = h("span", {}, name);
+  const fill = (member) => {
+    set(name, member.name);
+    if (member.login_id !== member.name) put(made, h("span", { class: "under name" }, member.login_id));
+  };
+  // The wallet of a pool has no member, and some keys may not read members. The link holds for both.
+  if (may("members:read")) read(id).then(fill).catch(() => {});
+  return made;
+}
+
+/** The member with this id, login, player or phone number, or nothing. */
+export async function findMember(text) {
+  if (ID.test(text)) return get(`/v1/members/${part(text)}`);
+  // The server refuses what cannot be a phone number.
+  for (const by of ["login_id", "player", PHONE.test(text) && "phone_number"].filter(Boolean)) {
+    const { items } = await get("/v1/members", { [by]: text });
+    if (items.length > 0) return items[0];
+  }
+  return null;
+}
+
+/** An id with a button that copies it, or marks it where the browser lets no page copy, such as without TLS. */
+export function copyable(id) {
+  const text = h("code", {}, id);
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(id);
+      toast("ok", t("wallets.copied"));
+    } catch {
+      getSelection().selectAllChildren(text);
+      toast("ok", t("wallets.marked"));
+    }
+  };
+  return [text, " ", button(t("wallets.copy"), copy, { kind: "small" })];
+}
+
+/** The card of the search. The address has the search, so it can be shared and gone back to. */
+export function finder(q, signal) {
+  const found = h("div", { "aria-live": "polite" });
+  const input = field({ name: "q", label: t("wallets.find"), type: "search", required: true, value: q, hint: t("wallets.find_hint") });
+  const send = async ({ q: text }) => {
+    if (ID.test(text)) location.hash = link(text).slice(1);
+    else if (text === q) await look(found, text, signal);
+    else location.hash = `/wallets?q=${encodeURIComponent(text)}`;
+  };
+  if (q) look(found, q, signal).catch((error) => inline(found, error));
+  return card(t("wallets.members"), h("div", {}, h("div", { class: "body" }, form([input], t("wallets.find_go"), send, { inline: true })), found));
+}
+
+async function look(place, text, signal) {
+  const { items, complete } = await get("/v1/players", { prefix: text, limit: FOUND_MAX }, signal);
+  const members = items.filter(({ member }) => member).map(({ player, member }) => ({ ...member, player }));
+  // Players without a member may have filled the answer.
+  const exact = complete ? null : await findMember(text);
+  if (exact && !members.some(({ id }) => id === exact.id)) members.unshift(exact);
+  if (members.length === 0) {
+    const make = may("members:write") && button(t("wallets.new"), () => makeMember({ login_id: text }), { kind: "small" });
+    set(place, notice("warn", h("p", { class: "strong" }, t("wallets.nobody")), h("p", { class: "small" }, t("wallets.nobody_hint")), make));
+    return;
+  }
+  const view = table(t("wallets.found"), [
+    { label: t("wallets.member"), cell: ({ id, name, login_id: login, closed_at: closed }) => [h("a", { class: "name", href: link(id) }, name), closed && [" ", chip(t("wallet.closed"), "bad")], h("span", { class: "under name" }, login)] },
+    { label: t("wallets.player"), cell: ({ player }) => playerLink(player) },
+    { label: t("wallets.phone"), kind: "wide", cell: ({ phone_number: phone }) => phone ?? h("span", { class: "soft" }, t("wallets.none")) },
+  ], { key: ({ id }) => id });
+  view.update(members);
+  set(place, view.element, !complete && h("div", { class: "foot" }, t("wallets.more")));
+}

@@ -1,0 +1,54 @@
+// The transactions of a wallet, newest first: each with both sides, and an adjustment with its way back.
+
+import { get, part } from "./api.js";
+import { dialog, failed, inline } from "./dialog.js";
+import { button, card, chip, choice, empty, h, renew } from "./dom.js";
+import { decimal, when } from "./format.js";
+import { link } from "./members.js";
+import { look } from "./movement.js";
+import { may } from "./rights.js";
+import { list, table } from "./table.js";
+import { named, t } from "./texts.js";
+
+const PAGE = 20;
+
+/** The sign of a transfer as its owner sees it, where the balance stays as it was. */
+const OUT = new Set(["withdrawal", "transfer_out", "capture", "fee", "reversal_out", "prize_out", "refund_out", "expiry"]);
+
+/** What is taken back with one click: adjustments. */
+const ADJUSTMENTS = new Set(["deposit", "withdrawal", "promotion"]);
+
+/** The card, of one currency at a time; `now()` returns the wallets, `changed` is called after a reversal. */
+export function transactions(member, now, changed, signal) {
+  let currency = now()[0]?.currency ?? null;
+  const open = async ({ group_id: id }, back) => {
+    const place = h("div", { class: "stack" });
+    await look(place, id, link, changed, { open: back });
+    dialog(back ? t("wallet.back") : t("wallet.sides"), (box) => [place, h("div", { class: "ends" }, button(t("wallet.close"), () => box.close()))], { wide: true });
+    if (back) place.querySelector("input")?.focus();
+  };
+  const out = ({ before, after, type }) => (before === after ? OUT.has(type) : BigInt(after) < BigInt(before));
+  const view = table(t("wallet.transactions_newest"), [
+    { label: t("wallet.what"), cell: (one) => [chip(named(`wallet.type.${one.type}`), out(one) ? "" : "ok"), h("span", { class: "under" }, when(one.at)), one.reference && h("span", { class: "under name" }, one.reference), one.reason && h("span", { class: "under name" }, `“${one.reason}”`)] },
+    { label: t("wallet.with"), kind: "wide", cell: ({ counterparty, counterparty_name: name }) => (counterparty ? h("a", { class: "name", href: link(counterparty) }, name || t("wallet.a_pool")) : h("span", { class: "soft" }, "–")) },
+    { label: t("wallet.amount"), kind: "num", cell: (one) => [h("span", { class: "strong" }, `${out(one) ? "−" : "+"}${decimal(one.amount, one.currency)}`), h("span", { class: "under narrow" }, t("wallet.then", { balance: decimal(one.after, one.currency) }))] },
+    { label: t("wallet.balance_after"), kind: "num wide", cell: ({ after, currency: code }) => h("span", { class: "soft" }, decimal(after, code)) },
+    { label: t("wallet.acts"), kind: "actions", cell: (one) => [
+      may("money:move") && ADJUSTMENTS.has(one.type) && [button(t("wallet.back"), () => open(one, true), { kind: "small", failed }), " "],
+      button(t("wallet.details"), () => open(one, false), { kind: "small", failed }),
+    ] },
+  ], { key: ({ id }) => id });
+  const path = `/v1/wallets/${part(member)}/transactions`;
+  const all = list(view, (cursor) => get(path, { limit: PAGE, cursor, currency }, signal), () =>
+    empty(t("wallet.nothing_moved"), t("wallet.nothing_moved_text")));
+  const said = h("div", {});
+  const codes = h("div", {});
+  /** Reads it again, of a currency that is given. */
+  const reload = async (code) => {
+    currency = code ?? currency;
+    renew(codes, [now().length, currency], () => now().length > 1 && choice(t("wallet.currency"), now().map((one) => [one.currency, one.currency]), currency, reload));
+    await all.reload().catch((error) => inline(said, error));
+  };
+  reload();
+  return { element: card(t("wallet.transactions"), h("div", {}, said, all.element), { side: codes }), reload };
+}
