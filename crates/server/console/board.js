@@ -1,48 +1,63 @@
-// One leaderboard: its ranks, a player among them, its periods, and its actions.
+// One leaderboard: its ranks, a player among them, its periods with their prizes, and its actions.
 
 import { change, get, part, withQuery } from "./api.js";
-import { marks, noPlayers } from "./boards.js";
 import { bans } from "./board_bans.js";
 import { exporter } from "./board_export.js";
+import { edit } from "./board_form.js";
 import { importer } from "./board_import.js";
 import { periods } from "./board_periods.js";
 import { search } from "./board_player.js";
+import { noPlayers } from "./boards.js";
+import { marks } from "./definition.js";
 import { confirmTyped, failed, inline, toast } from "./dialog.js";
 import { button, h, head, put, set } from "./dom.js";
 import { date } from "./format.js";
 import { ranking } from "./ranking.js";
 import { may } from "./rights.js";
+import { t } from "./texts.js";
 
 export const title = ({ board }) => board;
 
 export function render(root, { board: name, player, period }, signal) {
-  const top = h("div", {}, head(name, { crumb: ["#/boards", "Leaderboards"] }));
+  const top = h("div", {}, head(name, { crumb: ["#/boards", t("boards.list")] }));
   const body = h("div", {});
   put(root, top, body);
-  show(top, body, { name, player, period }, signal).catch((error) => inline(body, error));
+  let stop = null;
+  // A change of the leaderboard shows the page anew.
+  const anew = () => {
+    stop?.abort();
+    stop = new AbortController();
+    return show(top, body, { name, player, period, anew }, AbortSignal.any([signal, stop.signal])).catch((error) => inline(body, error));
+  };
+  anew();
 }
 
-async function show(top, body, { name, player, period }, signal) {
-  const board = await get(`/v1/leaderboards/${part(name)}`, {}, signal);
+async function show(top, body, { name, player, period, anew }, signal) {
+  const path = `/v1/leaderboards/${part(name)}`;
+  const board = await get(path, {}, signal);
+  // The leaderboard of a contest is changed and deleted with it.
+  const own = may("boards:admin") && !name.startsWith("contest:");
   const actions = [
-    may("scores:write") && button("Import", () => importer(board, () => Promise.all([ranks.refresh(), history.refresh()])), { failed }),
-    button("Export", () => exporter(name, parts.value), { failed }),
-    may("boards:admin") && button("Delete", () => remove(name), { kind: "danger", failed }),
+    may("scores:write") && button(t("board.import"), () => importer(board, () => Promise.all([ranks.refresh(), history.refresh()])), { failed }),
+    button(t("board.export"), () => exporter(name, parts.value), { failed }),
+    own && mayEdit(board) && button(t("board.edit"), async () => edit(await get(path, {}, signal), anew), { failed }),
+    own && button(t("board.delete"), () => remove(name), { kind: "danger", failed }),
   ].filter(Boolean);
-  set(top, head(name, { crumb: ["#/boards", "Leaderboards"], marks: marks(board), about: `Made on ${date(board.created_at)}`, actions }));
+  set(top, head(name, { crumb: ["#/boards", t("boards.list")], marks: marks(board), about: t("board.made", { date: date(board.created_at) }), actions }));
 
   const chosen = period ?? null;
-  const found = search(name, () => parts.value, signal, () => Promise.all([ranks.refresh(), hidden.refresh()]));
+  const changed = () => Promise.all([ranks.refresh(), history.refresh(), hidden.refresh()]);
+  const found = search(name, () => parts.value, signal, changed);
   const parts = choose(board, (value) => {
     ranks.follow(value);
     found.again();
   });
   const ranks = ranking(name, signal, { nothing: () => noPlayers(name), tool: parts.element });
-  const history = periods(board, signal, (value) => {
+  const history = periods(board, chosen, signal, (value) => {
     parts.add(value);
     ranks.follow(value);
     found.again();
-    ranks.element.scrollIntoView({ block: "nearest" });
+    ranks.element.scrollIntoView({ block: "start" });
   });
   const left = h("div", { class: "stack" }, ranks.element, history.element);
   const hidden = bans(name, signal, () => Promise.all([ranks.refresh(), history.refresh(), found.again()]));
@@ -51,15 +66,20 @@ async function show(top, body, { name, player, period }, signal) {
     parts.add(chosen);
     ranks.follow(chosen);
   }
-  if (player) found.find(player);
+  if (player) found.find(player).then(() => seen(found.element));
+}
+
+/** Rules with prizes are sent whole, so they need the right to make money. */
+function mayEdit({ periods: rules }) {
+  return may("money:mint") || rules.every(({ prizes }) => !prizes);
 }
 
 /** The selector of the window: all time, the open periods, and closed ones that were chosen in the history. */
 function choose(board, chosen) {
-  const open = board.periods.map(({ name }) => [name, `${name}, the open one`]);
-  const all = board.all_time ? [["all_time", "All time"]] : [];
+  const open = board.periods.map(({ name }) => [name, t("board.open_period", { name })]);
+  const all = board.all_time ? [["all_time", t("board.all_time")]] : [];
   const options = [...all, ...open].map(([value, text]) => h("option", { value }, text));
-  const element = h("select", { "aria-label": "Part of the leaderboard", change: () => chosen(element.value) }, options);
+  const element = h("select", { "aria-label": t("board.part"), change: () => chosen(element.value) }, options);
   return {
     element,
     get value() {
@@ -72,11 +92,15 @@ function choose(board, chosen) {
   };
 }
 
+/** Scrolls to what was asked for, if it begins below the window. */
+function seen(element) {
+  if (element.getBoundingClientRect().top > window.innerHeight) element.scrollIntoView({ block: "start" });
+}
+
 async function remove(name) {
-  const text = "The leaderboard goes with all its players and periods, at once and for ever.";
-  const sure = await confirmTyped("Delete this leaderboard?", text, name, "Delete", { audited: true });
+  const sure = await confirmTyped(t("board.delete_title"), t("board.delete_about"), name, t("board.delete"), { audited: true });
   if (!sure) return;
   await change("DELETE", withQuery(`/v1/leaderboards/${part(name)}`, sure));
-  toast("ok", `Leaderboard ${name} is gone`);
+  toast("ok", t("board.deleted", { board: name }));
   location.hash = "/boards";
 }

@@ -1,29 +1,27 @@
 // The banned players of a board, with the way back. Nothing is shown while there are none.
 
-import { change, get, part } from "./api.js";
-import { failed, toast } from "./dialog.js";
+import { get, part } from "./api.js";
+import { place, restore, whoDidWhat } from "./ban.js";
+import { failed } from "./dialog.js";
 import { button, card, chip, h, playerLink } from "./dom.js";
 import { every } from "./live.js";
 import { may } from "./rights.js";
 import { list, table } from "./table.js";
+import { t } from "./texts.js";
 
 /** Milliseconds between refreshes. */
 const PAUSE = 5000;
 
 /** A card; `changed` is called after a player is restored. */
 export function bans(board, signal, changed) {
-  const path = `/v1/leaderboards/${part(board)}`;
-  const restore = async ({ player }) => {
-    await change("POST", `${path}/players/${part(player)}/restore`, {});
-    toast("ok", `${player} is restored`);
-    await Promise.all([all.reload().then(show), changed()]);
-  };
-  const view = table(`Banned players of ${board}`, [
-    { label: "Player", cell: ({ player }) => [playerLink(player), " ", chip("banned", "bad")] },
-    ...(may("boards:admin") ? [{ label: "Actions", kind: "actions", cell: (one) => button("Restore", () => restore(one), { kind: "small", failed }) }] : []),
+  const again = () => Promise.all([all.reload().then(show), changed()]);
+  const back = ({ player }) => restore(player, [place(board, player)], "", again);
+  const view = table(t("board.bans_of", { board }), [
+    { label: t("board.player"), cell: ({ player }) => [playerLink(player), " ", chip(t("player.banned"), "bad"), h("span", { class: "under" }, whoDidWhat(player))] },
+    ...(may("boards:admin") ? [{ label: t("board.actions"), kind: "actions", cell: (one) => button(t("player.restore"), () => back(one), { kind: "small", failed }) }] : []),
   ], { key: ({ player }) => player });
-  const all = list(view, (cursor) => get(`${path}/bans`, { limit: 20, cursor }, signal), () => h("div", {}));
-  const element = card("Banned players", all.element);
+  const all = list(view, (cursor) => get(`/v1/leaderboards/${part(board)}/bans`, { limit: 20, cursor }, signal), () => h("div", {}));
+  const element = card(t("board.bans"), all.element);
   element.hidden = true;
   const show = () => (element.hidden = all.items().length === 0);
   const refresh = every(PAUSE, signal, async () => {

@@ -4,7 +4,8 @@ import { walk, part } from "./api.js";
 import { escaped } from "./csv.js";
 import { dialog, inline, toast } from "./dialog.js";
 import { button, h, set } from "./dom.js";
-import { count, grouped } from "./format.js";
+import { grouped } from "./format.js";
+import { t } from "./texts.js";
 
 /** Without it spreadsheets take UTF-8 for another encoding. */
 const BOM = "\ufeff";
@@ -13,18 +14,18 @@ const COLUMNS = ["rank", "player", "score", "subscore", "at"];
 /** Reads every page of one window of a board and saves a CSV file. */
 export function exporter(board, period) {
   const stop = new AbortController();
-  const bar = h("progress", { "aria-label": "Rows read" });
-  const said = h("p", { class: "soft", "aria-live": "polite" }, "Reading.");
+  const bar = h("progress", { "aria-label": t("board.rows_read") });
+  const said = h("p", { class: "soft", "aria-live": "polite" }, t("board.reading"));
   const wrong = h("div", {});
-  const box = dialog(`Export ${board}`, (made) => [said, bar, wrong, h("div", { class: "ends" }, button("Cancel", () => made.close()))]);
+  const box = dialog(t("board.export_title", { board }), (made) => [said, bar, wrong, h("div", { class: "ends" }, button(t("common.cancel"), () => made.close()))]);
   box.addEventListener("close", () => stop.abort());
   run(board, period, stop.signal, (done, total) => {
     bar.max = total || 1;
     bar.value = done;
-    set(said, `${grouped(done)} of ${grouped(total)} rows`);
+    set(said, t("board.rows_of", { done: grouped(done), total: grouped(total) }));
   }).then((rows) => {
     box.close();
-    toast("ok", `${count(rows, "row")} saved`);
+    toast("ok", t("board.rows_saved", { n: rows }));
   }).catch((error) => inline(wrong, error));
 }
 

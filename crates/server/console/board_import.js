@@ -6,10 +6,11 @@ import { ask, get, part } from "./api.js";
 import { csv, unescaped } from "./csv.js";
 import { dialog, inline } from "./dialog.js";
 import { button, facts, h, notice, set } from "./dom.js";
-import { bytes, count, grouped } from "./format.js";
+import { bytes, grouped } from "./format.js";
 import { field, form } from "./form.js";
 import { sha256 } from "./sha256.js";
 import { table } from "./table.js";
+import { t } from "./texts.js";
 
 const CHUNK_ROWS = 2000;
 const HEAD_BYTES = 64 * 1024;
@@ -23,9 +24,9 @@ const INSTANT = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)
 /** Asks for a file and its columns, and imports it; `done` is called at the end. */
 export function importer(board, done) {
   const stop = new AbortController();
-  const box = dialog(`Import into ${board.board}`, (made) => {
+  const box = dialog(t("board.import_title", { board: board.board }), (made) => {
     const place = h("div", {});
-    const choose = field({ name: "file", label: "CSV file", type: "file", accept: ".csv,text/csv,text/plain", required: true, hint: "The first line names the columns. Every line counts once: the same file again changes nothing." });
+    const choose = field({ name: "file", label: t("board.file"), type: "file", accept: ".csv,text/csv,text/plain", required: true, hint: t("board.file_about") });
     choose.querySelector("input").addEventListener("change", async ({ target }) => {
       try {
         await columns(board, target.files[0], place, { stop: stop.signal, close: () => made.close(), done });
@@ -34,7 +35,7 @@ export function importer(board, done) {
       }
     });
     // The form of the columns has its own way out.
-    const ends = h("div", { class: "ends" }, button("Cancel", () => made.close()));
+    const ends = h("div", { class: "ends" }, button(t("common.cancel"), () => made.close()));
     const hide = () => (ends.hidden = place.childElementCount > 0);
     new MutationObserver(hide).observe(place, { childList: true });
     return [choose, place, ends];
@@ -44,13 +45,13 @@ export function importer(board, done) {
 
 async function columns(board, file, place, { stop, close, done }) {
   const [head] = csv().push(await file.slice(0, HEAD_BYTES).text(), file.size <= HEAD_BYTES);
-  if (!head || head.fields.length < 2) throw new Error("The first line of this file does not name at least two columns.");
+  if (!head || head.fields.length < 2) throw new Error(t("board.file_columns"));
   const names = head.fields.map((name, at) => [String(at), name.replace(/^\ufeff/, "")]);
   const like = (pattern, otherwise) => names.find(([, name]) => pattern.test(name))?.[0] ?? otherwise;
   const fields = h("div", { class: "fields" },
-    field({ name: "player", label: "Player", options: names, value: like(/player|user|name|id/i, "0") }),
-    field({ name: "score", label: "Score", options: names, value: like(/score|points|value/i, "1") }),
-    field({ name: "at", label: "When", options: [["", "Now"], ...names], value: like(/^(at|date|time|when)/i, ""), hint: "A date or an instant of RFC 3339. With it, closed periods are filled too." }));
+    field({ name: "player", label: t("board.player"), options: names, value: like(/player|user|name|id/i, "0") }),
+    field({ name: "score", label: t("board.score"), options: names, value: like(/score|points|value/i, "1") }),
+    field({ name: "at", label: t("board.when"), options: [["", t("board.now")], ...names], value: like(/^(at|date|time|when)/i, ""), hint: t("board.when_about") }));
   const send = async ({ player, score, at }) => {
     const chosen = { player: Number(player), score: Number(score), at: at === "" ? null : Number(at) };
     try {
@@ -61,18 +62,18 @@ async function columns(board, file, place, { stop, close, done }) {
       inline(place, error);
     }
   };
-  set(place, form([h("p", { class: "soft" }, `${file.name}, ${bytes(file.size)}`), fields], "Import", send, { cancel: close }));
+  set(place, form([h("p", { class: "soft" }, `${file.name}, ${bytes(file.size)}`), fields], t("board.import"), send, { cancel: close }));
 }
 
 async function run(board, file, chosen, place, signal) {
-  const bar = h("progress", { max: file.size || 1, value: 0, "aria-label": "Bytes of the file" });
-  const said = h("p", { class: "soft", "aria-live": "polite" }, "Reading the file.");
-  const stop = button("Stop", () => place.closest("dialog").close());
+  const bar = h("progress", { max: file.size || 1, value: 0, "aria-label": t("board.file_bytes") });
+  const said = h("p", { class: "soft", "aria-live": "polite" }, t("board.file_reading"));
+  const stop = button(t("board.stop"), () => place.closest("dialog").close());
   set(place, said, bar, h("div", { class: "ends" }, stop));
   const digest = await digestOf(file, chosen, (read) => (bar.value = read), signal);
   const before = await get(`/v1/imports/${part(board.board)}/${digest}`, {}, signal);
   if (before.finished) {
-    set(place, notice("ok", h("p", { class: "strong" }, "This file was imported before"), h("p", {}, `${grouped(before.taken)} rows. Nothing was changed.`)));
+    set(place, notice("ok", h("p", { class: "strong" }, t("board.imported_before")), h("p", {}, t("board.imported_before_about", { n: before.taken }), before.refused > 0 && ` ${t("board.imported_refused", { n: before.refused })}.`)));
     return;
   }
   const chunks = makeChunks(board.board, digest, before, signal);
@@ -88,7 +89,7 @@ async function run(board, file, chosen, place, signal) {
     read += piece.length;
     bar.value = read;
     const rate = chunks.rows() / Math.max(0.001, (performance.now() - started) / 1000);
-    set(said, `${grouped(chunks.done().taken)} rows, ${grouped(Math.round(rate))} a second`);
+    set(said, t("board.import_rate", { n: chunks.done().taken, rate: Math.round(rate) }));
   }
   await take(decoder.decode(), true);
   await chunks.end();
@@ -158,9 +159,9 @@ function makeChunks(board, digest, before, signal) {
       if (line === 1) return;
       const number = (fields[score] ?? "").trim();
       const day = at === null ? "" : (fields[at] ?? "").trim();
-      if (!fields[player]) return refuse(line, "the player is missing");
-      if (!NUMBER.test(number) && !ENDLESS.test(number)) return refuse(line, `the score “${number.slice(0, 40)}” is not a number`);
-      if (at !== null && !DAY.test(day) && !INSTANT.test(day)) return refuse(line, `“${day.slice(0, 40)}” is no date and no instant`);
+      if (!fields[player]) return refuse(line, t("board.no_player"));
+      if (!NUMBER.test(number) && !ENDLESS.test(number)) return refuse(line, t("board.no_number", { text: number.slice(0, 40) }));
+      if (at !== null && !DAY.test(day) && !INSTANT.test(day)) return refuse(line, t("board.no_date", { text: day.slice(0, 40) }));
       const when = at === null ? "" : `,"at":${JSON.stringify(DAY.test(day) ? `${day}T00:00:00Z` : day)}`;
       const text = `{"line":${line},"player":${JSON.stringify(unescaped(fields[player]))},"score":${NUMBER.test(number) ? number : JSON.stringify(number)}${when}}`;
       lines.push({ line, text });
@@ -174,22 +175,23 @@ function makeChunks(board, digest, before, signal) {
 }
 
 function report(place, done, refused) {
-  const view = table("Refused rows", [
-    { label: "Line", kind: "num fit", cell: ({ line }) => grouped(line) },
-    { label: "Why", cell: ({ detail }) => detail },
+  const view = table(t("board.refused"), [
+    { label: t("board.line"), kind: "num fit", cell: ({ line }) => grouped(line) },
+    { label: t("board.why"), cell: ({ detail }) => detail },
   ], { key: ({ line }) => line });
   view.update(refused);
   set(place, h("div", { class: "stack" },
     outcome(done),
-    facts([["Rows taken", grouped(done.taken)], ["Rows refused", grouped(done.refused)]], "big"),
+    facts([[t("board.rows_taken"), grouped(done.taken)], [t("board.rows_refused"), grouped(done.refused)]], "big"),
     refused.length > 0 && h("div", { class: "card" }, view.element),
-    h("div", { class: "ends" }, button("Close", () => place.closest("dialog").close()))));
+    h("div", { class: "ends" }, button(t("board.close"), () => place.closest("dialog").close()))));
 }
 
 /** What became of the rows, in numbers. */
 function outcome({ taken, refused }) {
-  const title = refused > 0 ? `${count(taken, "row")} imported, ${count(refused, "row")} refused` : `${count(taken, "row")} imported`;
-  const text = refused > 0 ? "Correct the refused rows, and import them alone as another file." : "Everything is durable, and the ranks are those of now.";
+  const imported = t("board.imported", { n: taken });
+  const title = refused > 0 ? `${imported}, ${t("board.imported_refused", { n: refused })}` : imported;
+  const text = refused > 0 ? t("board.refused_about") : t("board.imported_about");
   const kind = refused === 0 ? "ok" : taken > 0 ? "warn" : "bad";
   return notice(kind, h("p", { class: "strong" }, title), h("p", {}, text));
 }

@@ -1,59 +1,94 @@
-// The periods of a board, newest first, each with its first player.
+// The periods of a board, newest first, each with its winner and what its prizes came to.
 
 import { get, part } from "./api.js";
+import { prizesOf, sums } from "./board_prizes.js";
 import { inline } from "./dialog.js";
-import { card, chip, empty, h, playerLink, set } from "./dom.js";
+import { button, card, chip, empty, h, playerLink, set } from "./dom.js";
 import { grouped, when } from "./format.js";
 import { every } from "./live.js";
+import { words } from "./schedules.js";
 import { list, table } from "./table.js";
+import { t } from "./texts.js";
 
 /** Milliseconds between refreshes. */
 const PAUSE = 5000;
 const PAGE = 10;
+/** Milliseconds after which a closed period without payouts had no prizes. */
+const PAID_BY = 3600000;
 
 const STATES = { open: "live", closing: "warn", closed: "" };
 
-/** A card of periods; `open` is called with one that was chosen. */
-export function periods(board, signal, open) {
+/**
+ * A card of periods, with the prizes of a chosen one: by a click, or `chosen`, if it is among the newest ones. `open` is called
+ * with one whose ranks were chosen.
+ */
+export function periods(board, chosen, signal, open) {
   const path = `/v1/leaderboards/${part(board.board)}`;
   const known = new Map();
-  const view = table(`Periods of ${board.board}`, [
-    { label: "Period", cell: (row) => name(row, open) },
-    { label: "First", cell: ({ first }) => winner(first) },
-    { label: "Players", kind: "num", cell: ({ total }) => grouped(total) },
-    { label: "Ends", kind: "wide num", cell: ({ end }) => h("span", { class: "soft" }, when(end)) },
+  let wanted = chosen;
+  const shown = h("div", { "aria-live": "polite" });
+  const rule = ({ name }) => board.periods.find((one) => one.name === name);
+  const show = (period) => set(shown, prizesOf(board, period, rule(period), signal, () => all.reload()));
+  const look = (period) => {
+    show(period);
+    shown.scrollIntoView({ block: "start" });
+  };
+  const view = table(t("periods.of", { board: board.board }), [
+    { label: t("periods.period"), cell: (row) => name(row, rule(row)?.time_zone, open) },
+    { label: t("periods.first"), cell: ({ winner }) => winnerCell(winner) },
+    { label: t("board.players"), kind: "wide num", cell: ({ total }) => grouped(total) },
+    { label: t("periods.prizes"), kind: "num", cell: (row) => prizeCell(row, rule(row), look) },
   ], { key: ({ period }) => period });
 
-  /** The first player; that of a closed period is requested once. */
-  const first = async ({ period, state }) => {
-    if (known.has(period)) return known.get(period);
-    const { entries } = await get(`${path}/scores`, { period, limit: 1 }, signal);
-    if (state === "closed") known.set(period, entries[0]);
-    return entries[0];
+  /** The first player and the prizes; those of a closed period are requested until nothing of it can change. */
+  const more = async (item) => {
+    if (known.has(item.period)) return known.get(item.period);
+    const [{ entries }, prizes] = await Promise.all([
+      get(`${path}/scores`, { period: item.period, limit: 1 }, signal),
+      item.state === "closed" ? get(`${path}/prizes`, { period: item.period, limit: 1000 }, signal) : null,
+    ]);
+    const found = { winner: entries[0], sums: prizes && sums(prizes.items) };
+    const settled = prizes?.settled ? !(found.sums.owed || found.sums.missed) : !rule(item)?.prizes || Date.now() - Date.parse(item.ends_at) > PAID_BY;
+    const done = item.state === "closed" && settled;
+    if (done) known.set(item.period, found);
+    return found;
   };
   const load = async (cursor) => {
     const page = await get(`${path}/periods`, { limit: PAGE, cursor }, signal);
-    const items = await Promise.all(page.items.map(async (item) => ({ ...item, first: await first(item) })));
+    const items = await Promise.all(page.items.map(async (item) => ({ ...item, ...(await more(item)) })));
     return { ...page, items };
   };
   const all = list(view, load, () =>
-    board.periods.length > 0
-      ? empty("No period with players yet", "The open period is listed after its first score.")
-      : empty("No periods", "Weeks, months or seasons are given when a leaderboard is made, and may be added over HTTP."));
+    board.periods.length > 0 ? empty(t("periods.none_yet"), t("periods.none_yet_about")) : empty(t("periods.none"), t("periods.none_about")));
   const said = h("div", {});
   const refresh = every(PAUSE, signal, async () => {
     await all.refresh();
     set(said);
+    const found = wanted && all.items().find(({ period }) => period === wanted);
+    if (found && rule(found)?.prizes) show(found);
+    wanted = null;
   }, (error) => inline(said, error));
-  return { element: card("Periods", h("div", {}, said, all.element)), refresh };
+  const rules = board.periods.length > 0 && h("ul", { class: "plain small soft" }, board.periods.map((one) => h("li", {}, h("span", { class: "strong" }, one.name), ": ", words(one))));
+  const element = h("div", { class: "stack" }, card(t("periods.title"), h("div", {}, rules && h("div", { class: "body" }, rules), said, all.element)), shown);
+  return { element, refresh };
 }
 
-function name({ period, state }, open) {
+/** The period, and when it began and ends on the clocks of its time zone. */
+function name({ period, state, starts_at: start, ends_at: end }, zone, open) {
   const go = h("button", { type: "button", class: "plain small name", click: () => open(period) }, period);
-  return [go, " ", chip(state, STATES[state])];
+  return [go, " ", chip(t(`periods.state.${state}`), STATES[state]), h("span", { class: "under" }, t("periods.span", { start: when(start, zone), end: when(end, zone) }))];
 }
 
-function winner(entry) {
-  if (!entry) return h("span", { class: "soft" }, "nobody");
+function winnerCell(entry) {
+  if (!entry) return h("span", { class: "soft" }, t("periods.nobody"));
   return [playerLink(entry.player), h("span", { class: "under" }, grouped(entry.score))];
+}
+
+function prizeCell(row, rule, look) {
+  const { period, state, sums: sum } = row;
+  if (!sum?.any && !rule?.prizes) return h("span", { class: "soft" }, "–");
+  const go = button(t("periods.show_prizes"), () => look(row), { kind: "small" });
+  go.setAttribute("aria-label", t("periods.show_prizes_of", { period }));
+  const lines = state === "closed" ? sum.lines : [t("periods.paid_at_end")];
+  return [go, lines.map((line) => h("span", { class: "under" }, line))];
 }

@@ -1,6 +1,7 @@
-// A player on a board: found by its id, with its rank and its neighbours; banned, unbanned, removed.
+// A player on a board: found by its id, with its rank and its neighbours; banned, restored, removed.
 
 import { change, get, part } from "./api.js";
+import { ban, place, restore, whoDidWhat, why } from "./ban.js";
 import { confirmTyped, failed, inline, toast } from "./dialog.js";
 import { button, facts, h, notice, playerLink, set } from "./dom.js";
 import { grouped, when } from "./format.js";
@@ -8,6 +9,7 @@ import { field, form } from "./form.js";
 import { columns } from "./ranking.js";
 import { may } from "./rights.js";
 import { table } from "./table.js";
+import { t } from "./texts.js";
 
 const AROUND = 3;
 
@@ -15,15 +17,15 @@ const AROUND = 3;
 export function search(board, period, signal, changed) {
   const found = h("div", { class: "stack", "aria-live": "polite" });
   let present = null;
-  const input = field({ name: "player", label: "Player id", type: "search", required: true, hint: "As it was submitted, letter by letter." });
-  const look = form([input], "Find", ({ player }) => find(player), { inline: true });
+  const input = field({ name: "player", label: t("board.player_id"), type: "search", required: true, hint: t("board.player_id_about") });
+  const look = form([input], t("board.find"), ({ player }) => find(player), { inline: true });
   const body = h("div", { class: "body stack" }, look, found);
-  const element = h("section", { class: "card" }, h("div", { class: "top" }, h("h2", {}, "Find a player")), body);
+  const element = h("section", { class: "card" }, h("div", { class: "top" }, h("h2", {}, t("board.find_player"))), body);
 
   const find = async (player) => {
     present = player;
     input.querySelector("input").value = player;
-    const path = `/v1/leaderboards/${part(board)}/players/${part(player)}`;
+    const { path } = place(board, player);
     try {
       const query = { period: period() };
       const around = get(`${path}/around`, { ...query, above: AROUND, below: AROUND, expand: "player" }, signal);
@@ -34,8 +36,8 @@ export function search(board, period, signal, changed) {
       if (error.code === "player_not_ranked") {
         const banned = await isBanned(player);
         if (present !== player) return;
-        const text = banned ? "It is banned here. Its scores are kept, and it can be restored." : "It never scored here, or was removed.";
-        set(found, notice("warn", h("p", { class: "strong" }, playerLink(player), " is not ranked"), h("p", { class: "small" }, text)), banned && acts(player, false));
+        const text = [banned ? t("board.banned_here") : t("board.never_here"), banned && [" ", whoDidWhat(player)]];
+        set(found, notice("warn", h("p", { class: "strong" }, playerLink(player), " ", t("board.not_ranked")), h("p", { class: "small" }, text)), banned && acts(player, false));
       } else {
         inline(found, error);
       }
@@ -48,51 +50,39 @@ export function search(board, period, signal, changed) {
   };
 
   const among = ({ player }, { entries }) => {
-    const view = table(`Ranks around ${player}`, columns().slice(0, 3), { key: (one) => one.player, mark: (one) => (one.player === player ? "self" : null) });
+    const view = table(t("board.around", { player }), columns().slice(0, 3), { key: (one) => one.player, mark: (one) => (one.player === player ? "self" : null) });
     view.update(entries);
     return view.element;
   };
 
   const acts = (player, ranked) => {
-    const path = `/v1/leaderboards/${part(board)}/players/${part(player)}`;
-    const after = (text) => {
-      toast("ok", text);
-      return Promise.all([find(player), changed()]);
-    };
-    const restore = async () => {
-      await change("POST", `${path}/restore`, {});
-      await after(`${player} is restored`);
-    };
-    const ban = async () => {
-      await change("POST", `${path}/ban`, {});
-      await Promise.all([find(player), changed()]);
-      toast("ok", `${player} is banned`, "It is in no rank of this leaderboard until it is restored.", { label: "Undo", run: restore });
-    };
+    const here = [place(board, player)];
+    const again = () => Promise.all([find(player), changed()]);
+    const asked = may("boards:admin") && why();
     const remove = async () => {
-      const text = "Its record goes from all time and the open periods of this leaderboard, for ever. Closed periods stay.";
-      if (!(await confirmTyped("Remove this player?", text, player, "Remove"))) return;
-      await change("DELETE", path);
-      await after(`${player} is removed`);
+      if (!(await confirmTyped(t("board.remove_title"), t("board.remove_about"), player, t("board.remove")))) return;
+      await change("DELETE", here[0].path);
+      toast("ok", t("board.removed", { player }));
+      await again();
     };
-    const options = { kind: "small danger", failed };
-    return h("div", { class: "row" },
-      ranked && may("boards:admin") && button("Ban", ban, options),
-      !ranked && may("boards:admin") && button("Restore", restore, { kind: "small", failed }),
-      ranked && may("scores:write") && button("Remove", remove, options));
+    const danger = { kind: "small danger", failed };
+    return h("div", { class: "inline" }, asked?.element, h("div", { class: "row" },
+      ranked && asked && button(t("player.ban"), () => ban(player, here, asked.said(), again), danger),
+      !ranked && asked && button(t("player.restore"), () => restore(player, here, asked.said(), again), { kind: "small", failed }),
+      ranked && may("scores:write") && button(t("board.remove"), remove, danger)));
   };
 
   return { element, find, again: () => present && find(present) };
 }
 
 function shown({ player, rank, score, subscore, percentile, total, at }) {
-  const share = `better than or equal to ${percentile} %`;
   return h("div", { class: "stack" },
     h("h3", {}, playerLink(player)),
     facts([
-      ["Rank", rank === null ? "hidden" : `${grouped(rank)} of ${grouped(total)}`],
-      ["Score", grouped(score)],
-      subscore !== undefined && ["Subscore", grouped(subscore)],
-      ["Percentile", h("abbr", { title: share }, `${percentile}`)],
-      ["Since", when(at)],
+      [t("board.rank"), rank === null ? t("player.hidden") : t("board.of", { rank: grouped(rank), total: grouped(total) })],
+      [t("board.score"), grouped(score)],
+      subscore !== undefined && [t("board.subscore"), grouped(subscore)],
+      [t("board.percentile"), h("abbr", { title: t("board.percentile_about", { percentile }) }, `${percentile}`)],
+      [t("board.since"), when(at)],
     ]));
 }

@@ -6,6 +6,7 @@ import { button, choice, h, icon, playerLink, set } from "./dom.js";
 import { grouped, when } from "./format.js";
 import { every } from "./live.js";
 import { table } from "./table.js";
+import { t } from "./texts.js";
 
 const ROWS = [10, 20, 50, 100];
 /** Milliseconds between refreshes. */
@@ -17,10 +18,10 @@ const MEDALS = { 1: "first", 2: "second", 3: "third" };
 export function columns() {
   const named = ({ player, profile }) => [playerLink(player), profile?.name && profile.name !== player && h("span", { class: "under name" }, profile.name)];
   return [
-    { label: "Rank", kind: "num fit", cell: ({ rank }) => h("span", { class: `medal ${MEDALS[rank] ?? ""}` }, grouped(rank)) },
-    { label: "Player", cell: named },
-    { label: "Score", kind: "num", cell: ({ score, subscore }) => [h("span", { class: "strong" }, grouped(score)), subscore !== undefined && h("span", { class: "under" }, grouped(subscore))] },
-    { label: "Since", kind: "wide num", cell: ({ at }) => h("span", { class: "soft" }, when(at)) },
+    { label: t("board.rank"), kind: "num fit", cell: ({ rank }) => h("span", { class: `medal ${MEDALS[rank] ?? ""}` }, grouped(rank)) },
+    { label: t("board.player"), cell: named },
+    { label: t("board.score"), kind: "num", cell: ({ score, subscore }) => [h("span", { class: "strong" }, grouped(score)), subscore !== undefined && h("span", { class: "under" }, grouped(subscore))] },
+    { label: t("board.since"), kind: "wide num", cell: ({ at }) => h("span", { class: "soft" }, when(at)) },
   ];
 }
 
@@ -28,17 +29,17 @@ export function columns() {
   * A card of ranks. `nothing` returns the content of an empty ranking, `tool` is in its head.
   * `follow(period)` shows another window of the board.
  */
-export function ranking(board, signal, { nothing, tool, title = "Ranks" }) {
+export function ranking(board, signal, { nothing, tool, title = t("board.ranks") }) {
   const state = { period: null, order: "best", limit: 20, before: [], cursor: null, next: null };
-  const view = table(`Ranks of ${board}`, columns(), { key: ({ player }) => player });
+  const view = table(t("board.ranks_of", { board }), columns(), { key: ({ player }) => player });
   const place = h("div", {});
   const said = h("div", {});
   const foot = h("span", { "aria-live": "polite" });
-  const back = button("Back", () => turn(-1), { kind: "small", icon: "back" });
-  const next = h("button", { type: "button", class: "small", click: () => turn(1) }, "Next", icon("next"));
-  const rows = h("select", { "aria-label": "Rows of a page", change: ({ target }) => begin({ limit: Number(target.value) }) },
-    ROWS.map((number) => h("option", { value: number, selected: number === state.limit }, `${number} rows`)));
-  const order = choice("Which end", [["best", "Best first"], ["worst", "Worst first"]], "best", (order) => begin({ order }));
+  const back = button(t("board.back"), () => turn(-1), { kind: "small", icon: "back" });
+  const next = h("button", { type: "button", class: "small", click: () => turn(1) }, t("board.next"), icon("next"));
+  const rows = h("select", { "aria-label": t("board.page_rows"), change: ({ target }) => begin({ limit: Number(target.value) }) },
+    ROWS.map((number) => h("option", { value: number, selected: number === state.limit }, t("board.rows", { n: number }))));
+  const order = choice(t("board.end"), [["best", t("board.best")], ["worst", t("board.worst")]], "best", (order) => begin({ order }));
   const tools = h("div", { class: "row" }, tool, order, rows);
   const pages = h("div", { class: "row" }, back, next);
   const element = h("section", { class: "card" }, h("div", { class: "top" }, h("h2", {}, title), tools), said, place, h("div", { class: "foot" }, foot, pages));
@@ -63,7 +64,7 @@ export function ranking(board, signal, { nothing, tool, title = "Ranks" }) {
       if (!same) set(place, view.element);
       delete place.dataset.empty;
     }
-    const words = `${grouped(page.total)} ${page.total === 1 ? "player" : "players"}`;
+    const words = t("board.count", { n: page.total });
     if (foot.textContent !== words) set(foot, words);
     back.hidden = state.before.length === 0;
     next.hidden = !state.next;

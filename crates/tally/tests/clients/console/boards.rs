@@ -1,8 +1,9 @@
-//! Leaderboards: made, filled from a file, read from both ends, a player banned and removed, saved, deleted.
+//! Leaderboards: made, changed, filled from a file, read from both ends, a player banned and removed, saved, deleted; prizes of periods.
 
 use super::Console;
 use serde_json::{Value, json};
 use std::path::Path;
+use tally_testkit::wait_until;
 
 #[test]
 fn a_board_from_its_first_player_to_its_end() {
@@ -22,32 +23,127 @@ fn a_board_from_its_first_player_to_its_end() {
     console.end();
 }
 
+/// A change says what it does before it is made. One that takes ranks away asks for the name.
+#[test]
+fn a_change_of_periods_says_first_what_it_does() {
+    let mut console = Console::empty();
+    let weekly = json!({"name": "weekly", "schedule": "0 0 * * mon", "time_zone": "Asia/Seoul"});
+    console.server.client().put("/v1/leaderboards/arcade", &json!({"periods": [weekly]})).expect(201);
+    console.show("#/boards/arcade");
+    console.sees("weekly: every week from Monday, 00:00 (Asia/Seoul)");
+    console.click("Edit");
+    console.click("Save");
+    console.sees("Nothing is changed yet");
+    console.fill("Closed periods kept", "5");
+    console.click("Add a prize");
+    console.fill("Amount each, prize 1", "700");
+    console.click("Add a period");
+    console.check("board-edit");
+    console.picture("board-edit");
+    console.click("Save");
+    console.sees("weekly: 5 closed periods are kept, before 12.");
+    console.sees("The open period pays the new prizes. Closed periods keep theirs.");
+    console.sees("weekly-2 is new: every week from Monday, 00:00 (Asia/Seoul).");
+    console.check("board-change");
+    console.picture("board-change");
+    console.fill("Reason", "more to win");
+    console.click("Save");
+    console.sees("Leaderboard arcade is changed");
+    console.sees("weekly-2: every week from Monday");
+    let made = console.server.client().get("/v1/leaderboards/arcade").expect(200);
+    let rule = &made["periods"][0];
+    assert_eq!((&rule["keep"], &rule["schedule"]), (&json!(5), &json!("0 0 * * mon")));
+    assert_eq!(
+        (&rule["prizes"][0]["amount"], &made["periods"][1]["name"]),
+        (&json!("700"), &json!("weekly-2"))
+    );
+    console.click("Edit");
+    console.click("Remove weekly");
+    console.click("Save");
+    console.sees("weekly goes with its open period and the ranks of all its closed periods, for ever.");
+    console.picture("board-change-removed");
+    console.confirm("arcade", "Save");
+    console
+        .page
+        .wait("help.text().includes('weekly-2: every week') && !help.text().includes('weekly: every week')");
+    let made = console.server.client().get("/v1/leaderboards/arcade").expect(200);
+    assert_eq!(made["periods"].as_array().map(Vec::len), Some(1));
+    console.end();
+}
+
+/// A winner that is no member gets nothing when the period is closed. It is paid once it is one.
+#[test]
+fn a_missed_prize_is_paid_again() {
+    let mut console = Console::empty();
+    let mut client = console.server.client();
+    let prizes = json!([{"from": 1, "to": 1, "currency": "KRW", "amount": 700}]);
+    let rule =
+        json!({"name": "minutely", "schedule": "* * * * *", "time_zone": "Asia/Seoul", "prizes": prizes});
+    client.put("/v1/leaderboards/rush", &json!({"periods": [rule]})).expect(201);
+    client.post("/v1/leaderboards/rush/scores", &json!({"player": "bob", "score": 9})).expect(200);
+    let mut period = String::new();
+    wait_until("the period is settled", || {
+        let listed = client.get("/v1/leaderboards/rush/periods").expect(200);
+        let items = listed["items"].as_array().expect("items");
+        let closed = items.iter().find(|one| one["state"] == "closed" && one["total"] == 1);
+        let Some(name) = closed.and_then(|one| one["period"].as_str()) else { return false };
+        period = name.to_owned();
+        client.get(&format!("/v1/leaderboards/rush/prizes?period={name}")).expect(200)["settled"] == true
+    });
+    console.show(&format!("#/boards/rush?period={period}"));
+    console.sees(&format!("Prizes of {period}"));
+    console.sees_row(&["1", "bob", "700 KRW", "no member"]);
+    console.check("board-prizes");
+    let member = json!({"login_id": "b@example.org", "name": "Bob", "player": "bob"});
+    let member = client.post("/v1/members", &member).expect(201)["id"].clone();
+    console.click("Pay what is unpaid");
+    console.sees("A prize is paid once only");
+    console.fill("Reason", "it signed up late");
+    console.check("board-repay");
+    console.picture("board-repay");
+    console.click("Pay what is unpaid");
+    console.sees("Everything is paid");
+    console.sees_row(&["1", "bob", "700 KRW", "paid"]);
+    console.page.wait("!help.text().includes('no member')");
+    console.picture("board-prizes");
+    let wallets = client.get(&format!("/v1/wallets/{}", member.as_str().expect("an id"))).expect(200);
+    assert_eq!(wallets["wallets"][0]["balance"], json!("700"));
+    console.end();
+}
+
 fn create(console: &mut Console) {
     console.show("#/boards");
     console.click("New leaderboard");
     console.fill("Name", "arcade");
     console.fill("Which score is better", "ascending");
-    console.fill("Periods", "weekly 0 0 * * mon");
-    console.fill("Time zone", "Nowhere/Nowhere");
+    console.click("Add a period");
+    console.fill("A new one begins", "own");
+    console.fill("Schedule", "61 * * * *");
+    console.fill("Time zone", "Asia/Seoul");
     console.picture("board-create");
     console.check("board-create");
     console.click("Create");
-    // The error is in the form, with the request id of the log.
+    // The error is in the form, with the request id of the log, and at its field.
     console
         .page
         .wait("document.querySelector('dialog [role=alert]')?.innerText.includes('Request ') ?? false");
+    console.page.wait("help.field('Schedule').getAttribute('aria-invalid') === 'true'");
     console.picture("board-create-wrong");
-    console.fill("Time zone", "Asia/Seoul");
+    // The name follows the choice until it is typed.
+    console.page.wait("help.field('Name of the period').value === 'season'");
+    console.fill("A new one begins", "weekly");
     console.click("Create");
     console.sees("Leaderboard arcade is there");
     console.page.allow("status of 422");
     let made = console.server.client().get("/v1/leaderboards/arcade").expect(200);
     assert_eq!((&made["order"], &made["update"]), (&json!("ascending"), &json!("best")));
+    let rule = &made["periods"][0];
     assert_eq!(
-        (&made["periods"][0]["name"], &made["periods"][0]["time_zone"]),
-        (&json!("weekly"), &json!("Asia/Seoul"))
+        (&rule["name"], &rule["schedule"], &rule["time_zone"]),
+        (&json!("weekly"), &json!("0 0 * * 1"), &json!("Asia/Seoul"))
     );
     console.sees("No player here yet");
+    console.sees("every week from Monday, 00:00 (Asia/Seoul)");
 }
 
 fn import(console: &mut Console) {
@@ -115,15 +211,21 @@ fn one_player(console: &mut Console) {
     console.click("Find");
     console.sees("4 of 46");
     console.sees_row(&["4", "player, 003", "1 003"]);
-    // A ban asks nothing, and can be undone.
+    // A ban asks nothing, has its reason beside it, and can be undone.
+    console.fill("Reason", "bot or script");
     console.click("Ban");
+    console.sees("player, 003 is banned on arcade");
     console.sees("player, 003 is not ranked");
     console.sees("It is banned here");
     console.sees("45 players");
     console.picture("board-ban");
     console.check("board-ban");
     console.click("Undo");
+    console.sees("player, 003 is restored on arcade");
     console.sees("4 of 46");
+    let acts = console.server.client().get("/v1/audit?subject=player%2C%20003").expect(200);
+    let reasons = [&acts["items"][1]["reason"], &acts["items"][0]["reason"]];
+    assert_eq!(reasons, [&json!("bot or script"), &json!("undone")]);
     // Who is not banned is not restored.
     console.fill("Player id", "nobody-ever");
     console.click("Find");

@@ -1,0 +1,78 @@
+// A ban and its way back, wherever a player is shown: asked beside the button, done at once, undone as a whole.
+//
+// A place is `{name, path}`: a leaderboard or a contest, and the path of the player on it. One that refuses does not stop the others.
+
+import { change, part, Problem, withQuery } from "./api.js";
+import { failed, toast } from "./dialog.js";
+import { h } from "./dom.js";
+import { reason } from "./form.js";
+import { may } from "./rights.js";
+import { t } from "./texts.js";
+
+const REASONS = ["score", "bot", "client", "bug", "accounts", "collusion"];
+
+/** A player on a leaderboard. */
+export function place(board, player) {
+  return { name: board, path: `/v1/leaderboards/${part(board)}/players/${part(player)}` };
+}
+
+/** The field of the reason beside the buttons, with frequent ones to choose from; `said()` is what it has. */
+export function why() {
+  const element = reason(t("player.why_kept"), { frequent: REASONS.map((name) => t(`player.why.${name}`)) });
+  return { element, said: () => element.querySelector("input").value.trim() };
+}
+
+/** The acts of the audit log on a player, for callers that may read it. */
+export function whoDidWhat(player) {
+  return may("audit:read") && h("a", { href: `#${withQuery("/audit", { subject: player })}` }, t("player.who_did_what"));
+}
+
+/** Bans on these places, with one undo for all of them. `changed()` is called when it was done, and when it was undone. */
+export async function ban(player, places, given, changed) {
+  const done = await each("ban", player, places, given, changed);
+  if (done.length > 0) say("ban", player, done, { label: t("player.undo"), run: () => restore(player, done, t("player.undone"), changed) });
+}
+
+/** Restores on these places. */
+export async function restore(player, places, given, changed) {
+  const done = await each("restore", player, places, given, changed);
+  if (done.length > 0) say("restore", player, done);
+}
+
+function say(what, player, done, undo) {
+  const link = whoDidWhat(player);
+  toast("ok", t(`player.done.${what}`, { player, where: where(done) }), [t(`player.done_about.${what}`), link && [" ", link]], undo);
+}
+
+/** Where it was done. */
+function where(places) {
+  return places.length === 1 ? places[0].name : t("player.places", { n: places.length });
+}
+
+/** Returns the places where it was done, and says where it was not. */
+async function each(what, player, places, given, changed) {
+  const done = [];
+  const not = [];
+  for (const one of places) {
+    try {
+      await change("POST", withQuery(`${one.path}/${what}`, { reason: given }), {});
+      done.push(one);
+    } catch (error) {
+      if (places.length === 1) throw error;
+      if (!(error instanceof Problem)) throw error;
+      not.push({ name: one.name, error });
+    }
+  }
+  refused(what, player, not);
+  // What failed to show itself may still be undone.
+  await Promise.resolve(changed()).catch(failed);
+  return done;
+}
+
+/** A contest that is over keeps its result, so that is no failure. */
+function refused(what, player, not) {
+  const over = not.filter(({ error }) => error.code === "contest_state");
+  const bad = not.filter(({ error }) => error.code !== "contest_state");
+  if (over.length > 0) toast("ok", t("player.over", { n: over.length }), over.map(({ name }) => name).join(", "));
+  if (bad.length > 0) toast("bad", t(`player.not_done.${what}`, { player, n: bad.length }), bad.map(({ name, error }) => `${name}: ${error.message}`).join("; "));
+}
