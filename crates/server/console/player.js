@@ -1,20 +1,27 @@
-// One player: its ranks everywhere, closed periods, money, contests, and the acts on it.
+// One player: its ranks everywhere, closed periods, money, missed prizes, contests, and the acts on it.
 
-import { ask, get, part, withQuery } from "./api.js";
-import { link as boardLink } from "./boards.js";
-import { link as contestLink } from "./contests.js";
+import { act, actorOf, readNames } from "./acts.js";
+import { get, part } from "./api.js";
+import { whoDidWhat } from "./ban.js";
+import { link as contestLink, STATES } from "./contests.js";
 import { inline } from "./dialog.js";
 import { card, chip, empty, h, head, put, set } from "./dom.js";
-import { grouped, when } from "./format.js";
+import { when } from "./format.js";
+import { history } from "./player_history.js";
 import { money } from "./player_money.js";
+import { owed } from "./player_owed.js";
 import { ranks } from "./player_ranks.js";
+import { banChip } from "./players.js";
 import { may } from "./rights.js";
 import { list, table } from "./table.js";
+import { named, t } from "./texts.js";
 
 /** Pages of leaderboards that are read; more are reported and left out. */
 const PAGES_MAX = 5;
-/** Closed periods that are shown of a leaderboard. */
-const PERIODS_MAX = 50;
+/** Leaderboards that are looked through for those with periods. */
+const BOARDS_MAX = 1000;
+/** Contests whose titles are read. */
+const CONTESTS_MAX = 20;
 
 export const title = ({ player }) => player;
 
@@ -30,10 +37,12 @@ export function render(root, { player }, signal) {
   const place = h("div", { class: "stack" });
   const load = async () => {
     const { items, complete } = await everywhere(path, signal);
+    const found = await contestsOf(items, signal);
+    const shown = items.map((item) => ({ ...item, final: isFinal(found.get(contestOf(item.board))) }));
     set(wrong);
-    set(top, headOf(player, profile, items));
-    set(place, ranks(player, items, complete, again));
-    return items;
+    set(top, headOf(player, profile, shown));
+    set(place, ranks(player, shown, complete, again));
+    return { items, found };
   };
   const again = async () => {
     await Promise.all([load(), acts?.reload()]);
@@ -44,9 +53,10 @@ export function render(root, { player }, signal) {
       if (error.status === 404) return null;
       throw error;
     });
-    const items = await load();
-    put(left, place, history(player, items, signal), acts?.element);
-    put(right, profile && about(profile), money(player, signal), contests(items));
+    const { items, found } = await load();
+    const boards = await withPeriods(items, signal);
+    put(left, place, history(player, boards, signal), acts?.element);
+    put(right, profile && about(profile), money(player, signal), owed(player, boards, signal), contests(found));
   };
   start().catch((error) => inline(wrong, error));
 }
@@ -64,71 +74,61 @@ async function everywhere(path, signal) {
   return { items, complete: false };
 }
 
+/** The contest whose leaderboard it is. */
+const contestOf = (board) => /^contest:([^:]+)/.exec(board)?.[1];
+
+/** The contests that are played on a leaderboard of the player, by id: with title and state as far as they can be read. */
+async function contestsOf(items, signal) {
+  const ids = [...new Set(items.map(({ board }) => contestOf(board)).filter(Boolean))];
+  const one = async (id, at) => [id, at < CONTESTS_MAX ? await get(`/v1/contests/${part(id)}`, {}, signal).catch(() => null) : null];
+  return new Map(await Promise.all(ids.map(one)));
+}
+
+/** A contest that is over keeps its result: nobody is banned on it any more. */
+const isFinal = (contest) => ["settled", "cancelled"].includes(contest?.state);
+
 function headOf(player, profile, items) {
-  const banned = items.filter((one) => one.banned).length;
-  const marks = [
-    banned > 0 && chip(`banned on ${grouped(banned)} of ${grouped(items.length)}`, "bad"),
-    profile?.name && profile.name !== player && h("code", { class: "soft name" }, player),
-  ].filter(Boolean);
-  return head(profile?.name ?? player, { crumb: ["#/players", "Players"], marks: marks.length > 0 ? marks : null });
+  const open = items.filter(({ banned, final }) => banned || !final);
+  const banned = new Set(open.filter((one) => one.banned).map(({ board }) => board));
+  const marks = [banChip({ all: open.length, banned }), profile?.name && profile.name !== player && h("code", { class: "soft name" }, player)].filter(Boolean);
+  return head(profile?.name ?? player, { crumb: ["#/players", t("players.title")], marks: marks.length > 0 ? marks : null });
+}
+
+/** The leaderboards of the player with periods, as the API answers them: the player need not be in an open one. */
+async function withPeriods(items, signal) {
+  const names = new Set(items.map(({ board }) => board));
+  const { items: all } = await get("/v1/leaderboards", { limit: BOARDS_MAX }, signal);
+  return all.filter(({ board, periods }) => names.has(board) && periods.length > 0);
 }
 
 function about({ name, avatar_url: avatar, metadata }) {
   if (!name && !avatar && !metadata) return null;
   const one = ([label, value]) => value && h("div", {}, h("dt", {}, label), h("dd", {}, value));
-  const pairs = [["Name", name], ["Picture", avatar], ["Data", metadata && h("code", {}, JSON.stringify(metadata))]];
-  return card("Profile", h("div", { class: "body" }, h("dl", { class: "facts" }, pairs.map(one))));
+  const pairs = [[t("player.name"), name], [t("player.picture"), avatar], [t("player.data"), metadata && h("code", {}, JSON.stringify(metadata))]];
+  return card(t("player.profile"), h("div", { class: "body" }, h("dl", { class: "facts" }, pairs.map(one))));
 }
 
-/** The contests that are played on a leaderboard of the player. */
-function contests(items) {
-  const ids = [...new Set(items.map(({ board }) => /^contest:([^:]+)/.exec(board)?.[1]).filter(Boolean))];
-  if (ids.length === 0) return null;
-  const view = table("Contests with a score", [{ label: "Contest", cell: ({ id }) => h("a", { class: "name", href: contestLink(id) }, id) }], { key: ({ id }) => id });
-  view.update(ids.map((id) => ({ id })));
-  return card("Contests with a score", view.element);
-}
-
-/** Ranks in the closed periods of one leaderboard, newest first. */
-function history(player, items, signal) {
-  const boards = items.filter(({ ranks: of }) => of.some(({ period }) => period !== "all_time")).map(({ board }) => board);
-  if (boards.length === 0) return null;
-  const view = table("Closed periods", [
-    { label: "Period", cell: ({ board, period }) => h("a", { class: "name", href: withQuery(boardLink(board), { period }) }, period) },
-    { label: "Rank", kind: "num", cell: ({ rank, total }) => `${grouped(rank)} of ${grouped(total)}` },
-    { label: "Score", kind: "num", cell: ({ score }) => h("span", { class: "strong" }, grouped(score)) },
-    { label: "Since", kind: "wide num", cell: ({ at }) => h("span", { class: "soft" }, when(at)) },
-  ], { key: ({ period }) => period });
-  const place = h("div", { "aria-live": "polite" });
-  const load = async (board) => {
-    const { items: all } = await get(`/v1/leaderboards/${part(board)}/periods`, { limit: PERIODS_MAX }, signal);
-    const closed = all.filter(({ state }) => state === "closed");
-    const found = closed.length === 0 ? [] : await rankedIn(board, player, closed, signal);
-    view.update(found, { flash: false });
-    set(place, found.length > 0 ? view.element : empty("No closed period", "Periods in which the player had a rank appear here once they are over."));
-  };
-  const show = (board) => load(board).catch((error) => inline(place, error));
-  const choose = boards.length > 1 && h("select", { "aria-label": "Leaderboard", change: ({ target }) => show(target.value) }, boards.map((board) => h("option", { value: board }, board)));
-  show(boards[0]);
-  return card(boards.length > 1 ? "Closed periods" : `Closed periods of ${boards[0]}`, place, { side: choose });
-}
-
-async function rankedIn(board, player, periods, signal) {
-  const rows = periods.map(({ period }) => ({ board, player, period }));
-  const { results } = await ask("POST", "/v1/ranks", { body: JSON.stringify({ ranks: rows }), signal });
-  return results.filter(({ error }) => !error);
+/** Without its title and state a contest has its id. */
+function contests(found) {
+  if (found.size === 0) return null;
+  const view = table(t("player.contests"), [
+    { label: t("player.contest"), cell: ({ id, title: name }) => [h("a", { class: "name", href: contestLink(id) }, name ?? id), name && name !== id && h("span", { class: "under name" }, id)] },
+    { label: t("player.state"), kind: "fit", cell: ({ state }) => state && chip(named(`contest.state.${state}`), STATES[state]) },
+  ], { key: ({ id }) => id });
+  view.update([...found].map(([id, one]) => ({ id, title: one?.title, state: one?.state })), { flash: false });
+  return card(t("player.contests"), view.element);
 }
 
 /** What was done to the player, by whom and why. */
 function audit(player, signal) {
-  const view = table("Acts on this player", [
-    { label: "When", kind: "wide", cell: ({ at }) => h("span", { class: "soft" }, when(at)) },
-    { label: "Act", cell: ({ action, detail, reason, at }) => [h("span", { class: "strong" }, action), h("span", { class: "under narrow" }, when(at)), detail && h("span", { class: "under name" }, detail), reason && h("span", { class: "under name" }, `“${reason}”`)] },
-    { label: "By", cell: ({ actor }) => h("code", {}, actor) },
+  const view = table(t("player.acts"), [
+    { label: t("players.when"), kind: "wide", cell: ({ at }) => h("span", { class: "soft" }, when(at)) },
+    { label: t("player.act"), cell: ({ action, detail, reason, at }) => [h("span", { class: "strong" }, act(action)), h("span", { class: "under narrow" }, when(at)), detail && h("span", { class: "under name" }, detail), reason && h("span", { class: "under name" }, `“${reason}”`)] },
+    { label: t("players.by"), cell: ({ actor }) => actorOf(actor) },
   ], { key: ({ id }) => id });
-  const all = list(view, (cursor) => get("/v1/audit", { subject: player, limit: 20, cursor }, signal), () => empty("No act", "Bans, corrected scores and erasure leave a row each."));
+  const all = list(view, (cursor) => get("/v1/audit", { subject: player, limit: 20, cursor }, signal), () => empty(t("player.no_act"), t("player.no_act_about")));
   const said = h("div", {});
-  const reload = () => all.reload().catch((error) => inline(said, error));
+  const reload = () => readNames(signal).then(all.reload).catch((error) => inline(said, error));
   reload();
-  return { element: card("Acts on this player", h("div", {}, said, all.element)), reload };
+  return { element: card(t("player.acts"), h("div", {}, said, all.element), { side: whoDidWhat(player) }), reload };
 }

@@ -1,6 +1,8 @@
-// Players: found by the beginning of a name, and the last bans.
+// Players: found by the beginning of a name, and the last bans with what became of them.
 
-import { get } from "./api.js";
+import { actorOf, readNames } from "./acts.js";
+import { get, part } from "./api.js";
+import { whoDidWhat } from "./ban.js";
 import { link as boardLink } from "./boards.js";
 import { inline } from "./dialog.js";
 import { card, chip, empty, h, head, notice, playerLink, put, set } from "./dom.js";
@@ -8,24 +10,27 @@ import { when } from "./format.js";
 import { field, form } from "./form.js";
 import { may } from "./rights.js";
 import { list, table } from "./table.js";
+import { t } from "./texts.js";
 
-const FOUND_MAX = 50;
+const FOUND_MAX = 20;
+const BANS = 20;
+/** Bans of one player by one actor for one reason, within so many milliseconds, are one row. */
+const TOGETHER = 60000;
 
-export const title = "Players";
+export const title = t("players.title");
 
 export function render(root, { q = "" }, signal) {
   const found = h("div", { "aria-live": "polite" });
-  const where = may("members:read") ? "Player, login, phone number or member id" : "Player";
-  const input = field({ name: "q", label: where, type: "search", required: true, value: q, hint: "Its beginning is enough. Capitals and small letters are both looked for." });
+  const where = may("members:read") ? t("players.search_members") : t("players.search");
+  const input = field({ name: "q", label: where, type: "search", required: true, value: q, hint: t("players.search_about") });
   const send = ({ q: text }) => {
     // The address has the search, so it can be shared and gone back to.
     if (text === q) return look(found, text, signal);
     location.hash = `/players?q=${encodeURIComponent(text)}`;
     return null;
   };
-  const search = h("section", { class: "card" }, h("div", { class: "body" }, form([input], "Search", send, { inline: true })));
-  const about = "One page for each player: ranks on every leaderboard, bans, money, contests, and what was done to it.";
-  put(root, head("Players", { about }), h("div", { class: "stack" }, search, found, may("audit:read") && bans(signal)));
+  const search = h("section", { class: "card" }, h("div", { class: "body" }, form([input], t("players.find"), send, { inline: true })));
+  put(root, head(t("players.title"), { about: t("players.about") }), h("div", { class: "stack" }, search, found, may("audit:read") && bans(signal)));
   if (q) look(found, q, signal).catch((error) => inline(found, error));
   else input.querySelector("input").focus();
 }
@@ -33,31 +38,72 @@ export function render(root, { q = "" }, signal) {
 async function look(place, text, signal) {
   const { items, complete } = await get("/v1/players", { prefix: text, limit: FOUND_MAX }, signal);
   if (items.length === 0) {
-    const more = complete ? "" : " Not every leaderboard was searched.";
-    set(place, notice("warn", h("p", { class: "strong" }, `Nobody is found for “${text}”`), h("p", { class: "small" }, `Names of profiles and of members are not searched: use the id, the login or the phone number.${more}`)));
+    const more = complete ? null : [" ", t("players.not_all")];
+    set(place, notice("warn", h("p", { class: "strong" }, t("players.nobody", { text })), h("p", { class: "small" }, t("players.nobody_about"), more)));
     return;
   }
-  const view = table("Players that were found", [
-    { label: "Player", cell: ({ player, member }) => [playerLink(player), member && h("span", { class: "under name" }, member.name), member?.closed_at && chip("closed", "bad")] },
-    { label: "Member", cell: ({ member }) => (member ? [h("span", { class: "name" }, member.login_id), member.phone_number && h("span", { class: "under" }, member.phone_number)] : h("span", { class: "soft" }, "none")) },
-    { label: "Found on", kind: "wide", cell: ({ boards }) => boards.map((board) => h("div", {}, h("a", { class: "name", href: boardLink(board) }, board))) },
+  const states = await bansOf(items.map(({ player }) => player), signal);
+  const view = table(t("players.found_list"), [
+    { label: t("board.player"), cell: ({ player, member }) => [playerLink(player), banned(states.get(player)), member && h("span", { class: "under name" }, member.name), member?.closed_at && chip(t("players.closed"), "bad")] },
+    { label: t("players.member"), cell: ({ member }) => (member ? [h("span", { class: "name" }, member.login_id), member.phone_number && h("span", { class: "under" }, member.phone_number)] : h("span", { class: "soft" }, t("players.no_member"))) },
+    { label: t("players.found_on"), kind: "wide", cell: ({ boards }) => boards.map((board) => h("div", {}, h("a", { class: "name", href: boardLink(board) }, board))) },
   ], { key: ({ player }) => player });
   view.update(items);
-  const foot = complete ? null : h("span", {}, "There may be more: type more of the name.");
-  set(place, card("Found", view.element, { foot }));
+  set(place, card(t("players.found"), view.element, { foot: complete ? null : h("span", {}, t("players.more")) }));
 }
 
-/** The last bans of the audit log. */
+/** The leaderboards of each player, with those that have banned it: `{all, banned}`. */
+async function bansOf(players, signal) {
+  const one = async (player) => {
+    const { items } = await get(`/v1/players/${part(player)}/ranks`, { limit: 1000 }, signal);
+    return [player, { all: items.length, banned: new Set(items.filter(({ banned }) => banned).map(({ board }) => board)) }];
+  };
+  return new Map(await Promise.all([...new Set(players)].map(one)));
+}
+
+function banned(state) {
+  const mark = banChip(state);
+  return mark && h("span", { class: "under" }, mark);
+}
+
+/** Whether a player is banned, and whether everywhere. */
+export function banChip({ all, banned: on }) {
+  return on.size > 0 && chip(on.size === all ? t("player.banned_everywhere") : t("player.banned_on", { banned: on.size, all }), "bad");
+}
+
+/** The last bans of the audit log. A ban everywhere is one row, and a row says whether the player is still banned. */
 function bans(signal) {
-  const view = table("The last bans", [
-    { label: "Player", cell: ({ subject, reason }) => [playerLink(subject), reason && h("span", { class: "under name" }, `“${reason}”`)] },
-    { label: "On", cell: ({ detail }) => h("a", { class: "name", href: boardLink(detail) }, detail) },
-    { label: "When", kind: "wide num", cell: ({ at }) => h("span", { class: "soft" }, when(at)) },
-    { label: "By", kind: "wide", cell: ({ actor }) => h("code", {}, actor) },
+  const view = table(t("players.bans"), [
+    { label: t("board.player"), cell: ({ player, reason, still, boards }) => [playerLink(player), " ", stateChip(still, boards.length), reason && h("span", { class: "under name" }, `“${reason}”`), h("span", { class: "under" }, whoDidWhat(player))] },
+    { label: t("players.on"), cell: ({ boards }) => boards.map((board) => h("div", {}, h("a", { class: "name", href: boardLink(board) }, board))) },
+    { label: t("players.when"), kind: "wide num", cell: ({ at }) => h("span", { class: "soft" }, when(at)) },
+    { label: t("players.by"), kind: "wide", cell: ({ actor }) => actorOf(actor) },
   ], { key: ({ id }) => id });
-  const nothing = () => empty("No ban", "A ban takes a player out of the ranks of a leaderboard until it is restored.");
-  const all = list(view, (cursor) => get("/v1/audit", { action: "player.banned", limit: 10, cursor }, signal), nothing);
+  const load = async (cursor) => {
+    const page = await get("/v1/audit", { action: "player.banned", limit: BANS, cursor }, signal);
+    const rows = together(page.items);
+    const states = await bansOf(rows.map(({ player }) => player), signal);
+    return { ...page, items: rows.map((row) => ({ ...row, still: row.boards.filter((board) => states.get(row.player).banned.has(board)).length })) };
+  };
+  const all = list(view, load, () => empty(t("players.no_ban"), t("players.no_ban_about")));
   const said = h("div", {});
-  all.reload().catch((error) => inline(said, error));
-  return card("The last bans", h("div", {}, said, all.element));
+  readNames(signal).then(all.reload).catch((error) => inline(said, error));
+  return card(t("players.bans"), h("div", {}, said, all.element));
+}
+
+function together(items) {
+  const rows = [];
+  for (const { id, subject: player, detail: board, actor, reason, at } of items) {
+    const last = rows.at(-1);
+    const same = last && last.player === player && last.actor === actor && last.reason === reason && Date.parse(last.at) - Date.parse(at) < TOGETHER;
+    if (same) last.boards.push(board);
+    else rows.push({ id, player, boards: [board], actor, reason, at });
+  }
+  return rows;
+}
+
+/** Whether a ban of so many leaderboards still holds. */
+function stateChip(still, all) {
+  if (still === 0) return chip(t("players.restored"), "ok");
+  return chip(still === all ? t("player.banned") : t("player.banned_on", { banned: still, all }), "bad");
 }

@@ -90,6 +90,10 @@ fn a_missed_prize_is_paid_again() {
         period = name.to_owned();
         client.get(&format!("/v1/leaderboards/rush/prizes?period={name}")).expect(200)["settled"] == true
     });
+    console.show("#/players/bob");
+    console.sees("Missed prizes and fees");
+    console.sees_row(&["rush", "700 KRW", "the player is no member"]);
+    console.check("player-missed");
     console.show(&format!("#/boards/rush?period={period}"));
     console.sees(&format!("Prizes of {period}"));
     console.sees_row(&["1", "bob", "700 KRW", "no member"]);

@@ -45,6 +45,7 @@ fn a_cheater_is_found_banned_restored_and_corrected() {
 fn find(console: &mut Console) {
     console.show("#/players");
     console.sees("The last bans");
+    console.sees("No ban");
     for text in ["CHEAT", "010-1234", "c@example"] {
         console.fill("Player, login, phone number or member id", text);
         console.click("Search");
@@ -83,20 +84,33 @@ fn ban_and_undo(console: &mut Console) {
         console.check(&format!("player {theme}"));
         console.picture(&format!("player-{theme}"));
     }
+    // Frequent reasons are offered beside the button.
+    console.page.wait("[...help.field('Reason').list.options].some((one) => one.value === 'bot or script')");
     console.fill("Reason", "a bot");
     // One click, and no question.
     console.click("Ban everywhere");
     console.sees("cheater is banned on 2 leaderboards");
-    console.sees("banned on 2 of 2");
+    console.sees("banned everywhere");
     console.sees_row(&["speed", "banned", "hidden", "8 000"]);
-    console.sees_row(&["player.banned", "arcade", "“a bot”"]);
+    console.sees_row(&["Player banned", "arcade", "“a bot”"]);
+    console
+        .page
+        .wait("document.querySelector('.toast a').getAttribute('href') === '#/audit?subject=cheater'");
     let banned = |is: bool| vec![(json!("arcade"), json!(is)), (json!("speed"), json!(is))];
     assert_eq!(bans(console), banned(true));
     console.check("player-banned");
     console.picture("player-banned");
     console.click("Undo");
-    console.page.wait("!help.text().includes('banned on') && help.row('speed', 'of 2', '8 000') !== null");
+    console
+        .page
+        .wait("!help.text().includes('banned everywhere') && help.row('speed', 'of 2', '8 000') !== null");
+    console.sees("cheater is restored on 2 leaderboards");
     assert_eq!(bans(console), banned(false));
+    // It was one ban, and it is taken back.
+    console.show("#/players");
+    console.sees_row(&["cheater", "restored", "“a bot”", "arcade", "speed"]);
+    console.show("#/players/cheater");
+    console.sees_row(&["arcade", "1", "of 2", "9 000"]);
     // The page of a leaderboard shows whom it has banned.
     console.click("Ban");
     console.sees("cheater is banned on arcade");
@@ -124,7 +138,13 @@ fn correct(console: &mut Console) {
     console.sees_row(&["arcade", "2", "of 2", "12"]);
     // Of one window alone.
     console.sees_row(&["weekly:", "1", "of 2", "9 000"]);
-    console.sees_row(&["score.corrected", "arcade: 9000 to 12", "“it ran a script”"]);
+    console.sees_row(&["Score corrected", "arcade: 9000 to 12", "“it ran a script”"]);
+    let undo = "(() => { const said = help.all('.toast').find((one) => one.innerText.includes('is corrected')); \
+                const undo = [...(said?.querySelectorAll('button') ?? [])].find((one) => one.textContent === 'Undo'); \
+                undo?.click(); return Boolean(undo); })()";
+    console.page.wait(undo);
+    console.sees_row(&["arcade", "1", "of 2", "9 000"]);
+    console.sees_row(&["Score corrected", "arcade: 12 to 9000", "“undone”"]);
 }
 
 fn adjust(console: &mut Console) {
@@ -188,7 +208,7 @@ fn what_a_role_may_not_do_is_not_shown() {
         console.sees(seen);
         let acts = console.page.eval(
             "help.all('main button, main a.button').map((one) => one.textContent).filter((text) => \
-             /Ban|Restore|Correct|Remove|Delete|Import|New|Adjust|Deposit|Hold|Erase|owed|Audit|Webhooks/.test(text))",
+             /Ban|Restore|Correct|Remove|Delete|Edit|Import|New|Adjust|Deposit|Hold|Erase|owed|Audit|Webhooks/.test(text))",
         );
         assert_eq!(acts, json!([]), "{hash}");
         console.check(hash);

@@ -1,0 +1,42 @@
+// The history of a player's scores: its ranks in the closed periods of one leaderboard, newest first.
+
+import { ask, get, part, withQuery } from "./api.js";
+import { link as boardLink } from "./boards.js";
+import { inline } from "./dialog.js";
+import { card, empty, h, set } from "./dom.js";
+import { grouped, when } from "./format.js";
+import { table } from "./table.js";
+import { t } from "./texts.js";
+
+/** Closed periods that are shown of a leaderboard. */
+const PERIODS_MAX = 50;
+
+/** A card for the leaderboards with periods; nothing without one. */
+export function history(player, found, signal) {
+  const boards = found.map(({ board }) => board);
+  if (boards.length === 0) return null;
+  const view = table(t("player.closed_periods"), [
+    { label: t("periods.period"), cell: ({ board, period }) => h("a", { class: "name", href: withQuery(boardLink(board), { period }) }, period) },
+    { label: t("board.rank"), kind: "num", cell: ({ rank, total }) => t("board.of", { rank: grouped(rank), total: grouped(total) }) },
+    { label: t("board.score"), kind: "num", cell: ({ score }) => h("span", { class: "strong" }, grouped(score)) },
+    { label: t("board.since"), kind: "wide num", cell: ({ at }) => h("span", { class: "soft" }, when(at)) },
+  ], { key: ({ period }) => period });
+  const place = h("div", { "aria-live": "polite" });
+  const load = async (board) => {
+    const { items: all } = await get(`/v1/leaderboards/${part(board)}/periods`, { limit: PERIODS_MAX }, signal);
+    const closed = all.filter(({ state }) => state === "closed");
+    const found = closed.length === 0 ? [] : await rankedIn(board, player, closed, signal);
+    view.update(found, { flash: false });
+    set(place, found.length > 0 ? view.element : empty(t("player.no_closed"), t("player.no_closed_about")));
+  };
+  const show = (board) => load(board).catch((error) => inline(place, error));
+  const choose = boards.length > 1 && h("select", { "aria-label": t("boards.board"), change: ({ target }) => show(target.value) }, boards.map((board) => h("option", { value: board }, board)));
+  show(boards[0]);
+  return card(boards.length > 1 ? t("player.closed_periods") : t("player.closed_periods_of", { board: boards[0] }), place, { side: choose });
+}
+
+async function rankedIn(board, player, periods, signal) {
+  const rows = periods.map(({ period }) => ({ board, player, period }));
+  const { results } = await ask("POST", "/v1/ranks", { body: JSON.stringify({ ranks: rows }), signal });
+  return results.filter(({ error }) => !error);
+}
