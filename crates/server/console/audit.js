@@ -1,6 +1,6 @@
 // The audit log: administrative acts with their actors, filtered by actor, act, subject and days.
 
-import { get, withQuery } from "./api.js";
+import { somePage, withQuery } from "./api.js";
 import { ACTS, act, actorOf, actors, detailOf, readNames, subjectOf } from "./acts.js";
 import { inline } from "./dialog.js";
 import { empty, h, head, put } from "./dom.js";
@@ -60,14 +60,8 @@ function instant(text, after = 0) {
   return new Date(year, month - 1, day + after).toISOString();
 }
 
-/** The next page with items: the rows read for a page are bounded, so a page may be empty. */
-async function page({ actor, action, subject, from, until }, after, signal) {
-  const query = { actor, action, subject_prefix: subject, from: instant(from), until: instant(until, 1), limit: 50 };
-  let answer;
-  let cursor = after;
-  do {
-    answer = await get("/v1/audit", { ...query, cursor }, signal);
-    cursor = answer.next_cursor;
-  } while (answer.items.length === 0 && cursor);
-  return answer;
+/** The next page of the acts that pass the filter. */
+function page({ actor, action, subject, from, until }, cursor, signal) {
+  const query = { actor, action, subject_prefix: subject, from: instant(from), until: instant(until, 1) };
+  return somePage("/v1/audit", { ...query, limit: 50, cursor }, signal);
 }

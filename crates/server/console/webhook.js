@@ -1,6 +1,6 @@
 // One webhook: its state, its secret, and the last delivery of each topic.
 
-import { change, get, part, withQuery } from "./api.js";
+import { change, get, part, somePage, withQuery } from "./api.js";
 import { confirmTyped, failed, inline, toast } from "./dialog.js";
 import { button, card, chip, empty, facts, h, head, put, set } from "./dom.js";
 import { when, zoned, zoneName } from "./format.js";
@@ -22,7 +22,7 @@ export function render(root, { webhook: id }, signal) {
   ], { key: ({ topic }) => topic });
   const failing = h("input", { type: "checkbox", id: "failing" });
   const nothing = () => empty(t("webhook.no_delivery"), failing.checked ? t("webhook.none_fails") : t("webhook.none_yet"));
-  const all = list(view, (cursor) => page(`${path}/deliveries`, { state: failing.checked ? "failing" : null, cursor }, signal), nothing);
+  const all = list(view, (cursor) => somePage(`${path}/deliveries`, { state: failing.checked ? "failing" : null, limit: 50, cursor }, signal), nothing);
   failing.addEventListener("input", () => all.reload().catch(failed));
 
   const look = async () => {
@@ -59,15 +59,4 @@ export function render(root, { webhook: id }, signal) {
   const tick = h("span", { class: "tick small" }, failing, h("label", { for: "failing" }, t("webhook.only_failing")));
   put(root, h("div", { class: "stack" }, place, card(t("webhook.deliveries"), h("div", {}, said, all.element), { side: h("div", { class: "row" }, tick, button(t("webhook.look_again"), reload, { kind: "small", failed })) })));
   reload().catch((error) => inline(said, error));
-}
-
-/** The next page with items: the rows read for a page are bounded, so a page may be empty. */
-async function page(path, query, signal) {
-  let answer;
-  let { cursor } = query;
-  do {
-    answer = await get(path, { ...query, limit: 50, cursor }, signal);
-    cursor = answer.next_cursor;
-  } while (answer.items.length === 0 && cursor);
-  return answer;
 }
