@@ -11,8 +11,6 @@ import { may } from "./rights.js";
 import { list, table } from "./table.js";
 import { t } from "./texts.js";
 
-export { definition, definitionFields } from "./definition.js";
-
 /** Milliseconds between refreshes. */
 const PAUSE = 5000;
 

@@ -1,59 +1,58 @@
 // Applications: chosen one by one or all of a page, accepted or rejected in one request.
 
 import { change, get } from "./api.js";
-import { askReason, failed, inline, toast } from "./dialog.js";
-import { button, choice, empty, h, notice, playerLink, put, set } from "./dom.js";
-import { count, when } from "./format.js";
+import { careful, fees } from "./contest_acts.js";
+import { confirmActs, failed, inline, toast } from "./dialog.js";
+import { choice, empty, h, notice, playerLink, put, set } from "./dom.js";
+import { when, zoneName } from "./format.js";
 import { field, form } from "./form.js";
 import { list, table } from "./table.js";
+import { t } from "./texts.js";
 
 const LIMIT = 200;
-
-const NOTHING = {
-  pending: ["No pending applications", "Players apply with their sign-in, or your game server applies for them. You can add one here."],
-  accepted: ["No accepted applications yet", "Accepted players become members when the contest starts."],
-  rejected: ["No rejected applications", "A rejected player gets the held fee back and cannot apply again."],
-};
+/** The most rows of a request. */
+const AT_ONCE = 1000;
 
 /** A card with the applications of a contest; `look` reloads the contest, `refresh` the list while no player is chosen. */
 export function applications(contest, path, signal, look) {
-  let status = "pending";
-  const chosen = new Set();
+  let state = "pending";
+  const chosen = new Map();
   const said = h("div", { "aria-live": "polite" });
   const number = h("span", { class: "soft", "aria-live": "polite" });
-  const everyone = h("input", { type: "checkbox", "aria-label": "Choose all that are shown", change: ({ target }) => chooseAll(target.checked) });
+  const everyone = h("input", { type: "checkbox", "aria-label": t("contest.choose_all"), change: ({ target }) => chooseAll(target.checked) });
 
-  const box = ({ player }) => {
+  const box = (application) => {
+    const { player } = application;
     const toggle = ({ target }) => {
-      if (target.checked) chosen.add(player);
+      if (target.checked) chosen.set(player, application);
       else chosen.delete(player);
       tell();
     };
-    return h("input", { type: "checkbox", "aria-label": `Choose ${player}`, "data-player": player, change: toggle });
+    return h("input", { type: "checkbox", "aria-label": t("contest.choose", { player }), "data-player": player, change: toggle });
   };
-  const view = table("Applications", [
-    { label: "Choose", kind: "check", heading: everyone, cell: box },
-    { label: "Player", cell: ({ player }) => playerLink(player) },
-    { label: "Applied", kind: "num", cell: ({ applied_at: at }) => when(at) },
-    { label: "Hold", kind: "wide", cell: ({ hold_id: hold }) => (hold ? h("code", { class: "soft" }, hold) : h("span", { class: "soft" }, "no fee")) },
+  const view = table(t("contest.applications"), [
+    { label: t("contest.choose_head"), kind: "check", heading: everyone, cell: box },
+    { label: t("contest.player"), cell: ({ player, applied_at: at }) => [playerLink(player), h("span", { class: "under narrow" }, when(at))] },
+    { label: t("contest.applied_at", { zone: zoneName() }), kind: "wide num", cell: ({ applied_at: at }) => when(at) },
+    { label: t("contest.fee_head"), kind: "wide num", cell: ({ hold_id: hold }) => (hold ? t("contest.held", { fee: fees(contest, 1) }) : h("span", { class: "soft" }, t("contest.none"))) },
   ], { key: ({ player }) => player });
-  const all = list(view, (cursor) => get(`${path}/applications`, { state: status, limit: LIMIT, cursor }, signal), () => empty(...NOTHING[status]));
+  const all = list(view, (cursor) => get(`${path}/applications`, { state, limit: LIMIT, cursor }, signal), () => empty(t(`contest.none_are.${state}`), t(`contest.none_are_text.${state}`)));
 
-  const accept = button("Accept", () => sure("accept"), { kind: "main small", failed });
-  const reject = button("Reject", () => sure("reject"), { kind: "small danger", failed });
+  const act = (what, kind) => h("button", { type: "button", class: kind, click: () => sure(what).catch(failed) }, t(`contest.decision.${what}`));
+  const accept = act("accept", "main small");
+  const reject = act("reject", "small danger");
+  let busy = false;
   const tell = () => {
-    set(number, chosen.size > 0 ? `${chosen.size} chosen` : "");
-    accept.hidden = chosen.size === 0 || status === "accepted";
-    reject.hidden = chosen.size === 0 || status === "rejected";
-    accept.disabled = false;
-    reject.disabled = false;
+    set(number, chosen.size > 0 ? t("contest.chosen", { n: chosen.size }) : t(state === "rejected" ? "contest.rejected_stay" : "contest.choose_hint"));
+    accept.hidden = state !== "pending";
+    reject.hidden = state === "rejected";
+    accept.disabled = busy || chosen.size === 0;
+    reject.disabled = busy || chosen.size === 0;
   };
   const chooseAll = (on) => {
     chosen.clear();
-    view.element.querySelectorAll("[data-player]").forEach((input) => {
-      input.checked = on;
-      if (on) chosen.add(input.dataset.player);
-    });
+    view.element.querySelectorAll("[data-player]").forEach((input) => (input.checked = on));
+    if (on) all.items().forEach((application) => chosen.set(application.player, application));
     tell();
   };
   const reload = async () => {
@@ -72,21 +71,41 @@ export function applications(contest, path, signal, look) {
     return reload().catch((error) => mine === turn && inline(said, error));
   };
   const sure = async (what) => {
-    const verb = what === "accept" ? "Accept" : "Reject";
-    const asked = await askReason(`${verb} ${count(chosen.size, "application")}?`, `${verb} now`);
-    if (asked) await decide(what, asked.reason ? { reason: asked.reason } : {});
+    const { counts, capacity } = await get(path, {}, signal);
+    const held = [...chosen.values()].filter(({ hold_id: hold }) => hold).length;
+    const free = counts.accepted === null ? null : capacity - counts.accepted;
+    const consequences = what === "accept"
+      ? [
+        free !== null && t("contest.accepts_room", { n: free }),
+        free !== null && free < chosen.size && careful(t("contest.accepts_over", { n: chosen.size - free })),
+        contest.entry_fee && t("contest.accepts_fee"),
+      ]
+      : [
+        held > 0 && t("contest.releases", { total: fees(contest, held) }),
+        state === "accepted" && t("contest.rejects_accepted", { n: chosen.size }),
+        careful(t("contest.rejects_final", { n: chosen.size })),
+      ];
+    const asked = await confirmActs(t(`contest.sure_all.${what}`, { n: chosen.size }), consequences, t(`contest.now.${what}`), { reason: true, danger: what === "reject" });
+    if (!asked) return;
+    busy = true;
+    tell();
+    try {
+      await decide(what, asked.reason ? { reason: asked.reason } : {});
+    } finally {
+      busy = false;
+      tell();
+    }
   };
-  const decide = async (what, why = {}) => {
-    const players = [...chosen];
+  const decide = async (what, why) => {
+    const players = [...chosen.keys()];
     const bad = [];
-    for (let from = 0; from < players.length; from += 1000) {
-      const { results } = await change("POST", `${path}/applications/${what}`, { players: players.slice(from, from + 1000), ...why });
+    for (let from = 0; from < players.length; from += AT_ONCE) {
+      const { results } = await change("POST", `${path}/applications/${what}`, { players: players.slice(from, from + AT_ONCE), ...why });
       bad.push(...results.filter(({ error }) => error));
     }
     const good = players.length - bad.length;
-    const done = what === "accept" ? "accepted" : "rejected";
-    if (good > 0) toast("ok", `${count(good, "application")} ${done}`);
-    set(said, bad.length > 0 && notice("warn", h("p", { class: "strong" }, `${count(bad.length, "application")} not ${done}`), bad.slice(0, 20).map(({ player, error }) => h("p", { class: "small" }, `${player}: ${error.detail}`))));
+    if (good > 0) toast("ok", t(`contest.decided.${what}`, { n: good }));
+    set(said, bad.length > 0 && notice("warn", h("p", { class: "strong" }, t(`contest.undecided.${what}`, { n: bad.length })), bad.slice(0, 20).map(({ player, error }) => h("p", { class: "small" }, `${player}: ${error.detail}`))));
     await Promise.all([reload(), look()]);
   };
   const apply = async ({ player }, made) => {
@@ -95,13 +114,17 @@ export function applications(contest, path, signal, look) {
     await Promise.all([reload(), look()]);
   };
 
-  const states = choice("Applications that are", [["pending", "Waiting"], ["accepted", "Accepted"], ["rejected", "Rejected"]], status, (state) => {
-    status = state;
+  const states = choice(t("contest.applications_that_are"), ["pending", "accepted", "rejected"].map((one) => [one, t(`contest.status.${one}`)]), state, (one) => {
+    state = one;
     anew();
   });
-  const add = form([field({ name: "player", label: "Apply for a player", required: true, hint: contest.entry_fee ? "A member with enough money: the fee is held." : null })], "Apply", apply, { inline: true, kind: "" });
+  const add = form([field({ name: "player", label: t("contest.apply_for"), required: true, hint: contest.entry_fee ? t("contest.apply_hint", { fee: fees(contest, 1) }) : null })], t("contest.apply"), apply, { inline: true, kind: "" });
   const element = h("section", { class: "card" });
-  put(element, h("div", { class: "top" }, h("h2", {}, "Applications"), h("div", { class: "row" }, number, accept, reject, states)), said, all.element, h("div", { class: "body" }, add));
+  put(element,
+    h("div", { class: "top" }, h("h2", {}, t("contest.applications")), states), said, all.element,
+    h("div", { class: "foot stick" }, number, h("div", { class: "row" }, accept, reject)),
+    h("div", { class: "body" }, add));
+  tell();
   anew();
-  return { element, reload: anew, refresh: () => chosen.size > 0 || all.refresh().catch((error) => inline(said, error)) };
+  return { element, refresh: () => chosen.size > 0 || all.refresh().catch((error) => inline(said, error)) };
 }

@@ -1,16 +1,19 @@
 // The players of a contest, by name: banned with one click and the way back, and corrected in the review.
 
 import { change, get, part, withQuery } from "./api.js";
+import { under, walletLink } from "./contest_payments.js";
 import { dialog, failed, inline, toast } from "./dialog.js";
 import { button, card, chip, empty, h, playerLink } from "./dom.js";
+import { grouped } from "./format.js";
 import { field, form, reason } from "./form.js";
-import { may } from "./rights.js";
 import { list, table } from "./table.js";
+import { t } from "./texts.js";
 
-/** A card; `path` is that of the contest, `state` its state. */
-export function players(path, { state }, signal) {
-  const acting = ["running", "finished"].includes(state) && may("contests:manage");
-  const why = acting && reason("The audit log keeps it with each ban and restore here.");
+/** A card; `path` is that of the contest, and `decides` whether the caller may act. */
+export function players(path, contest, signal, decides) {
+  const { state, divisions, board, attempts_max: attempts } = contest;
+  const acting = decides && ["running", "finished"].includes(state);
+  const why = acting && reason(t("contest.ban_reason"));
   const act = async (player, what, given) => {
     await change("POST", withQuery(`${path}/players/${part(player)}/${what}`, { reason: given }), {});
     await all.reload();
@@ -19,36 +22,56 @@ export function players(path, { state }, signal) {
   const ban = async (player) => {
     await act(player, "ban", said());
     const undo = async () => {
-      await act(player, "restore", "undone");
-      toast("ok", `${player} is back`);
+      await act(player, "restore", t("contest.undone"));
+      toast("ok", t("contest.is_back", { player }));
     };
-    toast("ok", `${player} is out of ranks and prizes`, "Its score is kept, and it can be restored until the contest is settled.", { label: "Undo", run: undo });
+    toast("ok", t("contest.is_banned", { player }), t("contest.is_banned_text"), { label: t("contest.undo"), run: undo });
   };
   const restore = async (player) => {
     await act(player, "restore", said());
-    toast("ok", `${player} is back`);
+    toast("ok", t("contest.is_back", { player }));
   };
-  const correct = (player) => dialog(`Correct the score of ${player}`, (box) => {
-    const send = async ({ score, reason: given }) => {
-      await change("POST", `${path}/players/${part(player)}/correct`, { score, reason: given });
-      box.close();
-      toast("ok", `The score of ${player} is corrected`);
-    };
-    const fields = [field({ name: "score", label: "Score", required: true }), field({ name: "reason", label: "Reason", required: true, maxlength: 255 })];
-    return form(fields, "Correct", send, { cancel: () => box.close() });
-  });
-  const acts = ({ player, banned }) => [
-    state === "finished" && button("Correct", () => correct(player), { kind: "small", failed }),
+  const correct = async ({ player, division }) => {
+    const name = division ? divisions.find(({ n }) => n === division).board : board;
+    const now = await scoreOf(name, player, signal);
+    dialog(t("contest.correct_title", { player }), (box) => {
+      const send = async ({ score, reason: given }) => {
+        await change("POST", `${path}/players/${part(player)}/correct`, { score, reason: given });
+        box.close();
+        toast("ok", t("contest.is_corrected", { player }));
+      };
+      const hint = now ? t("contest.score_now", { score: grouped(now.score), rank: grouped(now.rank) }) : t("contest.score_none");
+      const fields = [field({ name: "score", label: t("contest.score"), required: true, hint }), reason(undefined, { required: true })];
+      return form(fields, t("contest.correct"), send, { cancel: () => box.close() });
+    });
+  };
+  const acts = (member) => [
+    state === "finished" && button(t("contest.correct"), () => correct(member), { kind: "small", failed }),
     " ",
-    banned
-      ? button("Restore", () => restore(player), { kind: "small", failed })
-      : button("Ban", () => ban(player), { kind: "small danger", failed }),
+    member.banned
+      ? button(t("contest.restore"), () => restore(member.player), { kind: "small", failed })
+      : button(t("contest.ban"), () => ban(member.player), { kind: "small danger", failed }),
   ];
-  const view = table("Players of the contest", [
-    { label: "Player", cell: ({ player, banned }) => [playerLink(player), banned && [" ", chip("banned", "bad")]] },
-    ...(acting ? [{ label: "Actions", kind: "actions", cell: acts }] : []),
+  const more = ({ division, attempts: used, member }) => under([
+    division && t("contest.division", { n: division }),
+    attempts !== null && used !== undefined && t("contest.attempts", { used: grouped(used), max: grouped(attempts) }),
+    member && walletLink(member),
+  ]);
+  const view = table(t("contest.players_of"), [
+    { label: t("contest.player"), cell: (member) => [playerLink(member.player), member.banned && [" ", chip(t("contest.banned"), "bad")], more(member)] },
+    ...(acting ? [{ label: t("contest.actions"), kind: "actions", cell: acts }] : []),
   ], { key: ({ player }) => player });
-  const all = list(view, (cursor) => get(`${path}/players`, { limit: 20, cursor }, signal), () => empty("No players", "No player was enrolled."));
+  const all = list(view, (cursor) => get(`${path}/players`, { limit: 20, cursor }, signal), () => empty(t("contest.no_players"), t("contest.no_players_text")));
   all.reload().catch((error) => inline(all.element, error));
-  return card("Players", h("div", {}, why && h("div", { class: "body" }, why), all.element));
+  return card(t("contest.players"), h("div", {}, why && h("div", { class: "body" }, why), all.element));
+}
+
+/** The present score of a player with its rank, or `null`: banned, or none. */
+async function scoreOf(board, player, signal) {
+  try {
+    return await get(`/v1/leaderboards/${part(board)}/players/${part(player)}`, {}, signal);
+  } catch (error) {
+    if (error.status === 404) return null;
+    throw error;
+  }
 }

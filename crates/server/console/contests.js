@@ -1,23 +1,28 @@
 // Contests: the list by state, and creating one.
 
 import { change, get } from "./api.js";
-import { definition, definitionFields } from "./boards.js";
+import { contestFields } from "./contest_form.js";
 import { dialog, inline, toast } from "./dialog.js";
 import { button, chip, choice, empty, h, head, put, set } from "./dom.js";
-import { currencies, grouped, money, when } from "./format.js";
+import { grouped, money, when, zoneName } from "./format.js";
 import { field, form } from "./form.js";
 import { every } from "./live.js";
-import { prizeRows } from "./prize_rows.js";
 import { may } from "./rights.js";
 import { list, table } from "./table.js";
+import { named, t } from "./texts.js";
 
 /** Milliseconds between refreshes. */
 const PAUSE = 5000;
 
-export const title = "Contests";
+export const title = t("nav.contests");
 
 /** The states with the kind of their badge. */
-export const STATES = { draft: "", open: "live", running: "ok", finished: "warn", settled: "", cancelled: "bad" };
+const STATES = { draft: "", open: "live", running: "ok", finished: "warn", settled: "", cancelled: "bad" };
+
+/** The badge of a state. */
+export function stateChip(state) {
+  return chip(named(`contest_state.${state}`), STATES[state]);
+}
 
 /** The address of a contest's page. */
 export function link(contest) {
@@ -25,104 +30,62 @@ export function link(contest) {
 }
 
 export function render(root, { state = "" }, signal) {
+  const make = () => may("contests:manage") && button(t("contests.new"), create, { kind: "main", icon: "plus" });
+  const nothing = () => empty(t("contests.none"), t("contests.none_text"), make());
+  put(root, head(title, { about: t("contests.about"), actions: [make()].filter(Boolean) }), contestList(signal, { state, nothing }));
+}
+
+/** The contests, with a choice of the state. */
+function contestList(signal, { state, nothing }) {
   let present = state;
-  const view = table("Contests", [
-    { label: "Contest", cell: ({ id, title: name }) => [h("a", { class: "name strong", href: link(id) }, name), h("span", { class: "under name" }, id)] },
-    { label: "State", kind: "fit", cell: (contest) => chip(contest.state, STATES[contest.state]) },
-    { label: "Players", kind: "num", cell: players },
-    { label: "Fee", kind: "wide num", cell: ({ entry_fee: fee }) => (fee ? money(fee.amount, fee.currency) : h("span", { class: "soft" }, "none")) },
-    { label: "Next", kind: "wide", cell: next },
+  const view = table(title, [
+    { label: t("contests.contest"), cell: name },
+    { label: t("contests.state_head"), kind: "fit", cell: (contest) => stateChip(contest.state) },
+    { label: t("contests.players"), kind: "num", cell: players },
+    { label: t("contests.fee"), kind: "wide num", cell: ({ entry_fee: fee }) => (fee ? money(fee.amount, fee.currency) : h("span", { class: "soft" }, t("contests.no_fee"))) },
+    { label: t("contests.next", { zone: zoneName() }), kind: "wide", cell: next },
   ], { key: ({ id }) => id });
-  const make = () => may("contests:manage") && button("New contest", create, { kind: "main", icon: "plus" });
-  const nothing = () => present === ""
-    ? empty("No contest yet", "A contest takes applications, is played on a board of its own, and pays its prizes exactly once.", make())
-    : empty(`No contest is ${present}`, "Choose another state, or look at all of them.");
-  const all = list(view, (cursor) => get("/v1/contests", { state: present, limit: 50, cursor }, signal), nothing);
+  const none = () => (present === "" ? nothing() : empty(t("contests.none_in", { state: t(`contest_state.${present}`) }), t("contests.none_in_text")));
+  const all = list(view, (cursor) => get("/v1/contests", { state: present, limit: 50, cursor }, signal), none);
   const said = h("div", {});
   const failed = (error) => inline(said, error);
-  const choices = [["", "All"], ...Object.keys(STATES).map((name) => [name, name])];
-  const states = choice("State", choices, present, (chosen) => {
+  const choices = [["", t("contests.all")], ...Object.keys(STATES).map((one) => [one, t(`contest_state.${one}`)])];
+  const states = choice(t("contests.state_head"), choices, present, (chosen) => {
     present = chosen;
     all.reload().catch(failed);
   });
-  const about = "From draft over applications and play to prizes. Every fee and every prize moves once.";
-  put(root, head("Contests", { about, actions: [make()] }), h("div", { class: "stack" }, states, h("section", { class: "card" }, said, all.element)));
   every(PAUSE, signal, async () => {
     await all.refresh();
     set(said);
   }, failed);
+  return h("div", { class: "stack" }, states, h("section", { class: "card" }, said, all.element));
+}
+
+function name({ id, title: text }) {
+  return [h("a", { class: "name strong", href: link(id) }, text), h("span", { class: "under name" }, id)];
 }
 
 function players({ state, counts, capacity }) {
-  if (state === "open") return [grouped(counts.accepted), h("span", { class: "under" }, `${grouped(counts.pending)} waiting`)];
-  return [grouped(counts.members), state === "draft" && h("span", { class: "under" }, `up to ${grouped(capacity)}`)];
+  if (state === "open") return [grouped(counts.accepted), h("span", { class: "under" }, t("contests.waiting", { n: counts.pending ?? "–" }))];
+  return [grouped(counts.members), state === "draft" && h("span", { class: "under" }, t("contests.up_to", { n: capacity }))];
 }
 
 /** The next step of the scheduler. */
 function next({ state, opens_at: opens, starts_at: starts, ends_at: ends }) {
-  const at = { draft: opens && `opens ${when(opens)}`, open: starts && `starts ${when(starts)}`, running: ends && `ends ${when(ends)}` }[state];
+  const at = { draft: opens && t("contests.opens", { at: when(opens) }), open: starts && t("contests.starts", { at: when(starts) }), running: ends && t("contests.ends", { at: when(ends) }) }[state];
   return h("span", { class: "soft" }, at || "–");
 }
 
-const FIELDS = [
-  { name: "title", label: "Title", required: true, maxlength: 200, placeholder: "Friday cup" },
-  { name: "id", label: "Id", placeholder: "friday-cup", hint: "Letters, digits, . _ and -. Without one it gets one." },
-  { name: "capacity", label: "Players at most", type: "number", min: 1, hint: "How many may be accepted. Without one, the bound of the server." },
-  { name: "on_invalid", label: "A bad application at the start", options: [["reject", "Stops the start"], ["skip", "Is left out"]], hint: "Bad: its fee is not held any more, or the member was closed." },
-  { name: "auto_accept", label: "Accept applications at once", type: "checkbox", hint: "While there is room; without it they wait." },
-  { name: "members_min", label: "Players at least", type: "number", min: 1, hint: "For a start by the clock. Empty: any number." },
-  { name: "below_min", label: "With fewer, the clock", options: [["cancel", "Calls it off"], ["start", "Starts it"]], hint: "Called off, what is held is released." },
-  { name: "join_s", label: "Seconds to join after the start", type: "number", min: 1, hint: "Players become members at once then, without a decision. Empty: not at all." },
-  { name: "attempts_max", label: "Scores of a player at most", type: "number", min: 1, hint: "Empty: any number." },
-  { name: "staff", label: "Staff", placeholder: "ada, ben", hint: "Player ids with commas between. They may run it, and not take part." },
-  { name: "division_size", label: "Players of a division", type: "number", min: 1, hint: "Members fill divisions in order, each with its ranks and prizes. Empty: none." },
-];
-
-const TIMES = [
-  { name: "opens_at", label: "Opens at", type: "datetime-local", hint: "Empty: by hand." },
-  { name: "starts_at", label: "Starts at", type: "datetime-local", hint: "By the clock bad applications are left out." },
-  { name: "ends_at", label: "Ends at", type: "datetime-local", hint: "Empty: by hand." },
-];
-
-const REVIEW = { name: "review_s", label: "Seconds of review", type: "number", min: 0, hint: "So long after its end the clock pays the prizes. Empty: by hand." };
-
-const moneyFields = () => [
-  { name: "fee", label: "Entry fee", inputmode: "numeric", placeholder: "100", hint: "In the smallest unit. Held with the application, taken at the start." },
-  { name: "currency", label: "Currency", options: currencies().map((code) => [code, code]), hint: "Of the fee." },
-  { name: "rake", label: "Rake in per cent", type: "number", min: 0, max: 100, step: "0.01", hint: "What you keep of fees that are paid out." },
-  { name: "pool_min", label: "At least to be won", inputmode: "numeric", hint: "What the fees lack is made. Empty: nothing is guaranteed." },
-  { name: "prize_ties", label: "Who share a rank get", options: [["split", "Equal parts of their places"], ["each", "Each the prize of the rank"]] },
-];
-
 function create() {
-  const prizes = prizeRows({ label: "Prizes", hint: "In the smallest unit, for each place." });
-  const pool = prizeRows({ label: "Shares of the fees", hint: "Without a share, fees are not paid out.", shares: true });
-  dialog("New contest", (box) => {
-    const group = (label, fields) => h("fieldset", {}, h("legend", {}, label), h("div", { class: "fields" }, fields.map(field)));
-    const rules = h("details", {}, h("summary", {}, "Rules of its leaderboard"), h("div", { class: "body" }, definitionFields()));
+  dialog(t("contests.new"), (box) => {
+    const id = field({ name: "id", label: t("contests.field.id"), placeholder: "friday-cup", hint: t("contests.hint.id") });
+    const fields = contestFields(null, { id });
     const send = async (values) => {
-      const made = await change("POST", "/v1/contests", body(values, prizes.read(), pool.read()));
+      const made = await change("POST", "/v1/contests", { ...(values.id && { id: values.id }), ...fields.read(values) });
       box.close();
-      toast("ok", `Contest ${made.id} is a draft`, "Open it to let players apply.");
+      toast("ok", t("contests.made", { id: made.id }), t("contests.made_text"));
       location.hash = link(made.id).slice(1);
     };
-    return form([h("div", { class: "fields" }, FIELDS.map(field)), group("Money", moneyFields()), prizes.element, pool.element, group("Times", [...TIMES, REVIEW]), rules], "Create", send, { cancel: () => box.close() });
+    return form(fields.elements, t("contests.create"), send, { cancel: () => box.close() });
   }, { wide: true });
-}
-
-/** The request body, without empty fields. */
-function body(values, prizes, shares) {
-  const made = { title: values.title };
-  for (const name of ["on_invalid", "auto_accept", "below_min", "prize_ties"]) made[name] = values[name];
-  if (values.id) made.id = values.id;
-  for (const name of ["capacity", "members_min", "join_s", "attempts_max", "division_size", "review_s"]) if (values[name]) made[name] = Number(values[name]);
-  const staff = values.staff.split(",").map((player) => player.trim()).filter(Boolean);
-  if (staff.length > 0) made.staff = staff;
-  for (const { name } of TIMES) if (values[name]) made[name] = new Date(values[name]).toISOString();
-  if (values.fee) made.entry_fee = { currency: values.currency, amount: values.fee };
-  if (prizes.length > 0) made.prizes = prizes;
-  if (shares.length > 0) made.pool = { prizes: shares, rake: Math.round(Number(values.rake || 0) * 100), min: values.pool_min || null };
-  const rules = definition(values);
-  if (Object.keys(rules).length > 0) made.leaderboard = rules;
-  return made;
 }

@@ -40,11 +40,6 @@ export function confirmActs(title, consequences, label, { reason: why, danger } 
   });
 }
 
-/** Asks for the reason of an act of the audit log, which may stay empty. Resolves to `null`, or to `{reason}`. */
-export function askReason(title, label) {
-  return confirmActs(title, [], label, { reason: true });
-}
-
 /**
   * Confirms an action that cannot be undone: its name must be typed. Resolves to `null`, or to `{reason}`. An act of the audit
   * log (`audited`) asks for its reason, which may stay empty.

@@ -3,9 +3,9 @@
 import { act, actorOf, readNames } from "./acts.js";
 import { get, part } from "./api.js";
 import { whoDidWhat } from "./ban.js";
-import { link as contestLink, STATES } from "./contests.js";
+import { link as contestLink, stateChip } from "./contests.js";
 import { inline } from "./dialog.js";
-import { card, chip, empty, h, head, put, set } from "./dom.js";
+import { card, empty, h, head, put, set } from "./dom.js";
 import { when } from "./format.js";
 import { history } from "./player_history.js";
 import { money } from "./player_money.js";
@@ -14,7 +14,7 @@ import { ranks } from "./player_ranks.js";
 import { banChip } from "./players.js";
 import { may } from "./rights.js";
 import { list, table } from "./table.js";
-import { named, t } from "./texts.js";
+import { t } from "./texts.js";
 
 /** Pages of leaderboards that are read; more are reported and left out. */
 const PAGES_MAX = 5;
@@ -113,7 +113,7 @@ function contests(found) {
   if (found.size === 0) return null;
   const view = table(t("player.contests"), [
     { label: t("player.contest"), cell: ({ id, title: name }) => [h("a", { class: "name", href: contestLink(id) }, name ?? id), name && name !== id && h("span", { class: "under name" }, id)] },
-    { label: t("player.state"), kind: "fit", cell: ({ state }) => state && chip(named(`contest.state.${state}`), STATES[state]) },
+    { label: t("player.state"), kind: "fit", cell: ({ state }) => state && stateChip(state) },
   ], { key: ({ id }) => id });
   view.update([...found].map(([id, one]) => ({ id, title: one?.title, state: one?.state })), { flash: false });
   return card(t("player.contests"), view.element);

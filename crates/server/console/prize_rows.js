@@ -12,12 +12,12 @@ export function prizeRows({ label, hint, value = [], shares = false }) {
   const rows = [];
   const codes = [...new Set([...currencies(), ...value.map(({ currency }) => currency).filter(Boolean)])];
   const many = !shares && codes.length > 1;
-  const names = [t("contests.row_from"), t("contests.row_to"), shares ? t("contests.row_share") : t("contests.row_amount"), many && t("contests.row_currency")].filter(Boolean);
+  const names = [t("contests.row_from"), t("contests.row_to"), shares ? t("contests.row_share") : t("contests.row_amount"), t("contests.row_currency")];
   const body = h("tbody");
   const heading = (name) => h("th", { scope: "col" }, name);
   const view = h("table", {},
     h("caption", { class: "unseen" }, label),
-    h("thead", {}, h("tr", {}, names.map(heading), h("th", { scope: "col" }, h("span", { class: "unseen" }, t("contests.row_remove_head"))))), body);
+    h("thead", {}, h("tr", {}, names.slice(0, 3).map(heading), h("th", { scope: "col" }, h("span", { class: "unseen" }, t("contests.row_remove_head"))))), body);
   const sum = h("p", { class: "small", "aria-live": "polite" });
 
   const show = () => {
@@ -56,7 +56,8 @@ function rowOf({ codes, many, names, shares }, one, changed, gone) {
   const currency = one.currency ?? codes[0];
   if (many) inputs.push(h("select", { change: changed }, codes.map((code) => h("option", { value: code, selected: code === currency }, code))));
   const remove = h("button", { type: "button", class: "plain small", click: gone }, icon("close"));
-  const element = h("tr", {}, inputs.map((input) => h("td", {}, input)), h("td", { class: "fit" }, remove));
+  const [from, to, ...rest] = inputs;
+  const element = h("tr", {}, h("td", {}, from), h("td", {}, to), h("td", {}, h("div", { class: "with" }, rest)), h("td", { class: "fit" }, remove));
   return {
     element,
     inputs,

@@ -67,8 +67,13 @@ const FILES: &[File] = &[
     file!("boards.js" SCRIPT),
     file!("chart.js" SCRIPT),
     file!("contest.js" SCRIPT),
+    file!("contest_acts.js" SCRIPT),
     file!("contest_applications.js" SCRIPT),
+    file!("contest_facts.js" SCRIPT),
+    file!("contest_form.js" SCRIPT),
+    file!("contest_payments.js" SCRIPT),
     file!("contest_players.js" SCRIPT),
+    file!("contest_winners.js" SCRIPT),
     file!("contests.js" SCRIPT),
     file!("csv.js" SCRIPT),
     file!("definition.js" SCRIPT),
@@ -114,6 +119,7 @@ const FILES: &[File] = &[
     file!("warnings.js" SCRIPT),
     file!("webhook.js" SCRIPT),
     file!("webhooks.js" SCRIPT),
+    file!("zones.js" SCRIPT),
 ];
 
 /// The `ETag` of each file: a digest of its content, equal on every server of a build.

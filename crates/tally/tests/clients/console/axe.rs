@@ -15,6 +15,7 @@ const PAGES: [(&str, &str); 15] = [
     ("#/contests", "tbody tr"),
     ("#/contests/copa-america-2024", "tbody tr"),
     ("#/contests/world-cup-2026", "tbody tr"),
+    ("#/contests/world-cup-2022", "tbody tr"),
     ("#/players", "input"),
     ("#/players/France", "tbody tr"),
     ("#/wallets", "tbody tr"),

@@ -1,4 +1,5 @@
-//! Contests: made, applications decided in bulk, a start that is refused row by row, played, finished, settled, cancelled.
+//! Contests: made and edited, applications decided in bulk, a start that is refused row by row, played, finished, settled, cancelled.
+//! Each act says what it does before it is done.
 
 use super::Console;
 use serde_json::{Value, json};
@@ -28,7 +29,7 @@ fn create(console: &mut Console) {
     console.fill("Players at most", "8");
     console.fill("Accept applications at once", true);
     console.fill("Players at least", "2");
-    console.fill("Seconds to join after the start", "600");
+    console.fill("Joining after the start", "10");
     console.fill("Scores of a player at most", "3");
     console.fill("Staff", "ada, ben");
     console.fill("Entry fee", "100");
@@ -45,6 +46,8 @@ fn create(console: &mut Console) {
     console.sees("Total 75 %");
     console.fill("Rake in per cent", "5");
     console.fill("At least to be won", "900");
+    console.fill("Time zone", "Asia/Seoul");
+    console.fill("Ends at", "2999-01-04T09:00");
     console.picture("contest-create");
     console.check("contest-create");
     console.click("Create");
@@ -63,19 +66,66 @@ fn create(console: &mut Console) {
         ["auto_accept", "members_min", "below_min", "join_s", "attempts_max"].map(|name| made[name].clone());
     assert_eq!(unattended, [json!(true), json!(2), json!("cancel"), json!(600), json!(3)]);
     console.sees("with fewer the clock calls it off");
-    console.sees("for 600 s after the start");
+    console.sees("for 10 min 0 s after the start");
+    assert_eq!(made["ends_at"], "2999-01-04T00:00:00.000000Z");
     assert_eq!(made["entry_fee"], json!({"currency": "KRW", "amount": "100"}));
     assert_eq!(made["prizes"][1], json!({"from": 2, "to": 3, "currency": "KRW", "amount": "50"}));
     console.sees("Applications are not open yet");
+    edit(console);
+    console.click("Open for applications");
+    console.sees("Each application holds the fee of 100 KRW.");
+    console.click("Open now");
+    console.sees("Players may apply");
+    // What is fixed from then on is not in the form.
+    console.click("Edit");
+    console.page.wait("help.field('Title') !== undefined && help.field('Entry fee') === undefined");
+    console.click("Cancel");
+    console.click("Start");
+    console.sees("Nobody is accepted: the contest starts without players.");
+    console.check("contest-start-empty");
+    console.click("Cancel");
     console.click("Call off");
+    console.sees("It cannot be undone.");
     console.picture("contest-call-off");
-    console.confirm("friday-cup", "Call off");
+    console.check("contest-call-off");
+    console.click("Call it off");
     console.sees("The contest is called off");
     console.sees("No players took part");
 }
 
+/// What changes is sent, and nothing else.
+fn edit(console: &mut Console) {
+    console.click("Edit");
+    console.click("Save");
+    console.sees("Nothing was changed");
+    console.fill("Title", "Saturday cup");
+    console.fill("Ends at", "");
+    console.click("Remove prize 2");
+    console.sees("Total 500 KRW");
+    console.fill("Reason", "a day later");
+    console.check("contest-edit");
+    console.picture("contest-edit");
+    console.click("Save");
+    console.sees("The contest is changed");
+    console.sees("Saturday cup");
+    let mut client = console.server.client();
+    let changed = client.get("/v1/contests/friday-cup").expect(200);
+    assert_eq!((&changed["title"], &changed["ends_at"]), (&json!("Saturday cup"), &Value::Null));
+    assert_eq!(changed["prizes"].as_array().map(Vec::len), Some(1));
+    assert_eq!((&changed["capacity"], &changed["join_s"]), (&json!(8), &json!(600)));
+    let acts = client.get("/v1/audit?action=contest.changed").expect(200);
+    assert_eq!(acts["items"][0]["reason"], "a day later");
+}
+
 fn apply(console: &mut Console) {
     console.sees_row(&["Colombia"]);
+    // What may be done is there before anything is chosen, with a hint.
+    console.sees("Choose applications to decide on them.");
+    for act in ["Accept", "Reject"] {
+        console
+            .page
+            .wait(&format!("help.all('button').some((one) => one.innerText === '{act}' && one.disabled)"));
+    }
     console.click("Rejected");
     console.page.wait("help.all('tbody tr').length === 1");
     console.click("Waiting");
@@ -85,6 +135,8 @@ fn apply(console: &mut Console) {
     console.picture("contest-chosen");
     console.fill("Choose Colombia", false);
     console.click("Accept");
+    console.sees("Accept 6 applications?");
+    console.sees("Fees stay held until the start.");
     console.fill("Reason", "in time");
     console.click("Accept now");
     console.sees("6 applications accepted");
@@ -93,6 +145,10 @@ fn apply(console: &mut Console) {
     console.page.wait("help.all('tbody tr').length === 1");
     console.fill("Choose Colombia", true);
     console.click("Reject");
+    console.sees("Holds of 1 000 KRW are released.");
+    console.sees("the player cannot apply again");
+    console.check("contest-reject");
+    console.picture("contest-reject");
     console.fill("Reason", "late");
     console.click("Reject now");
     console.sees("1 application rejected");
@@ -115,6 +171,11 @@ fn start(console: &mut Console) {
         client.post(&format!("/v1/holds/{hold}/void"), &json!({})).expect(200);
     }
     console.click("Start");
+    console.sees("14 players take part.");
+    console.sees("Fees of 14 000 KRW are taken, 1 000 KRW from each.");
+    console.sees("1 application that waits is removed.");
+    console.check("contest-start");
+    console.picture("contest-start");
     console.click("Start now");
     console.sees("The contest did not start, and nothing was changed");
     console.sees("Request ");
@@ -128,6 +189,7 @@ fn start(console: &mut Console) {
         console.fill(&format!("Choose {}", application["player"].as_str().expect("a player")), true);
     }
     console.click("Reject");
+    console.sees("2 accepted players lose their places.");
     console.fill("Reason", "late");
     console.click("Reject now");
     console.sees("2 applications rejected");
@@ -183,10 +245,12 @@ fn play(console: &mut Console) {
 
 fn settle(console: &mut Console) {
     console.click("Finish");
-    console.confirm(OPEN, "Finish");
+    console.sees("12 players play now.");
+    console.click("Finish now");
     console.sees("The contest is over");
     // The first member, which was the first of the ranking.
     console.click("Correct");
+    console.sees("It is 100 now, on rank 1.");
     console.fill("Score", "1");
     console.fill("Reason", "counted twice");
     console.check("contest-correct");
@@ -195,9 +259,20 @@ fn settle(console: &mut Console) {
     console.sees("is corrected");
     console.sees_row(&["1", "99"]);
     console.click("Settle and pay prizes");
-    console.confirm(OPEN, "Settle");
+    // The winners are named before they are paid.
+    console.sees("4 players get 170 000 KRW in all:");
+    console.page.wait("document.querySelectorAll('dialog tbody tr').length === 4");
+    let winners = |console: &mut Console, place: &str| {
+        let rows = format!("[...document.querySelectorAll('{place} tbody tr')].slice(0, 4)");
+        console.page.eval(&format!("{rows}.map((row) => row.querySelector('.name').innerText)"))
+    };
+    let named = winners(console, "dialog");
+    console.check("contest-settle");
+    console.picture("contest-settle");
+    console.click("Pay the prizes");
     console.sees("The prizes are paid");
     console.sees_row(&["1", "100 000 KRW", "paid"]);
+    assert_eq!(winners(console, "main"), named);
     console.check("contest-paid");
     console.picture("contest-paid");
     let prizes = console.server.client().get(&format!("/v1/contests/{OPEN}/prizes")).expect(200);
@@ -209,5 +284,5 @@ fn settle(console: &mut Console) {
         .count();
     assert_eq!(paid, 4);
     // Everything is paid.
-    console.page.wait("help.all('button').every((one) => one.innerText !== 'Pay what is unpaid')");
+    console.page.wait("help.all('button').every((one) => one.innerText !== 'Pay again')");
 }

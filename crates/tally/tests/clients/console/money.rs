@@ -199,7 +199,15 @@ fn what_is_owed_is_shown_with_its_reason() {
     console.click("What is owed");
     console.sees_row(&["cup", "ann"]);
     console.show("#/contests/cup");
-    console.sees("Pay what is unpaid");
+    console.sees("1 payment of 500 KRW could not be made");
+    console.sees_row(&["ann", "500 KRW", "The member is closed"]);
+    for (width, phone) in [(360, true), (1280, false)] {
+        console.page.resize(width, 900, phone);
+        console.check("unpaid prizes of a contest");
+    }
+    console.picture("contest-unpaid");
+    console.click("Pay again");
+    console.sees("1 of 1 is still not paid");
 
     // A reader sees rank, player and prize: neither the wallet nor whether it is paid.
     let admin = client.post("/v1/keys", &json!({"role": "admin"})).expect(201);
@@ -209,7 +217,7 @@ fn what_is_owed_is_shown_with_its_reason() {
     console.sees("A key is needed");
     console.fill("API key", reader["key"].clone());
     console.click("Use this key");
-    console.sees_row(&["ann", "500 KRW", "–"]);
+    console.sees_row(&["ann", "500 KRW"]);
     console.page.wait("document.querySelector('main td a[href^=\"#/wallets\"]') === null");
     console.page.allow("status of 401");
     console.end();

@@ -1,0 +1,126 @@
+// The acts of a contest. Each says before it is done what it does: players, fees, prizes, in numbers.
+
+import { change, get } from "./api.js";
+import { contestFields, someChange } from "./contest_form.js";
+import { winners } from "./contest_winners.js";
+import { confirmActs, dialog, toast } from "./dialog.js";
+import { h } from "./dom.js";
+import { grouped, money, seconds, zoned } from "./format.js";
+import { form, reason } from "./form.js";
+import { table } from "./table.js";
+import { t } from "./texts.js";
+
+/** The winners that are named before the prizes are paid. */
+const NAMED = 10;
+
+/** The acts of each state, the usual next one first. */
+export const ACTS = { draft: ["open", "cancel"], open: ["start", "cancel"], running: ["finish", "cancel"], finished: ["settle", "cancel"] };
+
+/** Asks whether an act shall be done, as the contest is now. Resolves to `null`, or to `{reason}`. */
+export async function confirmAct(name, path, signal) {
+  const contest = await get(path, {}, signal);
+  const says = { open: opens, start: starts, finish: finishes, settle: settles, cancel: cancels }[name];
+  const consequences = await says(contest, signal);
+  return confirmActs(t(`contest.sure.${name}`, { title: contest.title }), consequences, t(`contest.do.${name}`), { reason: true, danger: name === "cancel" });
+}
+
+/** So many fees. */
+export function fees(contest, number) {
+  const { amount, currency } = contest.entry_fee;
+  return money(BigInt(amount) * BigInt(number), currency);
+}
+
+/** A consequence that needs a second look. */
+export function careful(text) {
+  return h("strong", {}, text);
+}
+
+const final = () => careful(t("contest.final"));
+
+function opens(contest) {
+  return [
+    t("contest.opens_applications"),
+    contest.entry_fee && t("contest.opens_fee", { fee: fees(contest, 1) }),
+    t("contest.opens_fixed"),
+  ];
+}
+
+function starts(contest) {
+  const { accepted, pending } = contest.counts;
+  if (accepted === null) return [careful(t("contest.counts_unknown")), final()];
+  const fee = contest.entry_fee;
+  return [
+    accepted === 0 ? careful(t("contest.starts_empty")) : t("contest.starts_players", { n: accepted }),
+    accepted > 0 && (fee ? t("contest.starts_fees", { total: fees(contest, accepted), fee: fees(contest, 1) }) : t("contest.starts_no_fee")),
+    pending > 0 && t("contest.starts_waiting", { n: pending }),
+    pending > 0 && fee && t("contest.releases", { total: fees(contest, pending) }),
+    t("contest.starts_undo"),
+  ];
+}
+
+function finishes(contest) {
+  const { ends_at: ends, review_s: review, series, counts } = contest;
+  const early = ends && Date.parse(ends) > Date.now();
+  const atOnce = review === 0 || (review === null && series);
+  const byClock = atOnce ? t("contest.finishes_at_once") : review !== null && t("contest.finishes_clock", { time: seconds(review) });
+  return [
+    t("contest.finishes_scores", { n: counts.members }),
+    early && t("contest.finishes_early", { at: zoned(ends) }),
+    byClock || t("contest.finishes_review"),
+    final(),
+  ];
+}
+
+async function settles(contest, signal) {
+  const found = await winners(contest, signal).catch(() => undefined);
+  const paid = found === undefined ? [careful(t("contest.settles_unknown"))] : prizes(found);
+  return [...paid, t("contest.settles_ranks"), final()];
+}
+
+function prizes(found) {
+  if (found === null || found.winners.length === 0) return [careful(t("contest.settles_nothing"))];
+  const { winners: rows, sums, all } = found;
+  const total = [...sums].map(([currency, sum]) => money(sum, currency)).join(" + ");
+  const players = new Set(rows.map(({ player }) => player)).size;
+  const view = table(t("contest.winners"), [
+    { label: t("contest.rank"), kind: "num fit", cell: ({ rank }) => grouped(rank) },
+    { label: t("contest.player"), cell: ({ player, division }) => [h("span", { class: "name" }, player), division && h("span", { class: "under" }, t("contest.division", { n: division }))] },
+    { label: t("contest.amount"), kind: "num", cell: ({ amount, currency }) => money(amount, currency) },
+  ]);
+  view.update(rows.slice(0, NAMED).map((row) => ({ ...row, amount: String(row.amount) })));
+  return [
+    [t(all ? "contest.settles_prizes" : "contest.settles_more", { n: players, total }), view.element],
+    rows.length > NAMED && t("contest.settles_others", { n: rows.length - NAMED }),
+  ];
+}
+
+function cancels(contest) {
+  const { state, counts, entry_fee: fee, pool_account: account } = contest;
+  const { pending, accepted, members } = counts;
+  const applied = pending === null ? null : pending + accepted;
+  const played = ["running", "finished"].includes(state);
+  const back = account ? money(account.fees, fee.currency) : fee && fees(contest, members);
+  return [
+    state === "open" && (applied === null ? careful(t("contest.counts_unknown")) : t("contest.cancels_applications", { n: applied })),
+    state === "open" && fee && applied > 0 && t("contest.releases", { total: fees(contest, applied) }),
+    played && fee && t("contest.cancels_fees", { n: members, total: back }),
+    played && t("contest.cancels_prizes"),
+    final(),
+  ];
+}
+
+/** The form of what may still change; `done` is called with the changed contest. */
+export function edit(contest, path, done) {
+  dialog(t("contest.edit_title", { title: contest.title }), (box) => {
+    const fields = contestFields(contest);
+    const send = async (values) => {
+      const body = someChange(fields.read(values));
+      const changed = await change("PATCH", path, values.reason ? { ...body, reason: values.reason } : body);
+      box.close();
+      toast("ok", t("contest.changed"));
+      done(changed);
+    };
+    const about = contest.state !== "draft" && h("p", { class: "soft" }, t("contest.edit_fixed"));
+    return [about, form([...fields.elements, reason()], t("contest.save"), send, { cancel: () => box.close() })];
+  }, { wide: true });
+}

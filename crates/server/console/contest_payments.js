@@ -1,0 +1,84 @@
+// The prizes or the fees paid back of a contest that is over: what could not be paid with its reason, and one button that pays again.
+
+import { change, get, walk } from "./api.js";
+import { failed, inline, toast } from "./dialog.js";
+import { button, card, chip, empty, h, notice, playerLink, set } from "./dom.js";
+import { grouped, money } from "./format.js";
+import { every } from "./live.js";
+import { may } from "./rights.js";
+import { list, table } from "./table.js";
+import { named, t } from "./texts.js";
+
+/** Milliseconds between refreshes. */
+const PAUSE = 5000;
+/** The most unpaid rows that are named. */
+const NAMED = 50;
+
+/** The wallet of a member that a key may see. */
+export function walletLink(member) {
+  return h("a", { href: `#/wallets/${encodeURIComponent(member)}` }, t("contest.wallet"));
+}
+
+/** The cards; `what` is `prizes` or `refunds`, and `decides` whether the caller may pay again. */
+export function payments(what, path, signal, decides) {
+  const sees = may("money:read");
+  const columns = [
+    what === "prizes" && { label: t("contest.rank"), kind: "num fit", cell: ({ rank }) => grouped(rank) },
+    { label: t("contest.player"), cell: ({ player, member, division }) => [playerLink(player), under([division && t("contest.division", { n: division }), member && walletLink(member)])] },
+    { label: t("contest.amount"), kind: "num", cell: ({ amount, currency, pool }) => [money(amount, currency), pool && h("span", { class: "under" }, t("contest.of_pool"))] },
+    sees && { label: t("contest.paid_head"), cell: outcome },
+  ].filter(Boolean);
+  const key = ({ division, rank, player, pool }) => `${division} ${rank} ${player} ${pool}`;
+  const view = table(t(`contest.payments.${what}`), columns, { key });
+  const rows = `${path}/${what}`;
+  const all = list(view, (cursor) => get(rows, { limit: 20, cursor }, signal), () => empty(t(`contest.none_of.${what}`), t(`contest.none_text.${what}`)));
+  const unpaid = h("div", {});
+  const said = h("div", {});
+  const read = async () => {
+    await all.refresh();
+    set(said);
+  };
+  every(PAUSE, signal, read, (error) => inline(said, error));
+  if (sees) showUnpaid(unpaid, { rows, path, signal, decides, columns, key, read }).catch(failed);
+  return h("div", { class: "stack" }, unpaid, card(t(`contest.payments.${what}`), h("div", {}, said, all.element)));
+}
+
+/** What could not be paid, above everything that was. */
+async function showUnpaid(place, from) {
+  const { rows, path, signal, decides, columns, key, read } = from;
+  const open = [];
+  await walk(rows, {}, "items", (items) => open.push(...items.filter(isUnpaid)), signal);
+  if (open.length === 0) return set(place);
+  const sums = new Map();
+  for (const { amount, currency } of open) sums.set(currency, (sums.get(currency) ?? 0n) + BigInt(amount));
+  const total = [...sums].map(([currency, sum]) => money(sum, currency)).join(" + ");
+  const again = decides && button(t("contest.pay_again"), async () => {
+    await change("POST", `${path}/repay`);
+    const before = open.length;
+    const left = await showUnpaid(place, from);
+    toast(left > 0 ? "bad" : "ok", left > 0 ? t("contest.still_unpaid", { n: left, before }) : t("contest.all_paid"));
+    await read();
+  }, { kind: "main", failed });
+  const view = table(t("contest.unpaid"), columns, { key });
+  view.update(open.slice(0, NAMED));
+  const more = open.length > NAMED && h("div", { class: "foot" }, t("contest.first_of", { shown: grouped(NAMED), total: grouped(open.length) }));
+  const head = h("div", { class: "body" }, notice("warn", h("p", { class: "strong" }, t("contest.unpaid_sum", { n: open.length, total })), h("p", { class: "small" }, t("contest.unpaid_text"))));
+  set(place, card(t("contest.unpaid"), h("div", {}, head, view.element, more), { side: again }));
+  return open.length;
+}
+
+/** A payment that was rejected, and may be tried again. */
+const isUnpaid = ({ paid, reason }) => paid === false && Boolean(reason) && reason !== "reversed";
+
+/** What is below a name, in one line. */
+export function under(parts) {
+  const given = parts.filter(Boolean);
+  return given.length > 0 && h("span", { class: "under" }, given.flatMap((one, at) => (at === 0 ? [one] : [" · ", one])));
+}
+
+function outcome({ paid, reason, reversed, currency }) {
+  if (paid) return [chip(t("contest.paid"), "ok"), reversed && h("span", { class: "under" }, t("contest.reversed", { amount: money(reversed, currency) }))];
+  if (!reason) return chip(t("contest.under_way"), "warn");
+  const mark = reason === "reversed" ? chip(t("contest.not_owed")) : chip(t("contest.not_paid"), "bad");
+  return [mark, h("span", { class: "under" }, named(`contest.unpaid_for.${reason}`))];
+}
