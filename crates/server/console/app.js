@@ -17,6 +17,8 @@ import * as overview from "./overview.js";
 import * as owed from "./owed.js";
 import * as player from "./player.js";
 import * as players from "./players.js";
+import * as series from "./series.js";
+import * as seriesOne from "./series_one.js";
 import * as server from "./server.js";
 import * as settings from "./settings.js";
 import * as wallet from "./wallet.js";
@@ -31,6 +33,8 @@ const PAGES = [
   ["/boards/{board}", board, "boards"],
   ["/contests", contests, "contests"],
   ["/contests/{contest}", contest, "contests"],
+  ["/series", series, "contests"],
+  ["/series/{series}", seriesOne, "contests"],
   ["/players", players, "players"],
   ["/players/{player}", player, "players"],
   ["/wallets", wallets, "wallets"],

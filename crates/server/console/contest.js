@@ -8,7 +8,7 @@ import { mayChange } from "./contest_form.js";
 import { payments } from "./contest_payments.js";
 import { players } from "./contest_players.js";
 import { link as boardLink } from "./boards.js";
-import { stateChip, title as contests } from "./contests.js";
+import { seriesLink, stateChip, title as contests } from "./contests.js";
 import { failed, inline, toast } from "./dialog.js";
 import { button, card, empty, h, head, notice, playerLink, put, set } from "./dom.js";
 import { grouped } from "./format.js";
@@ -89,7 +89,8 @@ function headOf(contest, act, change) {
   const acts = act ? ACTS[contest.state] ?? [] : [];
   const main = acts.map((name) => button(t(`contest.act.${name}`), () => act(name), { kind: name === "cancel" ? "danger" : "main", failed }));
   const alter = mayChange(contest) && button(t("contest.edit"), change, { failed });
-  const marks = [stateChip(contest.state), h("code", { class: "soft" }, contest.id)];
+  const series = contest.series && h("a", { class: "small", href: seriesLink(contest.series) }, t("contests.of_series", { series: contest.series }));
+  const marks = [stateChip(contest.state), h("code", { class: "soft" }, contest.id), series];
   // The usual next act first, calling off last.
   const actions = [main[0], alter, ...main.slice(1)].filter(Boolean);
   return head(contest.title, { crumb: ["#/contests", contests], marks, actions });

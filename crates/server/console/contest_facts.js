@@ -2,6 +2,7 @@
 
 import { facts, h, playerLink } from "./dom.js";
 import { grouped, money, seconds, zoned } from "./format.js";
+import { seriesLink } from "./contests.js";
 import { t } from "./texts.js";
 
 /** A card of facts. */
@@ -11,12 +12,13 @@ export function factsCard(pairs) {
 
 /** The facts of a contest. */
 export function contestFacts(contest) {
-  const { counts, state } = contest;
+  const { counts, state, series } = contest;
   const at = (name) => contest[name] && [t(`contest.fact.${name}`), zoned(contest[name])];
   const here = state === "open" ? counts.accepted : counts.members;
   return [
     [t("contest.fact.players"), t("contest.of_capacity", { n: here ?? "–", capacity: contest.capacity })],
     state === "open" && [t("contest.fact.waiting"), grouped(counts.pending)],
+    series && [t("contest.fact.series"), h("a", { class: "name", href: seriesLink(series) }, series)],
     ...rules(contest),
     at("opens_at"),
     at("starts_at"),

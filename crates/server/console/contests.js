@@ -29,24 +29,30 @@ export function link(contest) {
   return `#/contests/${encodeURIComponent(contest)}`;
 }
 
+/** The address of a series' page. */
+export function seriesLink(series) {
+  return `#/series/${encodeURIComponent(series)}`;
+}
+
 export function render(root, { state = "" }, signal) {
   const make = () => may("contests:manage") && button(t("contests.new"), create, { kind: "main", icon: "plus" });
   const nothing = () => empty(t("contests.none"), t("contests.none_text"), make());
-  put(root, head(title, { about: t("contests.about"), actions: [make()].filter(Boolean) }), contestList(signal, { state, nothing }));
+  const toSeries = h("a", { class: "button", href: "#/series" }, t("contests.to_series"));
+  put(root, head(title, { about: t("contests.about"), actions: [toSeries, make()].filter(Boolean) }), contestList(signal, { state, nothing }));
 }
 
-/** The contests, with a choice of the state. */
-function contestList(signal, { state, nothing }) {
+/** The contests, or those of one series, with a choice of the state; with a heading it is one card among others. */
+export function contestList(signal, { state = "", series, nothing, heading }) {
   let present = state;
   const view = table(title, [
-    { label: t("contests.contest"), cell: name },
+    { label: t("contests.contest"), cell: (contest) => name(contest, series) },
     { label: t("contests.state_head"), kind: "fit", cell: (contest) => stateChip(contest.state) },
     { label: t("contests.players"), kind: "num", cell: players },
     { label: t("contests.fee"), kind: "wide num", cell: ({ entry_fee: fee }) => (fee ? money(fee.amount, fee.currency) : h("span", { class: "soft" }, t("contests.no_fee"))) },
     { label: t("contests.next", { zone: zoneName() }), kind: "wide", cell: next },
   ], { key: ({ id }) => id });
   const none = () => (present === "" ? nothing() : empty(t("contests.none_in", { state: t(`contest_state.${present}`) }), t("contests.none_in_text")));
-  const all = list(view, (cursor) => get("/v1/contests", { state: present, limit: 50, cursor }, signal), none);
+  const all = list(view, (cursor) => page({ state: present, series, limit: 50 }, cursor, signal), none);
   const said = h("div", {});
   const failed = (error) => inline(said, error);
   const choices = [["", t("contests.all")], ...Object.keys(STATES).map((one) => [one, t(`contest_state.${one}`)])];
@@ -58,11 +64,25 @@ function contestList(signal, { state, nothing }) {
     await all.refresh();
     set(said);
   }, failed);
-  return h("div", { class: "stack" }, states, h("section", { class: "card" }, said, all.element));
+  const top = heading && h("div", { class: "top" }, h("h2", {}, heading), states);
+  const card = h("section", { class: "card" }, top, said, all.element);
+  return heading ? card : h("div", { class: "stack" }, states, card);
 }
 
-function name({ id, title: text }) {
-  return [h("a", { class: "name strong", href: link(id) }, text), h("span", { class: "under name" }, id)];
+/** The next page with items: the contests read for a page of a series are bounded, so a page may be empty. */
+async function page(query, after, signal) {
+  let answer;
+  let cursor = after;
+  do {
+    answer = await get("/v1/contests", { ...query, cursor }, signal);
+    cursor = answer.next_cursor;
+  } while (answer.items.length === 0 && cursor);
+  return answer;
+}
+
+function name({ id, title: text, series }, of) {
+  const made = series && series !== of && [" · ", h("a", { href: seriesLink(series) }, t("contests.of_series", { series }))];
+  return [h("a", { class: "name strong", href: link(id) }, text), h("span", { class: "under name" }, id, made)];
 }
 
 function players({ state, counts, capacity }) {

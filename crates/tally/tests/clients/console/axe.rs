@@ -7,7 +7,7 @@ use crate::libraries::fetched;
 use serde_json::json;
 
 /// A page, and an element that it has in any language once it has its content.
-const PAGES: [(&str, &str); 15] = [
+const PAGES: [(&str, &str); 16] = [
     ("#/", ".needs li, .notice.ok"),
     ("#/boards", "tbody tr"),
     ("#/boards/goals?player=Harry%20Kane", "tbody tr"),
@@ -16,6 +16,7 @@ const PAGES: [(&str, &str); 15] = [
     ("#/contests/copa-america-2024", "tbody tr"),
     ("#/contests/world-cup-2026", "tbody tr"),
     ("#/contests/world-cup-2022", "tbody tr"),
+    ("#/series", ".empty"),
     ("#/players", "input"),
     ("#/players/France", "tbody tr"),
     ("#/wallets", "tbody tr"),

@@ -1,5 +1,5 @@
-//! Contests: made and edited, applications decided in bulk, a start that is refused row by row, played, finished, settled, cancelled.
-//! Each act says what it does before it is done.
+//! Contests: made and edited, applications decided in bulk, a start that is refused row by row, played, finished, settled, cancelled;
+//! and series. Each act says what it does before it is done.
 
 use super::Console;
 use serde_json::{Value, json};
@@ -285,4 +285,72 @@ fn settle(console: &mut Console) {
     assert_eq!(paid, 4);
     // Everything is paid.
     console.page.wait("help.all('button').every((one) => one.innerText !== 'Pay again')");
+}
+
+#[test]
+fn a_series_is_made_changed_and_ended() {
+    let mut console = Console::empty();
+    console.show("#/contests");
+    console.click("Series");
+    console.sees("No series yet");
+    console.click("New series");
+    console.fill("Title", "Daily cup");
+    console.fill("Id", "daily");
+    console.fill("Time zone", "Asia/Seoul");
+    console.fill("Made ahead", "2");
+    console.fill("Opens at", "00:30");
+    console.fill("Starts at", "18:00");
+    console.fill("Ends at", "21:00");
+    console.click("Add a prize");
+    console.fill("Amount each, prize 1", "500");
+    console.check("series-create");
+    console.picture("series-create");
+    console.click("Create");
+    console.sees("every day at 18:00 (Asia/Seoul)");
+    console.page.wait("help.all('tbody tr').length >= 2");
+    console.sees_row(&["Daily cup", "daily-", "draft"]);
+    console.check("series");
+    console.picture("series");
+    let mut client = console.server.client();
+    let made = client.get("/v1/contest-series/daily").expect(200);
+    let schedule = ["open", "start", "end", "time_zone"].map(|name| made[name].as_str().unwrap_or_default());
+    assert_eq!(schedule, ["30 0 * * *", "0 18 * * *", "0 21 * * *", "Asia/Seoul"]);
+
+    // A contest leads back to its series.
+    console.click("Daily cup");
+    console.click("series daily");
+    console.sees("End the series");
+    console.click("Edit");
+    console.fill("Takes place", "weekly");
+    console.fill("Starts on", "6");
+    console.fill("Amount each, prize 1", "700");
+    console.fill("Reason", "on Saturdays");
+    console.check("series-edit");
+    console.picture("series-edit");
+    console.click("Save");
+    console.sees("The series is changed");
+    console.sees("every Saturday at 18:00 (Asia/Seoul)");
+    console.sees("1: 700 KRW");
+    let changed = client.get("/v1/contest-series/daily").expect(200);
+    assert_eq!((&changed["start"], &changed["ahead"]), (&json!("0 18 * * 6"), &json!(2)));
+    let acts = client.get("/v1/audit?action=series.changed").expect(200);
+    assert_eq!(acts["items"][0]["reason"], "on Saturdays");
+
+    console.show("#/series");
+    console.sees_row(&["Daily cup", "every Saturday", "2"]);
+    console.click("Daily cup");
+    console.click("End the series");
+    console.sees("No contest is made any more.");
+    console.check("series-end");
+    console.picture("series-end");
+    console.fill("Reason", "the season is over");
+    console.click("End it");
+    console.sees("Series daily has ended");
+    console.sees("No series yet");
+    let acts = client.get("/v1/audit?action=series.deleted").expect(200);
+    assert_eq!(acts["items"][0]["reason"], "the season is over");
+    // What it made stays.
+    console.show("#/contests");
+    console.sees_row(&["Daily cup", "series daily"]);
+    console.end();
 }

@@ -75,6 +75,7 @@ fn what_is_empty_says_what_to_do() {
         ("#/audit", "empty-audit", "No act"),
         ("#/boards", "empty-boards", "Make one, then send scores"),
         ("#/contests", "empty-contests", "No contest yet"),
+        ("#/series", "empty-series", "No series yet"),
         ("#/wallets", "empty-wallets", "trial balance"),
         ("#/owed", "empty-owed", "Nothing is owed"),
         ("#/settings", "empty-settings", "Protected mode"),
@@ -114,6 +115,7 @@ fn dialogs_fit_on_a_phone() {
         ("#/boards/arcade", "Import", "dialog-import"),
         ("#/boards", "New leaderboard", "dialog-board"),
         ("#/contests", "New contest", "dialog-contest"),
+        ("#/series", "New series", "dialog-series"),
         ("#/settings", "New key", "dialog-key"),
     ] {
         console.show(hash);
