@@ -20,7 +20,7 @@ impl Table for Prizes {
     const KEY: &'static str = "(contest, `no`)";
     const READ: &'static str =
         "contest, `no`, player, member, division, `rank`, currency, amount, transfer, unpaid";
-    const REPLACED: &'static [&'static str] = &["player", "transfer", "unpaid"];
+    const REPLACED: &'static [&'static str] = &["player", "member", "transfer", "unpaid"];
     const BLANK: &'static str = "";
     type Key = PayoutKey;
     type Value = Payout;

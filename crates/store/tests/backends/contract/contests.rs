@@ -290,7 +290,9 @@ pub(crate) fn members_and_prizes_read_back_page_by_page(backend: &dyn Backend) {
     let all = members.iter().cloned().chain([other]).collect();
     put(&*store, ContestWriteSet { members: all, payouts: payouts.clone(), ..ContestWriteSet::default() });
     let paid = [Some(Ok(TransferId(number(4)))), Some(Err(UnpaidReason::MemberClosed))];
-    let changed: Vec<_> = (1..3).map(|no| (key(no), payout(no + 1, paid[no as usize - 1]))).collect();
+    // A winner without a member becomes one, and is paid.
+    let became = Payout { member: MemberId(number(6)), ..payout(2, paid[0]) };
+    let changed = vec![(key(1), became.clone()), (key(2), payout(3, paid[1]))];
     put(&*store, ContestWriteSet { payouts: changed, ..ContestWriteSet::default() });
     let refund = vec![(key(7), payout(0, paid[0]))];
     put(&*store, ContestWriteSet { payouts: refund, ..ContestWriteSet::default() });
@@ -310,7 +312,7 @@ pub(crate) fn members_and_prizes_read_back_page_by_page(backend: &dyn Backend) {
         let plan = ContestReadSet { members: keys.to_vec(), ..ContestReadSet::default() };
         assert_eq!(locked(&*store, plan).members, found);
         let prizes = store.ledger().payouts(number(1), 1, 2).unwrap();
-        assert_eq!(prizes, [(1, payout(2, paid[0])), (2, payout(3, paid[1]))]);
+        assert_eq!(prizes, [(1, became.clone()), (2, payout(3, paid[1]))]);
         // Numbers may have gaps.
         assert_eq!(
             store.ledger().payouts(number(1), 3, 9).unwrap(),

@@ -32,7 +32,7 @@
   };
   /** The text of a row that has all of these words. */
   const row = (...words) => all("tr").map((element) => clean(element.innerText)).find((text) => words.every((word) => text.includes(word))) ?? null;
-  const text = () => clean(document.body.innerText);
+  const text = () => clean(document.body?.innerText ?? "");
 
   const pixel = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
   const colour = (name) => {
