@@ -198,6 +198,8 @@ pub struct BoardSpec {
     pub all_time: Option<bool>,
     /// See [`Definition::periods`].
     pub periods: Option<Vec<PeriodRule>>,
+    /// Whether a change is rejected that would delete periods with scores.
+    pub keeps_history: bool,
 }
 
 impl BoardSpec {

@@ -63,6 +63,8 @@ pub enum Rejection {
     TooManyBoards,
     /// The limit of keys is reached.
     TooManyKeys,
+    /// A change of the definition would delete the scores of the periods of this rule.
+    PeriodHasHistory(Box<str>),
     /// The board has no period of that name or at that instant.
     PeriodNotFound,
     /// No period takes a score of that instant any more.
@@ -219,6 +221,7 @@ impl Rejection {
             Self::ReservedName => "reserved_name",
             Self::TooManyBoards => "too_many_boards",
             Self::TooManyKeys => "too_many_keys",
+            Self::PeriodHasHistory(_) => "period_has_history",
             Self::PeriodNotFound => "period_not_found",
             Self::PeriodClosed => "period_closed",
             Self::InvalidScore(_) | Self::InvalidSubscore(_) => "invalid_field",

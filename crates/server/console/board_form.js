@@ -104,6 +104,7 @@ async function save({ board, periods: before }, periods) {
     ? await confirmTyped(ask, h("ul", { class: "acts" }, said.map((one) => h("li", {}, one))), board, t("boards.save"), { audited: true })
     : await confirmActs(ask, said, t("boards.save"), { reason: true });
   if (!sure) return false;
-  await change("PUT", `/v1/leaderboards/${part(board)}`, { periods, ...(sure.reason && { reason: sure.reason }) });
+  const confirmed = loses ? "?remove_periods=true" : "";
+  await change("PUT", `/v1/leaderboards/${part(board)}${confirmed}`, { periods, ...(sure.reason && { reason: sure.reason }) });
   return true;
 }

@@ -39,6 +39,7 @@ impl Rejection {
             Self::ReservedName => "names that begin with `contest:` are kept for contests".into(),
             Self::TooManyBoards => TOO_MANY_BOARDS.into(),
             Self::TooManyKeys => TOO_MANY_KEYS.into(),
+            Self::PeriodHasHistory(name) => has_history(name),
             Self::PeriodNotFound => PERIOD_NOT_FOUND.into(),
             Self::PeriodClosed => PERIOD_CLOSED.into(),
             Self::InvalidScore(why) | Self::InvalidSubscore(why) => (*why).into(),
@@ -142,6 +143,12 @@ fn too_large(most: u32) -> String {
 
 fn pin_locked(retry_after_s: u32) -> String {
     format!("too many wrong PINs; try again in {retry_after_s} s")
+}
+
+fn has_history(name: &str) -> String {
+    format!(
+        "without its rule, the scores of the periods `{name}` are deleted: send `remove_periods=true` to delete them, or keep the rule"
+    )
 }
 
 fn in_contest(contest: &str) -> String {

@@ -44,6 +44,7 @@ pub(super) fn of_rejection(rejection: &Rejection) -> Problem {
         Rejection::IdempotencyInProgress
         | Rejection::PeriodClosed
         | Rejection::DefinitionConflict(_)
+        | Rejection::PeriodHasHistory(_)
         | Rejection::ImportRepeated
         | Rejection::ImportOutOfOrder(_)
         | Rejection::HoldExpired

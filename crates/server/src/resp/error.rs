@@ -79,6 +79,7 @@ pub(super) fn of_rejection(rejection: &Rejection) -> ErrorReply {
         | Rejection::TooManyBoards
         | Rejection::TooManyKeys
         | Rejection::TooManyWebhooks
+        | Rejection::PeriodHasHistory(_)
         | Rejection::PeriodNotFound
         | Rejection::PeriodClosed
         | Rejection::AtInFuture

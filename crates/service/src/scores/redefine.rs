@@ -162,6 +162,9 @@ fn change(
         return Ok(Change::None);
     }
     Periods::new(&definition).map_err(Rejection::InvalidDefinition)?;
+    if spec.keeps_history {
+        check_history(board, &definition)?;
+    }
     if definition.periods != present.periods && prizes::owes(&board.periods(), now, written) {
         return Ok(Change::Owes);
     }
@@ -192,6 +195,19 @@ fn change(
         }
     }
     Ok(Change::To(New { definition, ends, deleted_windows }))
+}
+
+/// Rejects a definition without a rule that has periods with scores. Archives of closed ones have a version.
+fn check_history(board: &Board, definition: &Definition) -> Result<(), Rejection> {
+    let periods = board.periods();
+    let is_gone = |state: &&RuleState| definition.periods.iter().all(|rule| rule.no != state.rule.no);
+    let has_scores = |state: &&RuleState| {
+        !state.live.is_empty() || state.closed.iter().any(|row| row.version > 0 && row.total > 0)
+    };
+    match periods.rules.iter().filter(is_gone).find(has_scores) {
+        Some(state) => Err(Rejection::PeriodHasHistory(state.rule.name.as_str().into())),
+        None => Ok(()),
+    }
 }
 
 /// Whether a rule has other boundaries.

@@ -369,7 +369,16 @@ fn periods_of_a_board_come_and_go() {
     client.put("/v1/leaderboards/b", &json!({"all_time": false})).refused(409, "definition_conflict");
     assert_eq!(listed(&mut client, "b").len(), 3);
 
-    put(&mut client, "b", &json!({"periods": [monthly]}), 200);
+    // Nothing is deleted by a list that lacks a rule, before the caller says so.
+    for lacks in [json!([monthly]), json!([]), json!([{"name": "years", "schedule": "0 0 1 1 *"}, monthly])] {
+        let refused = client.put("/v1/leaderboards/b", &json!({"periods": lacks}));
+        refused.refused(409, "period_has_history");
+        let detail = refused.json()["detail"].as_str().expect("a detail").to_owned();
+        assert!(detail.contains("`yearly`") || lacks == json!([]), "{detail}");
+    }
+    client.put("/v1/leaderboards/b?remove_periods=1", &json!({})).refused(400, "invalid_parameter");
+    assert_eq!(put(&mut client, "b", &json!({}), 200)["periods"].as_array().map(Vec::len), Some(2));
+    put(&mut client, "b?remove_periods=true", &json!({"periods": [monthly]}), 200);
     let gone = ["yearly".to_owned(), "yearly:previous".into(), format!("yearly:{}-01-01", year - 1)];
     for restarted in [false, true] {
         if restarted {
@@ -388,7 +397,9 @@ fn periods_of_a_board_come_and_go() {
     let again = put(&mut client, "b", &json!({"periods": [yearly(50), monthly]}), 200);
     assert_eq!(again["counts"], json!({"all_time": 1, "monthly": 1, "yearly": 0}));
     assert_eq!(client.get(&target("b", "scores", "yearly:previous")).expect(200)["total"], 0);
-    put(&mut client, "b", &json!({"periods": []}), 200);
+    // One without scores goes at once.
+    put(&mut client, "b", &json!({"periods": [monthly]}), 200);
+    put(&mut client, "b?remove_periods=true", &json!({"periods": []}), 200);
     assert_eq!(listed(&mut client, "b"), Vec::<Value>::new());
 }
 

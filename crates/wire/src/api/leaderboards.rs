@@ -30,6 +30,7 @@ pub(crate) fn read_definition_at(pointer: &str, body: Value) -> Result<BoardSpec
         subscore: fields.optional("subscore", |value| choice(value, Subscore::parse, Subscore::choices)),
         all_time: fields.optional("all_time", boolean),
         periods: fields.optional("periods", |value| read_periods(pointer, value, &mut period_errors)),
+        keeps_history: false,
     };
     let rest = fields.finish().err().unwrap_or_default();
     period_errors.extend(rest);

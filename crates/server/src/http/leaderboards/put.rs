@@ -1,4 +1,4 @@
-//! `PUT /v1/leaderboards/{board}`: create, repeat or change.
+//! `PUT /v1/leaderboards/{board}?remove_periods=`: create, repeat or change.
 
 use super::write_board;
 use crate::http::call::Call;
@@ -8,12 +8,14 @@ use crate::http::response::{self, Response};
 use hyper::StatusCode;
 use serde_json::{Value, json};
 use std::sync::Arc;
+use tally_rules::definition::BoardSpec;
 use tally_service::boards;
 use tally_wire::Problem;
 use tally_wire::api::currency;
 use tally_wire::api::leaderboards::read_definition;
 
 pub(in crate::http) async fn put(mut call: Call) -> Result<Response, Problem> {
+    let removes = call.query.flag("remove_periods");
     call.finish_query()?;
     let tally = call.tally()?;
     let id = call.board()?;
@@ -22,6 +24,7 @@ pub(in crate::http) async fn put(mut call: Call) -> Result<Response, Problem> {
     let origin = call.origin_of(&mut body)?;
     currency::fill(&mut body, tally.settings.ledger.currencies.home());
     let spec = read_definition(body).map_err(Problem::fields)?;
+    let spec = BoardSpec { keeps_history: !removes, ..spec };
     check_uncounted(&call.caller, spec.has_prizes())?;
     let put = {
         let tally = Arc::clone(&tally);

@@ -115,6 +115,7 @@ fn spec(definition: &Definition) -> BoardSpec {
         subscore: Some(definition.subscore),
         all_time: Some(definition.all_time),
         periods: Some(definition.periods.clone()),
+        keeps_history: false,
     }
 }
 

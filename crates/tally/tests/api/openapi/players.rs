@@ -32,4 +32,6 @@ pub(super) fn refused(tour: &mut Tour<'_>) {
     let closed = json!({"score": 1, "reason": "r", "period": "monthly:1971-07-01"});
     let closed = Request::new("POST", "/v1/leaderboards/months/players/pele/correct").json(&closed);
     tour.refused("correctPlayerScore", 409, "period_closed", &closed);
+    let shorter = Request::new("PUT", "/v1/leaderboards/goals").json(&json!({"periods": []}));
+    tour.refused("putLeaderboard", 409, "period_has_history", &shorter);
 }
