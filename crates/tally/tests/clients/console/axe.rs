@@ -7,7 +7,7 @@ use crate::libraries::fetched;
 use serde_json::json;
 
 /// A page, and an element that it has in any language once it has its content.
-const PAGES: [(&str, &str); 16] = [
+const PAGES: [(&str, &str); 17] = [
     ("#/", ".needs li, .notice.ok"),
     ("#/boards", "tbody tr"),
     ("#/boards/goals?player=Harry%20Kane", "tbody tr"),
