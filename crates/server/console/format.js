@@ -132,8 +132,3 @@ export function date(text) {
 export function time(milliseconds) {
   return clock.format(new Date(milliseconds));
 }
-
-/** `1 player`, `2 players`. */
-export function count(number, one, many = `${one}s`) {
-  return `${grouped(number)} ${Number(number) === 1 ? one : many}`;
-}
