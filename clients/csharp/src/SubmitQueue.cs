@@ -62,7 +62,7 @@ namespace TallyClient
         // Errors of a row that pass.
         static readonly HashSet<string> Passing = new HashSet<string>
         {
-            "contention", "overloaded", "store_away", "outcome_unknown", "loading", "idempotency_in_progress",
+            "contention", "overloaded", "store_unavailable", "outcome_unknown", "loading", "idempotency_in_progress",
         };
 
         sealed class Queued

@@ -71,7 +71,7 @@ export interface QueueOptions {
 const KNOWN_FOR = 23 * 3_600_000;
 const BATCH = 500;
 /** Errors of a row that pass. */
-const PASSING = new Set(["contention", "overloaded", "store_away", "outcome_unknown", "loading", "idempotency_in_progress"]);
+const PASSING = new Set(["contention", "overloaded", "store_unavailable", "outcome_unknown", "loading", "idempotency_in_progress"]);
 
 /**
  * A queue of scores for players that are offline. `add` stores a score, `flush` sends what waits, in order and each once.

@@ -186,7 +186,7 @@ function storeFacts(gauges) {
   return [
     [t("server.file"), bytes(gauges.file_bytes)],
     [t("server.journal"), bytes(gauges.journal_bytes)],
-    [t("server.unfolded"), t("server.rows", { n: gauges.unfolded_rows ?? 0 })],
-    [t("server.folds"), t("server.times", { n: gauges.folds ?? 0 })],
+    [t("server.unflushed"), t("server.rows", { n: gauges.unflushed_rows ?? 0 })],
+    [t("server.flushes"), t("server.times", { n: gauges.flushes ?? 0 })],
   ];
 }

@@ -7,7 +7,7 @@ const CACHE_LOOKUPS = 1000;
 const CACHE_POOR = 0.5;
 const UNSYNCED_SECONDS = 5;
 // Writers wait from a half of the room on.
-const UNFOLDED_RATIO = 0.4;
+const UNFLUSHED_RATIO = 0.4;
 /** Seconds of a request from which on the server is slow. */
 const SLOW = 1;
 
@@ -25,12 +25,12 @@ export function warnings({ status, now }, minute, balanced) {
   }
   if (balanced === false) say("bad", "unbalanced", {}, {}, "#/wallets");
   if (store.commits_unresolved > 0) say("bad", "unresolved", { n: store.commits_unresolved });
-  if (store.fold_failures > 0) say("bad", "fold", {}, { n: store.fold_failures });
+  if (store.flush_failures > 0) say("bad", "flush", {}, { n: store.flush_failures });
   if (minute?.p99 > SLOW) say("warn", "slow", { time: seconds(minute.p99) });
   if (now.refused > 0) say("warn", "refused", {}, { n: now.refused });
   if (now.faults > 0) say("warn", "faults", {}, { n: now.faults });
   if (store.unsynced_seconds > UNSYNCED_SECONDS) say("warn", "unsynced", {}, { time: seconds(store.unsynced_seconds) });
-  if (store.unfolded_ratio > UNFOLDED_RATIO) say("warn", "unfolded", {}, { bytes: bytes(store.unfolded_bytes) });
+  if (store.unflushed_ratio > UNFLUSHED_RATIO) say("warn", "unflushed", {}, { bytes: bytes(store.unflushed_bytes) });
   if (store.connections_max > 0 && store.connections_used >= store.connections_max) say("warn", "connections", {});
   const { hits, misses } = now.cache;
   if (hits + misses > CACHE_LOOKUPS && hits / (hits + misses) < CACHE_POOR) say("warn", "cache", {}, { share: percent(hits / (hits + misses)) });

@@ -50,8 +50,8 @@ impl Stage {
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
-            Self::Flush => "fold",
-            Self::Turn => "turn",
+            Self::Flush => "flush",
+            Self::Turn => "write_lock",
             Self::Read => "read",
             Self::Decide => "decide",
             Self::Sync => "sync",
@@ -141,10 +141,10 @@ mod tests {
     fn the_longest_stage_is_the_cause_and_what_is_in_none_is_other() {
         let slows = Slows::default();
         slows.note(Watch::start(), || unreachable!("it was not slow"));
-        slows.note(slow(&[(Stage::Read, 30), (Stage::Sync, 110)]), || Some("fold"));
+        slows.note(slow(&[(Stage::Read, 30), (Stage::Sync, 110)]), || Some("flush"));
         slows.note(slow(&[(Stage::Read, 30), (Stage::Sync, 40)]), || None);
         let list = slows.list();
-        assert_eq!((list[0].cause, list[0].beside), (Stage::Sync, Some("fold")));
+        assert_eq!((list[0].cause, list[0].beside), (Stage::Sync, Some("flush")));
         assert_eq!(list[0].waited, Duration::from_millis(110));
         assert_eq!((list[1].cause, list[1].beside), (Stage::Other, None));
         for _ in 0..KEPT {

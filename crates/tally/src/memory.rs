@@ -16,7 +16,7 @@ const FULL_AT: u64 = 4096 * MIB;
 /// Each setting with its full size and the least, below which a server would refuse plain requests.
 const BOUNDS: [(&str, u64, u64); 7] = [
     ("store.cache_mib", 64, 4),
-    ("store.overlay_mib", 256, 8),
+    ("store.memtable_mib", 256, 8),
     ("http.bodies_bytes_max", 256 * MIB, 8 * MIB),
     ("http.responses_bytes_max", 256 * MIB, 8 * MIB),
     ("resp.buffer_bytes_max", 512 * MIB, 16 * MIB),
@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(chosen(1024 * MIB), [16, 64, 64 * MIB, 64 * MIB, 128 * MIB, 16 * MIB, 50_000]);
         let least = [4, 8, 8 * MIB, 8 * MIB, 16 * MIB, 8 * MIB, 5_000];
         assert_eq!((chosen(64 * MIB), chosen(0)), (least.to_vec(), least.to_vec()));
-        assert_eq!(bound(1024 * MIB, "store.overlay_mib"), Some(64));
+        assert_eq!(bound(1024 * MIB, "store.memtable_mib"), Some(64));
         assert_eq!(bound(0, "store.wal_mib"), None);
     }
 

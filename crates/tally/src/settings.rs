@@ -41,7 +41,7 @@ settings! {
     "store.staleness_max" = "5s" "How old a server's knowledge of what other servers have changed may be; then it answers 503. A database that pauses for less is not noticed; for so long, a server that it does not answer accepts a key that was revoked at another one.";
     "store.cache_mib" = "auto" "Memory of the store for pages, in MiB; `auto` follows the memory of the container, up to 64.";
     "store.wal_mib" = "256" "Limit of the write-ahead log of the store's tables, in MiB.";
-    "store.overlay_mib" = "auto" "Memory for changes that are not in the store's tables yet, in MiB (`auto`: up to 256); from half of it on, commits are slowed; above it, they wait.";
+    "store.memtable_mib" = "auto" "Memory for changes that are not in the store's tables yet, in MiB (`auto`: up to 256); from half of it on, commits are slowed; above it, they wait.";
     "store.journal_mib" = "1024" "Size of a journal file, in MiB, at which its changes are flushed into the tables; there are two such files.";
     "ranking.url" = "memory" "Where rankings are kept: `memory`, `redis://host:port` or `redis-cluster://host:port,host:port` (with TLS `rediss://` or `rediss-cluster://`); Redis needs a store in a database.";
     "ranking.url_file" = "" "File with `ranking.url`, if that has a password.";

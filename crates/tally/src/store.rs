@@ -322,7 +322,7 @@ pub(crate) fn file_options(config: &Config) -> Result<sqlite::Options> {
     Ok(sqlite::Options {
         cache_bytes: bound("store.cache_mib")?,
         wal_bytes_max: mib("store.wal_mib")?,
-        memtable_bytes_max: bound("store.overlay_mib")?,
+        memtable_bytes_max: bound("store.memtable_mib")?,
         journal_bytes_max: mib("store.journal_mib")?,
         archives: archives(config),
         ..sqlite::Options::default()

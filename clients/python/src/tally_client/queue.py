@@ -85,7 +85,7 @@ class FlushReport:
 _KNOWN_FOR = 23 * 3_600.0
 _BATCH = 500
 #: Errors of a row that pass.
-_PASSING = {"contention", "overloaded", "store_away", "outcome_unknown", "loading", "idempotency_in_progress"}
+_PASSING = {"contention", "overloaded", "store_unavailable", "outcome_unknown", "loading", "idempotency_in_progress"}
 
 
 class SubmitQueue:

@@ -173,7 +173,7 @@ fn of_fault(fault: &Fault) -> Problem {
             Problem::new(503, "draining", "the service is shutting down; nothing was done").retry_after(5)
         }
         Fault::StoreUnavailable(_) => {
-            Problem::new(503, "store_away", "the store cannot be used now; nothing was done").retry_after(5)
+            Problem::new(503, "store_unavailable", "the store cannot be used now; nothing was done").retry_after(5)
         }
         Fault::Contention(_) => {
             let detail = "other requests changed the same rows at the same time; nothing was done, try again";
@@ -181,22 +181,22 @@ fn of_fault(fault: &Fault) -> Problem {
         }
         Fault::ShardUnavailable { shard, .. } => {
             let detail = format!("{shard} of the store cannot be used now; nothing was done");
-            Problem::new(503, "store_away", detail).retry_after(5)
+            Problem::new(503, "store_unavailable", detail).retry_after(5)
         }
         Fault::Purging(_) => {
             let detail =
                 "rows of a period that was forgotten are still being deleted; nothing was done, try again";
-            Problem::new(503, "store_away", detail).retry_after(1)
+            Problem::new(503, "store_unavailable", detail).retry_after(1)
         }
         Fault::NotClosed => {
             let detail = "a period with prizes is over and not closed yet, because the clock is in doubt or another \
                           server closes it; nothing was done, try again";
-            Problem::new(503, "store_away", detail).retry_after(5)
+            Problem::new(503, "store_unavailable", detail).retry_after(5)
         }
         Fault::ApplicationsUnavailable(_) => {
             let detail =
                 "the Redis with the applications of this contest is unavailable; nothing was done, try again";
-            Problem::new(503, "applications_away", detail).retry_after(1)
+            Problem::new(503, "applications_unavailable", detail).retry_after(1)
         }
         Fault::RanksUnavailable(_) | Fault::RanksRefused(_) => {
             Problem::new(503, "loading", "ranks are not exact yet; nothing was done").retry_after(1)

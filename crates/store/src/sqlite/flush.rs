@@ -228,7 +228,7 @@ impl Flusher {
 }
 
 fn no_room(error: &StoreError) -> StoreError {
-    StoreError::Unavailable(format!("what was written cannot be folded: {error}"))
+    StoreError::Unavailable(format!("what was written cannot be flushed: {error}"))
 }
 
 fn ended() -> StoreError {
@@ -264,10 +264,10 @@ pub(super) fn into_tables(
             if at == layers.len() {
                 meta::set_flushed(connection, memtable.last)?;
             }
-            reach("fold");
+            reach("flush");
             Ok(())
         })?;
-        reach("folded some");
+        reach("flushed some");
     }
     Ok(())
 }

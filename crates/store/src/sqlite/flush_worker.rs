@@ -113,7 +113,7 @@ impl Worker {
                 Ok(())
             })?;
             shared.tables().flush_log(&shared.counters)?;
-            reach("folded");
+            reach("flushed");
         }
         flushing.flushes.fetch_add(1, Ordering::Relaxed);
         flushing.rows.fetch_add(memtable.rows() as u64, Ordering::Relaxed);
@@ -169,7 +169,7 @@ impl FlushThread {
             Background::Threads => {
                 let of_thread = Ends(Arc::clone(shared));
                 let work = move || Worker::default().work(&of_thread.0);
-                Some(std::thread::Builder::new().name("store-fold".into()).spawn(work)?)
+                Some(std::thread::Builder::new().name("store-flush".into()).spawn(work)?)
             }
         };
         Ok(Self { shared: Arc::clone(shared), thread })

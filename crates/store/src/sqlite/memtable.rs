@@ -340,7 +340,7 @@ mod tests {
     #[test]
     fn the_first_rows_are_those_of_all_rows_sorted() {
         let name = |number: u64| format!("{number:02}");
-        let mut rng = Rng::of("the first rows of an overlay");
+        let mut rng = Rng::of("the first rows of a memtable");
         for _ in 0..2_000 {
             let mut table: BTreeMap<String, bool> = BTreeMap::new();
             let (mut active, mut old) = (Memtable::default(), Memtable::default());

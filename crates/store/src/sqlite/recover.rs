@@ -114,7 +114,7 @@ pub(super) fn inspect(
     drop(sources);
     if wrong.is_none() && partly > last {
         let text =
-            format!("batches up to {partly} were being folded, and the journal ends at {last}; {REPAIR}");
+            format!("batches up to {partly} were being flushed, and the journal ends at {last}; {REPAIR}");
         wrong = Some(StoreError::Corrupt(text));
     }
     Ok(RestingJournal { files: journals, older: manifest.older, memtable, last, partly, wrong })

@@ -52,7 +52,7 @@ impl Counters {
     /// What uses the tables at this moment.
     pub(super) fn busy(&self) -> Option<&'static str> {
         match self.busy.load(Ordering::Relaxed) {
-            WRITES => Some("fold"),
+            WRITES => Some("flush"),
             CHECKPOINTS => Some("checkpoint"),
             _ => None,
         }

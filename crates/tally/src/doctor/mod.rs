@@ -191,5 +191,5 @@ fn file(report: &Report, path: &Path) {
     let journal = journal.into_iter().flatten().flatten();
     let ours = journal.filter(|entry| entry.file_name().to_string_lossy().starts_with(&prefix));
     let bytes: u64 = ours.map(|entry| length(&entry.path())).sum();
-    report.ok(&format!("its journal: {bytes} bytes, folded into it when the server ends"));
+    report.ok(&format!("its journal: {bytes} bytes, flushed into it when the server ends"));
 }

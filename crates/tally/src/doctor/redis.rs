@@ -36,7 +36,7 @@ pub(super) fn examine(report: &mut Report, of: Of, address: &str, probed: Result
             let (code, effect) = match of {
                 Of::Ranking => ("ranking_away", "ranks are refused, and scores are taken without them"),
                 Of::Applications => (
-                    "applications_away",
+                    "applications_unavailable",
                     "contests that have their applications there take none, and do not start",
                 ),
             };

@@ -55,7 +55,7 @@ pub(super) fn announce_memory(config: &Config) -> Result<(), Usage> {
         limit_mib = bytes >> 20,
         by,
         store.cache_mib = config.bound("store.cache_mib")?,
-        store.overlay_mib = config.bound("store.overlay_mib")?,
+        store.memtable_mib = config.bound("store.memtable_mib")?,
         http.bodies_bytes_max = config.bound("http.bodies_bytes_max")?,
         http.responses_bytes_max = config.bound("http.responses_bytes_max")?,
         resp.buffer_bytes_max = config.bound("resp.buffer_bytes_max")?,

@@ -313,10 +313,10 @@ fn applications_are_the_same_in_the_store_and_in_redis() {
     let null = json!({"pending": null, "accepted": null, "rejected": null, "members": 0});
     assert_eq!(local.get(path).expect(200)["counts"], null);
     let away = local.post(&apply, &json!({"player": "bob"}));
-    away.refused(503, "applications_away");
+    away.refused(503, "applications_unavailable");
     assert!(away.header("retry-after").is_some());
-    local.get(&apply).refused(503, "applications_away");
-    local.post(&format!("{path}/start"), &json!({})).refused(503, "applications_away");
+    local.get(&apply).refused(503, "applications_unavailable");
+    local.post(&format!("{path}/start"), &json!({})).refused(503, "applications_unavailable");
     local.get("/readyz").expect(200);
     let metrics = local.get("/metrics").text();
     let faults = metrics.lines().find(|line| line.starts_with("tally_applications_faults_total "));

@@ -38,7 +38,7 @@ fn bounds_follow_the_container_and_a_setting_overrides_them() {
         "limit_mib=256",
         "by=\"cgroup memory.",
         "store.cache_mib=4",
-        "store.overlay_mib=16",
+        "store.memtable_mib=16",
         "http.bodies_bytes_max=16777216",
         "resp.buffer_bytes_max=33554432",
         "lane.queue_bytes_max=9000000",

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 const PATH: &str = "TALLY_STORE_CRASH_PATH";
 /// Every crash point; several starts end at each.
 const POINTS: [&str; 8] =
-    ["append", "appended", "rotated", "fold", "folded some", "folded", "emptied", "recovered"];
+    ["append", "appended", "rotated", "flush", "flushed some", "flushed", "emptied", "recovered"];
 const ROWS: usize = 30;
 
 #[test]

@@ -142,7 +142,7 @@ fn tables_on_a_full_disk_lose_nothing_and_are_flushed_later() {
         assert_eq!(score(&store, "ann"), Some(round - 1));
         put(&store, ["ann".to_owned()].into_iter(), round).unwrap();
     }
-    assert!(gauge(&store, "fold_failures") >= 3.0);
+    assert!(gauge(&store, "flush_failures") >= 3.0);
     // The next start flushes what cannot be flushed at the end.
     drop(store);
     assert!(place.names().iter().any(|name| name.contains("journal")), "{:?}", place.names());

@@ -77,7 +77,7 @@ fn settling_leaves_tables_that_any_client_reads_and_the_store_goes_on() {
         assert_eq!(names_of_journal(&place), [""; 0]);
         let seen = shell.query_row("SELECT score FROM scores", [], |row| row.get(0));
         assert_eq!(seen, Ok(round));
-        assert_eq!(gauge(&store, "unfolded_rows"), 0.0);
+        assert_eq!(gauge(&store, "unflushed_rows"), 0.0);
     }
     store.checkpoint().unwrap();
 }
@@ -406,9 +406,9 @@ fn writers_wait_where_there_is_no_room_and_are_told_why_there_will_be_none() {
     let store = SqliteStore::open(&place.path(), &options).unwrap();
     for round in 0..30 {
         put(&store, (0..1000).map(|row| format!("{round} {row}")), round).unwrap();
-        assert!(gauge(&store, "unfolded_bytes") < 1.5 * f64::from(1 << 20));
+        assert!(gauge(&store, "unflushed_bytes") < 1.5 * f64::from(1 << 20));
     }
-    assert!(gauge(&store, "folds") > 2.0);
+    assert!(gauge(&store, "flushes") > 2.0);
     // The tables cannot be written: what fits is accepted, the rest is refused.
     let shell = Connection::open(place.path()).unwrap();
     store.checkpoint().unwrap();
@@ -423,7 +423,7 @@ fn writers_wait_where_there_is_no_room_and_are_told_why_there_will_be_none() {
         }
     };
     assert!(
-        matches!(&refused, StoreError::Unavailable(text) if text.contains("cannot be folded")),
+        matches!(&refused, StoreError::Unavailable(text) if text.contains("cannot be flushed")),
         "{refused}"
     );
     assert!(taken > 2, "{taken}");

@@ -52,7 +52,7 @@ fn reads_beside_writes_and_flushes_see_whole_transactions_and_the_newest() {
             acknowledged.store(round, Ordering::SeqCst);
         }
     });
-    assert!(gauge(&store, "folds") > 1.0);
+    assert!(gauge(&store, "flushes") > 1.0);
 }
 
 #[test]

@@ -21,9 +21,9 @@ const NOT_HERE: [(u16, &str); 13] = [
     (503, "loading"),
     (503, "draining"),
     (503, "overloaded"),
-    (503, "store_away"),
+    (503, "store_unavailable"),
     (503, "contention"),
-    (503, "applications_away"),
+    (503, "applications_unavailable"),
     (503, "outcome_unknown"),
 ];
 /// The member of the examples.

@@ -27,7 +27,7 @@ pub(super) fn with_little_room() -> TestTally {
     server(&[
         ("TALLY_STORE_URL", ""),
         ("TALLY_STORE_WAL_MIB", "1"),
-        ("TALLY_STORE_OVERLAY_MIB", "8"),
+        ("TALLY_STORE_MEMTABLE_MIB", "8"),
         ("TALLY_MEMBERS_CACHE_ENTRIES", "1"),
     ])
 }
@@ -88,7 +88,7 @@ pub(super) fn readers_hold_it(world: &mut World, tally: &TestTally) {
             let (mut number, mut score) = (0, 0);
             while !over.load(Ordering::Relaxed) {
                 // New players until little room is left, then the same again: that needs no more room.
-                let used = metric(&client.get("/metrics"), "tally_store_unfolded_ratio");
+                let used = metric(&client.get("/metrics"), "tally_store_unflushed_ratio");
                 number += usize::from(used < USED);
                 score += 1;
                 write(&mut writer, number, score);
@@ -103,7 +103,7 @@ pub(super) fn readers_hold_it(world: &mut World, tally: &TestTally) {
             "TallyEventStreamsClosed",
             "TallyLogGrows",
             "TallyCacheSeldomHits",
-            "TallyFoldBehind",
+            "TallyFlushBehind",
             "TallyWritersSlowed",
         ];
         world.fire("held", &alerts);

@@ -100,7 +100,7 @@ fn file_is_in_trouble(world: &mut World, tally: &TestTally, folder: &tempfile::T
     world.fire("file", &["TallyWebhookDisabled"]);
     let Some(disk) = disk else {
         // Only root may make a disk: elsewhere these have no cause.
-        world.fired.extend(["TallyDiskFull", "TallyFoldFails"]);
+        world.fired.extend(["TallyDiskFull", "TallyFlushFails"]);
         return;
     };
     std::fs::write(disk.path("beside"), vec![0; BESIDE]).expect("it fits");
@@ -111,7 +111,7 @@ fn file_is_in_trouble(world: &mut World, tally: &TestTally, folder: &tempfile::T
     }
     // The journal grows by more than is left now.
     drop(std::fs::write(disk.path("rest"), vec![0; BESIDE]));
-    world.fire("file", &["TallyDiskFull", "TallyFoldFails"]);
+    world.fire("file", &["TallyDiskFull", "TallyFlushFails"]);
 }
 
 /// Alerts of a clock.
@@ -228,7 +228,7 @@ fn shards_are_away(world: &mut World, tally: &TestTally, shards: &mut [ScratchDa
     let submit = |number: usize| json!({"player": format!("p{number}"), "score": 1});
     let answers = (0..20).map(|number| client.post("/v1/leaderboards/b/scores", &submit(number)).status);
     assert_eq!(answers.collect::<BTreeSet<u16>>(), [200, 503].into());
-    world.fire("shards", &["TallyShardAway"]);
+    world.fire("shards", &["TallyShardUnavailable"]);
     shards[0].kill();
     world.fire("shards", &["TallyNotReady"]);
 }
@@ -256,7 +256,7 @@ fn redis_is_in_trouble(
     client.post("/v1/contests/c/open", &json!({})).expect(200);
     ranks.kill();
     others.kill();
-    world.fire("redis", &["TallyRankingAway", "TallyApplicationsAway", "TallyContestsStuck"]);
+    world.fire("redis", &["TallyRankingUnavailable", "TallyApplicationsUnavailable", "TallyContestsStuck"]);
 }
 
 /// In a moment.

@@ -76,7 +76,7 @@ fn a_file_on_a_full_disk_takes_nothing_and_goes_on_when_there_is_room() {
         match batch(&mut client, taken) {
             (200, _) => (taken, refused) = (taken + 1, 0),
             (503, answer) => {
-                assert_eq!(answer["code"], "store_away", "{answer}");
+                assert_eq!(answer["code"], "store_unavailable", "{answer}");
                 refused += 1;
             }
             (status, answer) => panic!("{status} {answer}"),

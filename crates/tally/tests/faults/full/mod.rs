@@ -43,7 +43,7 @@ fn fill(server: &TestTally, client: &mut Client, why: &str) -> usize {
         }
         assert!(taken < BATCHES_MAX, "more than fits");
     };
-    assert_eq!((refused.0, refused.1["code"].as_str()), (503, Some("store_away")), "{}", refused.1);
+    assert_eq!((refused.0, refused.1["code"].as_str()), (503, Some("store_unavailable")), "{}", refused.1);
     let says = |line: &String| line.contains("the store is unavailable") && line.contains(why);
     // Another thread reads its output.
     let mut looks = 0;

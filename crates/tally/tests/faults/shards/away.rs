@@ -7,7 +7,7 @@ use tally_testkit::RespClient;
 /// The reply to one of its players.
 fn refused(client: &mut Client, player: &str) {
     let answer = client.send(&submit(player, 1));
-    answer.refused(503, "store_away");
+    answer.refused(503, "store_unavailable");
     assert!(answer.text().contains("shard 2 of 2 of the store cannot be used now"), "{}", answer.text());
 }
 
@@ -37,7 +37,7 @@ fn a_shard_that_is_down_fails_its_players_and_no_others() {
         here.iter().chain(&there).map(|player| json!({"board": "b", "player": player, "score": 5})).collect();
     let answer = client.post("/v1/scores/batch", &json!({"scores": rows})).expect(200);
     for (row, player) in answer["results"].as_array().unwrap().iter().zip(here.iter().chain(&there)) {
-        assert_eq!(row["error"]["code"] == "store_away", there.contains(player), "{row}");
+        assert_eq!(row["error"]["code"] == "store_unavailable", there.contains(player), "{row}");
     }
     // A leaderboard is made and deleted on the first one; the other is updated when it is back.
     client.put("/v1/leaderboards/new", &json!({})).expect(201);
@@ -46,7 +46,7 @@ fn a_shard_that_is_down_fails_its_players_and_no_others() {
         Request::new("POST", "/v1/leaderboards/new/scores").json(&json!({"player": player, "score": 1}))
     };
     client.send(&on_new(here.first().unwrap())).expect(200);
-    client.send(&on_new(there.first().unwrap())).refused(503, "store_away");
+    client.send(&on_new(there.first().unwrap())).refused(503, "store_unavailable");
     let mut resp = RespClient::connect(server.resp());
     let mut zadd = |args: &[&str]| {
         String::from_utf8(resp.call_bytes(&[&["ZADD", "b"], args].concat())).expect("it is text")

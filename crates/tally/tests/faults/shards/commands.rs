@@ -196,8 +196,8 @@ fn an_in_doubt_commit_on_one_shard_leaves_the_others_usable() {
         let ban = |player: &str| format!("/v1/leaderboards/b/players/{player}/ban");
         client.post(&ban(&here), &json!({})).expect(200);
         client.post(&format!("/v1/leaderboards/b/players/{here}/restore"), &json!({})).expect(200);
-        client.post(&ban(&also_there), &json!({})).refused(503, "store_away");
-        client.send(&submit(&also_there, 1)).refused(503, "store_away");
+        client.post(&ban(&also_there), &json!({})).refused(503, "store_unavailable");
+        client.send(&submit(&also_there, 1)).refused(503, "store_unavailable");
     }
     proxy.pass();
     while client.send(&submit(&also_there, 9)).status != 200 {

@@ -204,7 +204,7 @@ fn the_page_of_metrics_has_every_family_and_no_other() {
     assert!(page.contains("tally_store_…"), "{page:?}");
     assert_eq!(found, page.iter().filter(of_store).cloned().collect());
     // A rate of a gauge, and a gauge that is shown as a rate, are both wrong.
-    for (name, kind) in [("folds", "counter"), ("round_trips", "counter"), ("unfolded_ratio", "gauge")] {
+    for (name, kind) in [("flushes", "counter"), ("round_trips", "counter"), ("unflushed_ratio", "gauge")] {
         assert_eq!(families[&format!("tally_store_{name}")].0, kind, "{name}");
     }
 }

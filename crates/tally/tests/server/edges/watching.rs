@@ -241,7 +241,7 @@ fn board_and_rules_ask_for_what_a_server_tells() {
     assert_eq!(wrong_in_rules(&samples, RULES), Vec::<String>::new());
     // A wrong name, label or value would be found at any position.
     for (was, is) in [
-        ("tally_store_unfolded_ratio", "tally_store_unfolded"),
+        ("tally_store_unflushed_ratio", "tally_store_unflushed"),
         ("tally_store_connections_used", "tally_store_connections_busy"),
         ("tally_ready", "tally_http_requests"),
         ("lane=", "line="),
@@ -255,7 +255,7 @@ fn board_and_rules_ask_for_what_a_server_tells() {
         assert!(!wrong_in_board(&samples, &BOARD.replacen(was, is, 1)).is_empty(), "{was}");
     }
     for (was, is) in [
-        ("tally_store_unfolded_ratio", "tally_store_unfolded"),
+        ("tally_store_unflushed_ratio", "tally_store_unflushed"),
         ("found=\"hit\"", "found=\"hits\""),
         ("by (instance, le)", "by (instance, bound)"),
         ("route=\"/v1", "path=\"/v1"),
