@@ -46,7 +46,7 @@ export async function owedLines(signal) {
   const owed = { prize: new Map(), refund: new Map() };
   let cursor = null;
   for (let at = 0; at < PAGES && (cursor || at === 0); at += 1) {
-    const page = await get("/v1/ledger/owed", { limit: 1000, cursor }, signal);
+    const page = await get("/v1/ledger/owed", { no_member: true, limit: 1000, cursor }, signal);
     // What is under way is paid within seconds.
     for (const { type, reason } of page.items.filter(({ reason: why }) => why !== "pending")) {
       const of = owed[type] ?? owed.prize;

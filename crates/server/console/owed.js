@@ -14,7 +14,7 @@ import { has, named, t } from "./texts.js";
 export const title = t("owed.title");
 
 /** Reasons that a try by hand may overcome. The server itself pays the others. */
-const BY_HAND = new Set(["limit_exceeded", "member_closed"]);
+const BY_HAND = new Set(["limit_exceeded", "member_closed", "no_member"]);
 
 const PATH = "/v1/ledger/owed";
 
@@ -28,7 +28,10 @@ export function render(root, _parameters, signal) {
       inline(said, error);
     }
   };
-  const acts = (row) => BY_HAND.has(row.reason) && mayRepay(row) && button(t("owed.again"), () => askRepay(row, again), { kind: "small", failed });
+  const acts = (row) => [
+    row.reason === "no_member" && may("members:write") && h("a", { class: "button small", href: withQuery("#/wallets", { player: row.player }) }, t("wallets.new")),
+    BY_HAND.has(row.reason) && mayRepay(row) && button(t("owed.again"), () => askRepay(row, again), { kind: "small", failed }),
+  ];
   const view = table(t("owed.caption"), [
     { label: t("owed.of"), cell: (row) => [source(row), h("span", { class: "under narrow" }, playerLink(row.player)), h("span", { class: "under narrow" }, why(row.reason))] },
     { label: t("owed.player"), kind: "wide", cell: ({ player, member }) => [playerLink(player), member && h("div", { class: "small" }, memberLink(member))] },
@@ -37,7 +40,7 @@ export function render(root, _parameters, signal) {
     { label: t("owed.acts"), kind: "actions", cell: acts },
   ]);
   const nothing = () => empty(t("owed.nothing"), t("owed.nothing_text"));
-  const all = list(view, (cursor) => somePage(PATH, { limit: 50, cursor }, signal), nothing);
+  const all = list(view, (cursor) => somePage(PATH, { no_member: true, limit: 50, cursor }, signal), nothing);
   const look = button(t("owed.look"), again);
   put(root, head(title, { crumb: ["#/wallets", t("wallets.title")], about: t("owed.about"), actions: [look] }), card(t("owed.caption"), h("div", {}, said, all.element)));
   again();
@@ -63,7 +66,7 @@ async function ofSource({ contest, board, period }) {
   const found = [];
   let cursor = null;
   do {
-    const page = await get(PATH, { limit: 1000, cursor });
+    const page = await get(PATH, { no_member: true, limit: 1000, cursor });
     found.push(...page.items.filter((one) => one.contest === contest && one.board === board && one.period === period && BY_HAND.has(one.reason)));
     cursor = page.next_cursor ?? null;
   } while (cursor);

@@ -1175,7 +1175,7 @@ export default {
 
   // owed
   "owed.title": "Owed",
-  "owed.about": "Prizes of contests and periods, and fees of cancelled contests, that are not paid. Prizes of a contest that is not settled are not known yet.",
+  "owed.about": "Prizes of contests and periods, and fees of cancelled contests, that are not paid, and prizes of winners that are no members. Prizes of a contest that is not settled are not known yet.",
   "owed.caption": "Payments that are owed",
   "owed.of": "Of",
   "owed.player": "Player",
@@ -1188,6 +1188,7 @@ export default {
   "owed.mend.pending": "The server pays it by itself.",
   "owed.mend.currency_mismatch": "Add the currency to the settings. The server then pays it by itself.",
   "owed.mend.member_closed": "A closed member is paid nothing. Give it to another member of the player by hand.",
+  "owed.mend.no_member": "Make a member of the player, then pay again.",
   "owed.mend.limit_exceeded": "Make room in the wallet, then pay again.",
   "owed.nothing": "Nothing is owed",
   "owed.nothing_text": "Every stored prize is paid, and every fee of a cancelled contest is paid back.",

@@ -1188,6 +1188,7 @@ export default {
   "owed.mend.pending": "서버가 자동으로 지급합니다.",
   "owed.mend.currency_mismatch": "설정에 통화를 추가하면 서버가 자동으로 지급합니다.",
   "owed.mend.member_closed": "해지된 회원에게는 지급하지 않습니다. 플레이어의 다른 회원에게 직접 지급하세요.",
+  "owed.mend.no_member": "플레이어를 회원으로 만든 다음 다시 지급하세요.",
   "owed.mend.limit_exceeded": "지갑 잔액을 줄인 다음 다시 지급하세요.",
   "owed.nothing": "미지급이 없습니다",
   "owed.nothing_text": "확정된 상금은 모두 지급되었고, 취소된 대회의 참가비도 모두 환불되었습니다.",

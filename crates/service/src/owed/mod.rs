@@ -62,13 +62,19 @@ pub struct Debt {
 impl Debt {
     /// A stored payment, unless it was made. A winner that is no member is owed nothing.
     pub(crate) fn of_payout(of: &Debtor, payout: Payout) -> Option<Self> {
-        let Payout { player, member, rank, currency, amount, paid, .. } = payout;
+        Self::unpaid(of, payout).filter(|debt| debt.why != Some(UnpaidReason::NoMember))
+    }
+
+    /// The same, also of a winner that is no member.
+    fn unpaid(of: &Debtor, payout: Payout) -> Option<Self> {
+        let member = payout.has_member().then_some(payout.member);
+        let Payout { player, rank, currency, amount, paid, .. } = payout;
         let why = match paid {
-            Some(Ok(_) | Err(UnpaidReason::Reversed | UnpaidReason::NoMember)) => return None,
+            Some(Ok(_) | Err(UnpaidReason::Reversed)) => return None,
             Some(Err(why)) => Some(why),
             None => None,
         };
-        let (of, member, amount) = (of.clone(), Some(member), amount.units());
+        let (of, amount) = (of.clone(), amount.units());
         Some(Self { of, player, member, is_refund: rank == 0, currency, amount, why })
     }
 
@@ -122,7 +128,12 @@ pub struct Page {
 
 /// At most `limit` debts from that position on.
 pub fn list(tally: &Tally, from: Option<DebtPosition>, limit: usize) -> Result<Page, Failure> {
-    Ok(DebtScan::from(tally, from, limit)?.page)
+    Ok(DebtScan::from(tally, from, limit, false)?.page)
+}
+
+/// The same with the prizes of winners that are no members. Nothing is owed for them, and a repayment pays each that has become one.
+pub fn list_with_winners(tally: &Tally, from: Option<DebtPosition>, limit: usize) -> Result<Page, Failure> {
+    Ok(DebtScan::from(tally, from, limit, true)?.page)
 }
 
 /// Payments that are marked `member_closed` although the member is open: earlier releases did that by mistake. The first start of
@@ -141,7 +152,7 @@ impl Mistakes {
         if self.is_done {
             return Ok(());
         }
-        let scan = DebtScan::from(tally, self.next.clone(), usize::MAX)?;
+        let scan = DebtScan::from(tally, self.next.clone(), usize::MAX, false)?;
         for key in scan.marked {
             match key {
                 Key::Contest(id) => repay::all_of_contest(tally, &id)?,

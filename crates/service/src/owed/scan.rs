@@ -115,6 +115,8 @@ type Stopped = Result<Option<RowPosition>, Failure>;
 pub(super) struct DebtScan<'a> {
     tally: &'a Tally,
     limit: usize,
+    /// Whether winners that are no members count, too.
+    with_winners: bool,
     reads: usize,
     pub(super) page: Page,
     /// Contests and periods that have a payment marked `member_closed`.
@@ -123,8 +125,14 @@ pub(super) struct DebtScan<'a> {
 
 impl<'a> DebtScan<'a> {
     /// Scans from a position on, to at most `limit` debts.
-    pub(super) fn from(tally: &'a Tally, place: Option<DebtPosition>, limit: usize) -> Result<Self, Failure> {
-        let mut scan = Self { tally, limit, reads: 0, page: Page::default(), marked: BTreeSet::new() };
+    pub(super) fn from(
+        tally: &'a Tally,
+        place: Option<DebtPosition>,
+        limit: usize,
+        with_winners: bool,
+    ) -> Result<Self, Failure> {
+        let (page, marked) = (Page::default(), BTreeSet::new());
+        let mut scan = Self { tally, limit, with_winners, reads: 0, page, marked };
         scan.go(place.unwrap_or(DebtPosition { stage: 0, of: None, row: RowPosition::After }))?;
         Ok(scan)
     }
@@ -286,7 +294,8 @@ impl<'a> DebtScan<'a> {
             let rows = self.read(self.tally.store.ledger().list_payouts(no, from, ROWS))?;
             let next = rows.last().filter(|_| rows.len() == ROWS).and_then(|(last, _)| last.checked_add(1));
             for (place, payout) in rows {
-                let Some(debt) = Debt::of_payout(of, payout) else { continue };
+                let debt = if self.with_winners { Debt::unpaid(of, payout) } else { Debt::of_payout(of, payout) };
+                let Some(debt) = debt else { continue };
                 if self.is_full() {
                     return Ok(Some(RowPosition::Payout(place)));
                 }

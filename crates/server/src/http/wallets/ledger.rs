@@ -43,9 +43,10 @@ fn rows(totals: &Totals) -> Vec<AccountJson> {
     totals.rows().map(|(key, total)| AccountJson::new(key, total)).collect()
 }
 
-/// `GET /v1/ledger/owed?limit=&cursor=`
+/// `GET /v1/ledger/owed?no_member=&limit=&cursor=`
 pub(in crate::http) async fn owed(mut call: Call) -> Result<Response, Problem> {
     let (limit, text) = (call.query.limit(), call.query.text("cursor"));
+    let list = if call.query.flag("no_member") { owed::list_with_winners } else { owed::list };
     call.finish_query()?;
     let (tally, asked) = (call.tally()?, call.tally()?);
     let from = text.map(|text| {
@@ -53,7 +54,7 @@ pub(in crate::http) async fn owed(mut call: Call) -> Result<Response, Problem> {
         place.ok_or_else(invalid_cursor)
     });
     let from = from.transpose()?;
-    let page = blocking(move || owed::list(&asked, from, limit)).await?;
+    let page = blocking(move || list(&asked, from, limit)).await?;
     let items: Vec<Value> = page.rows.iter().map(|debt| shown(&tally, debt)).collect();
     let mut body = json!({"items": items});
     if let Some(next) = page.next {

@@ -98,6 +98,9 @@ fn a_closed_period_pays_its_prizes_once() {
         rows.sort_unstable();
         assert_eq!(rows, [(1, 100, false), (1, 100, true)]);
         assert!(owed::list(tally, None, 9).unwrap().rows.is_empty());
+        let winners = owed::list_with_winners(tally, None, 9).unwrap().rows;
+        let found: Vec<_> = winners.iter().map(|row| (row.member, row.amount, row.reason(tally))).collect();
+        assert_eq!(found, [(None, 100, "no_member")]);
         // Another server, or this one after a restart, finds it done.
         tally.drain();
         let later = Arc::new(AtomicI64::new(world.now().0));

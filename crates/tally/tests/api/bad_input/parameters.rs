@@ -70,7 +70,7 @@ const PARAMETERS: &[(&str, &[&str])] = &[
     ("/v1/contest-series/{series}", &[]),
     ("/v1/ledger/accounts", &[]),
     ("/v1/ledger/trial-balance", &[]),
-    ("/v1/ledger/owed", &["limit", "cursor"]),
+    ("/v1/ledger/owed", &["no_member", "limit", "cursor"]),
     (
         "/v1/ledger/transactions",
         &[
