@@ -14,7 +14,7 @@ import { t } from "./texts.js";
 /** Milliseconds between refreshes. */
 const PAUSE = 5000;
 
-export const title = t("boards.title");
+export const title = t("boards.list");
 
 /** The address of a board's page. */
 export function link(board) {
@@ -22,12 +22,12 @@ export function link(board) {
 }
 
 export function render(root, _parameters, signal) {
-  const view = table(t("boards.list"), [
+  const view = contestsLast(table(t("boards.list"), [
     { label: t("boards.board"), cell: row },
     { label: t("boards.rule"), kind: "wide", cell: (board) => rule(board) },
     { label: t("boards.players"), kind: "num", cell: ({ counts }) => grouped(Object.values(counts)[0] ?? 0) },
     { label: t("boards.made"), kind: "wide num", cell: ({ created_at: at }) => date(at) },
-  ], { key: ({ board }) => board });
+  ], { key: ({ board }) => board }));
   const make = () => may("boards:admin") && button(t("boards.new"), () => edit(null, (board) => (location.hash = link(board).slice(1))), { kind: "main", icon: "plus" });
   const all = list(view, (cursor) => get("/v1/leaderboards", { limit: 100, cursor }, signal), () =>
     empty(t("boards.none"), t("boards.none_about"), ...[make()].filter(Boolean)));
@@ -43,6 +43,13 @@ export function render(root, _parameters, signal) {
 function row({ board, counts, periods }) {
   const parts = periods.map(({ name }) => `${name} ${grouped(counts[name] ?? 0)}`).join(" · ");
   return [h("a", { class: "name strong", href: link(board) }, board), parts && h("span", { class: "under" }, parts)];
+}
+
+/** The same table with the leaderboards of contests below the others. */
+function contestsLast(view) {
+  const ofContest = ({ board }) => board.startsWith("contest:");
+  const update = (rows, options) => view.update([...rows.filter((row) => !ofContest(row)), ...rows.filter(ofContest)], options);
+  return { ...view, update };
 }
 
 /** The content for a board without players. */

@@ -55,8 +55,9 @@ export function form(content, label, send, { cancel, kind = "main", inline: line
     event.preventDefault();
     set(said);
     unmark(made);
-    const empty = [...made.querySelectorAll("[required]")].find((input) => input.value.trim() === "");
-    if (empty) return mark(empty, t("common.needed"));
+    const empty = [...made.querySelectorAll("[required]")].filter((input) => input.value.trim() === "");
+    empty.forEach((input) => mark(input, t("common.needed")));
+    if (empty.length > 0) return empty[0].focus();
     go.disabled = true;
     try {
       await send(values(made), made);

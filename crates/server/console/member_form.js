@@ -11,15 +11,17 @@ import { t } from "./texts.js";
 
 const secret = { type: "password", autocomplete: "new-password" };
 
-/** A dialog for a new member; `given` has what is known of it, such as its `player`. */
-export function makeMember(given = {}) {
+/** A dialog for a new member; `given` has what is known of it, such as its `player`. Without `done` its page is shown afterwards. */
+export function makeMember(given = {}, done = ({ id }) => (location.hash = link(id).slice(1))) {
+  const { player = "", name: known = player, login_id: login = player } = given;
   dialog(t("wallets.new"), (box) => {
     const content = [
+      h("p", { class: "small soft" }, t("wallet.needed")),
       h("div", { class: "fields" },
-        field({ name: "name", label: t("wallet.name"), required: true, value: given.name ?? "", hint: t("wallet.name_hint") }),
-        field({ name: "login_id", label: t("wallet.login"), required: true, value: given.login_id ?? "", hint: t("wallet.login_hint") })),
+        field({ name: "name", label: t("wallet.name"), required: true, value: known, hint: t("wallet.name_hint") }),
+        field({ name: "login_id", label: t("wallet.login"), required: true, value: login, hint: t("wallet.login_hint") })),
       h("div", { class: "fields" },
-        field({ name: "player", label: t("wallet.player"), value: given.player ?? "", hint: t("wallet.player_hint") }),
+        field({ name: "player", label: t("wallet.player"), value: player, hint: t("wallet.player_hint") }),
         field({ name: "phone_number", label: t("wallet.phone"), type: "tel", hint: t("wallet.phone_hint") })),
       h("div", { class: "fields" },
         field({ name: "password", label: t("wallet.password"), hint: t("wallet.password_hint"), ...secret }),
@@ -28,10 +30,10 @@ export function makeMember(given = {}) {
     ];
     const send = async (values) => {
       const body = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ""));
-      const { id, name } = await change("POST", "/v1/members", body);
+      const member = await change("POST", "/v1/members", body);
       box.close();
-      toast("ok", t("wallet.made", { name }));
-      location.hash = link(id).slice(1);
+      toast("ok", t("wallet.made", member));
+      await done(member);
     };
     return form(content, t("wallet.make"), send, { cancel: () => box.close() });
   }, { wide: true });

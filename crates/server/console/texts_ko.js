@@ -239,7 +239,6 @@ export default {
   "why.cache": "시작 후 조회의 {share}. 회원 캐시를 늘리면 저장소 읽기가 줄어듭니다.",
 
   // boards
-  "boards.title": "리더보드",
   "boards.list": "리더보드",
   "boards.about": "모든 순위는 정확합니다. 리더보드를 선택하면 플레이어와 기간을 볼 수 있습니다.",
   "boards.board": "리더보드",
@@ -525,7 +524,7 @@ export default {
   "player.places": "리더보드 {n}곳",
   "player.done.ban": "{where}에서 {player}을(를) 차단했습니다",
   "player.done.restore": "{where}에서 {player}을(를) 복구했습니다",
-  "player.done_about.ban": "복구할 때까지 순위에서 빠집니다. 점수는 보관됩니다.",
+  "player.done_about.ban": "복구할 때까지 순위에서 빠집니다. 점수는 보관되고, 마감된 기간은 그대로 남습니다.",
   "player.done_about.restore": "다시 순위에 들어갑니다.",
   "player.not_done.ban": "리더보드 {n}곳에서 {player}을(를) 차단하지 못했습니다",
   "player.not_done.restore": "리더보드 {n}곳에서 {player}을(를) 복구하지 못했습니다",
@@ -1004,6 +1003,7 @@ export default {
   "wallet.open": "이용 중",
   "wallet.closed": "해지됨",
   "wallet.erased": "삭제됨",
+  "wallet.needed": "* 표시는 필수 항목입니다.",
   "wallet.name": "이름",
   "wallet.name_hint": "다른 회원에게 보이는 이름입니다.",
   "wallet.login": "로그인 ID",

@@ -107,7 +107,7 @@ fn roles(console: &mut Console, admin: &str) {
     console.click("Use this key");
     console.sees("Settings are for admins");
     // The navigation has what a reader may see.
-    console.page.wait("help.all('nav a').map((link) => link.textContent).join() === 'Overview,Boards,Contests,Players,Server'");
+    console.page.wait("help.all('nav a').map((link) => link.textContent).join() === 'Overview,Leaderboards,Contests,Players,Server'");
     console.show("#/wallets");
     console.sees("It needs the scope money:read");
     console.picture("key-reader");

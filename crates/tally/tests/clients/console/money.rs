@@ -286,8 +286,14 @@ fn a_member_is_made_changed_and_closed() {
     // A page that needs a member for a player leads here.
     console.show("#/wallets?player=zoe");
     console.page.wait("help.field('Player')?.value === 'zoe'");
+    // Name and login are those of the player until others are given.
+    console.page.wait("help.field('Name')?.value === 'zoe' && help.field('Login')?.value === 'zoe'");
+    console.sees("Fields with * are needed.");
+    console.fill("Name", "");
+    console.fill("Login", "");
     console.click("Make");
-    console.sees("This is needed.");
+    // Each empty field says so at once.
+    console.page.wait("help.text().split('This is needed.').length === 3");
     console.fill("Name", "Zoe");
     console.fill("Login", "zoe@example.org");
     console.fill("Phone", "010-1234-5678");
