@@ -28,11 +28,14 @@ export function periods(board, chosen, signal, open) {
   let wanted = chosen;
   const shown = h("div", { "aria-live": "polite" });
   const rule = ({ name }) => board.periods.find((one) => one.name === name);
-  const show = (period) => set(shown, prizesOf(board, period, rule(period), signal, () => all.reload()));
-  const look = (period) => {
-    show(period);
-    shown.scrollIntoView({ block: "start" });
+  const show = (period) => {
+    const { element: prizes, unpaid } = prizesOf(board, period, rule(period), signal, () => all.reload());
+    set(shown, prizes);
+    return unpaid;
   };
+  const scroll = () => shown.scrollIntoView({ block: "start" });
+  // An empty card below the window would leave nothing to scroll to.
+  const look = (period) => show(period).then(scroll);
   const view = table(t("periods.of", { board: board.board }), [
     { label: t("periods.period"), cell: (row) => name(row, rule(row)?.time_zone, open) },
     { label: t("periods.first"), cell: ({ winner }) => winnerCell(winner) },
@@ -65,7 +68,7 @@ export function periods(board, chosen, signal, open) {
     await all.refresh();
     set(said);
     const found = wanted && all.items().find(({ period }) => period === wanted);
-    if (found && rule(found)?.prizes) show(found);
+    if (found && rule(found)?.prizes) show(found).then((unpaid) => unpaid && scroll());
     wanted = null;
   }, (error) => inline(said, error));
   const rules = board.periods.length > 0 && h("ul", { class: "plain small soft" }, board.periods.map((one) => h("li", {}, h("span", { class: "strong" }, one.name), ": ", words(one))));

@@ -48,6 +48,13 @@ export function memberLink(id) {
   return made;
 }
 
+/** The member of a player: `null` without one, and nothing for a caller that may not read members. */
+export async function memberOf(player, signal) {
+  if (!may("members:read")) return undefined;
+  const { items } = await get("/v1/members", { player }, signal);
+  return items[0] ?? null;
+}
+
 /** The member with this id, login, player or phone number, or nothing. */
 export async function findMember(text) {
   if (ID.test(text)) return get(`/v1/members/${part(text)}`);

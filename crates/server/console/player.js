@@ -7,6 +7,7 @@ import { link as contestLink, stateChip } from "./contests.js";
 import { inline } from "./dialog.js";
 import { card, empty, h, head, put, set } from "./dom.js";
 import { when } from "./format.js";
+import { memberOf } from "./members.js";
 import { history } from "./player_history.js";
 import { money } from "./player_money.js";
 import { owed } from "./player_owed.js";
@@ -56,7 +57,11 @@ export function render(root, { player }, signal) {
     const { items, found } = await load();
     const boards = await withPeriods(items, signal);
     put(left, place, history(player, boards, signal), acts?.element);
-    put(right, profile && about(profile), money(player, signal), owed(player, boards, signal), contests(found));
+    // A new member, and a payment, show what they changed without leaving the page.
+    const moved = () => Promise.all([purse?.reload(), missed?.reload(), acts?.reload()]);
+    const purse = money(player, signal, moved);
+    const missed = owed(player, boards, signal, moved);
+    put(right, profile && about(profile), purse?.element, missed?.element, contests(found));
   };
   start().catch((error) => inline(wrong, error));
 }
@@ -119,16 +124,29 @@ function contests(found) {
   return card(t("player.contests"), view.element);
 }
 
-/** What was done to the player, by whom and why. */
+/** What was done to the player and its member, by whom and why. */
 function audit(player, signal) {
   const view = table(t("player.acts"), [
     { label: t("players.when"), kind: "wide", cell: ({ at }) => h("span", { class: "soft" }, when(at)) },
     { label: t("player.act"), cell: ({ action, detail, reason, at }) => [h("span", { class: "strong" }, act(action)), h("span", { class: "under narrow" }, when(at)), detail && h("span", { class: "under name" }, detail), reason && h("span", { class: "under name" }, `“${reason}”`)] },
     { label: t("players.by"), cell: ({ actor }) => actorOf(actor) },
   ], { key: ({ id }) => id });
-  const all = list(view, (cursor) => get("/v1/audit", { subject: player, limit: 20, cursor }, signal), () => empty(t("player.no_act"), t("player.no_act_about")));
+  const all = list(view, actsOf(player, signal), () => empty(t("player.no_act"), t("player.no_act_about")));
   const said = h("div", {});
   const reload = () => readNames(signal).then(all.reload).catch((error) => inline(said, error));
   reload();
   return { element: card(t("player.acts"), h("div", {}, said, all.element), { side: whoDidWhat(player) }), reload };
+}
+
+/** Reads the acts on a player and on its member, newest first. A cursor has one of each. */
+function actsOf(player, signal) {
+  let subjects = [player];
+  return async (cursor) => {
+    if (!cursor) subjects = [...new Set([player, (await memberOf(player, signal))?.id ?? player])];
+    const page = (subject, at) => (cursor && !cursor[at] ? { items: [] } : get("/v1/audit", { subject, limit: 20, cursor: cursor?.[at] }, signal));
+    const pages = await Promise.all(subjects.map(page));
+    const items = pages.flatMap((one) => one.items).sort((one, other) => Date.parse(other.at) - Date.parse(one.at));
+    const next = pages.map((one) => one.next_cursor ?? null);
+    return { items, next_cursor: next.some(Boolean) ? next : null };
+  };
 }

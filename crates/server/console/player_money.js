@@ -6,20 +6,20 @@ import { inline } from "./dialog.js";
 import { button, card, chip, empty, facts, h, put, set } from "./dom.js";
 import { money as amountOf, when } from "./format.js";
 import { makeMember } from "./member_form.js";
-import { link } from "./members.js";
+import { link, memberOf } from "./members.js";
 import { may } from "./rights.js";
 import { t } from "./texts.js";
 
 const HOLDS_MAX = 20;
 
-/** A card; nothing for a caller that may not read members. */
-export function money(player, signal) {
+/** A card; nothing for a caller that may not read members. `changed` is called once the player is a member. */
+export function money(player, signal, changed) {
   if (!may("members:read")) return null;
   const place = h("div", {});
   const load = async () => {
-    const { items: [member] } = await get("/v1/members", { player }, signal);
+    const member = await memberOf(player, signal);
     if (!member) {
-      const make = may("members:write") && button(t("wallets.new"), () => makeMember({ player }), { kind: "small" });
+      const make = may("members:write") && button(t("wallets.new"), () => makeMember({ player }, changed), { kind: "small" });
       set(place, empty(t("wallet.player_alone"), t("wallet.player_alone_text"), ...[make].filter(Boolean)));
       return;
     }
@@ -35,8 +35,9 @@ export function money(player, signal) {
       h("details", {}, h("summary", {}, t("wallet.adjust_title")), h("div", { class: "body" }, adjust(member, () => wallets, may("money:read") ? show : () => {})));
     set(place, put(h("div", { class: "body stack" }), who(member), purse, adjusts));
   };
-  load().catch((error) => inline(place, error));
-  return card(t("wallet.of_player"), place);
+  const reload = () => load().catch((error) => inline(place, error));
+  reload();
+  return { element: card(t("wallet.of_player"), place), reload };
 }
 
 function who(member) {

@@ -1,15 +1,16 @@
 // The prizes and fees that a player has not got, each with its reason and another try. Nothing is shown while there are none.
 
 import { get, part, withQuery } from "./api.js";
-import { payPeriod } from "./board_prizes.js";
+import { mayBePaid, payPeriod, whyUnpaid } from "./board_prizes.js";
 import { link as boardLink } from "./boards.js";
 import { link as contestLink } from "./contests.js";
 import { failed } from "./dialog.js";
 import { button, card, h } from "./dom.js";
 import { money } from "./format.js";
+import { memberOf } from "./members.js";
 import { may } from "./rights.js";
 import { table } from "./table.js";
-import { named, t } from "./texts.js";
+import { t } from "./texts.js";
 
 /** Reasons that another try may overcome. */
 const BY_HAND = new Set(["member_closed", "limit_exceeded", "no_member"]);
@@ -20,10 +21,10 @@ const PAGES_MAX = 20;
 const BOARDS_MAX = 10;
 const PERIODS_MAX = 12;
 
-/** A card that shows itself when something was found; `boards` are the leaderboards of the player with periods. */
-export function owed(player, boards, signal) {
+/** A card that shows itself when something was found; `boards` are the leaderboards of the player with periods, and `changed` is called after payments. */
+export function owed(player, boards, signal, changed) {
   if (!may("money:read")) return null;
-  const pay = ({ board, period, reason }) => BY_HAND.has(reason) && board && button(t("player.pay"), () => payPeriod(board, period, load), { kind: "small", failed });
+  const pay = (row) => BY_HAND.has(row.reason) && row.board && mayBePaid(row) && button(t("player.pay"), () => payPeriod(row.board, row.period, changed), { kind: "small", failed });
   const view = table(t("player.owed"), [
     { label: t("player.owed_of"), cell: source },
     { label: t("player.amount"), kind: "num", cell: ({ amount, currency, type }) => [h("span", { class: "strong" }, money(amount, currency)), h("span", { class: "under" }, t(`player.owed_type.${type}`))] },
@@ -32,18 +33,19 @@ export function owed(player, boards, signal) {
   const element = card(t("player.owed"), view.element);
   element.hidden = true;
   const load = async () => {
-    const [waiting, missed] = await Promise.all([ofLedger(player, signal), withoutMember(player, boards, signal)]);
-    const rows = [...waiting, ...missed];
+    const [waiting, missed, memberNow] = await Promise.all([ofLedger(player, signal), withoutMember(player, boards, signal), memberOf(player, signal)]);
+    const rows = [...waiting, ...missed].map((row) => ({ ...row, memberNow }));
     view.update(rows, { flash: false });
     element.hidden = rows.length === 0;
   };
   load().catch(failed);
-  return element;
+  return { element, reload: load };
 }
 
-function source({ contest, board, period, reason }) {
+function source(row) {
+  const { contest, board, period } = row;
   const name = contest ? h("a", { class: "name", href: contestLink(contest) }, contest) : h("a", { class: "name", href: withQuery(boardLink(board), { period }) }, board);
-  return [name, period && h("span", { class: "under name" }, period), h("span", { class: "under" }, named(`periods.why.${reason}`))];
+  return [name, period && h("span", { class: "under name" }, period), h("span", { class: "under" }, whyUnpaid(row))];
 }
 
 /** What the ledger owes the player. */

@@ -466,6 +466,7 @@ export default {
   "periods.why.member_closed": "the member is closed",
   "periods.why.limit_exceeded": "the balance would be too large",
   "periods.why.no_member": "the player is no member: make one, and pay again",
+  "periods.why.payable": "can be paid now",
   "periods.sum.paid": "{sum} paid",
   "periods.sum.owed": "{sum} owed",
   "periods.sum.missed": "{sum} without a member",
@@ -482,6 +483,11 @@ export default {
   "periods.repay_once": "A prize is paid once only, however often it is tried.",
   "periods.being_paid": "The prizes are being paid",
   "periods.repaid": "Everything is paid",
+  "periods.repay_nobody": "No winner of an unpaid prize is a member yet. Make a member first.",
+  "periods.paid_to": "{sum} paid to {players}",
+  "periods.winners": { one: "{n} player", other: "{n} players" },
+  "periods.left.missed": { one: "{n} prize is still without a member:", other: "{n} prizes are still without a member:" },
+  "periods.left.owed": { one: "{n} prize could not be paid:", other: "{n} prizes could not be paid:" },
   "periods.still_owed": { one: "{n} prize could not be paid", other: "{n} prizes could not be paid" },
 
   // players
@@ -565,11 +571,11 @@ export default {
   "player.acts": "Acts on this player",
   "player.act": "Act",
   "player.no_act": "No act",
-  "player.no_act_about": "Bans, corrected scores and erasure leave a row each.",
+  "player.no_act_about": "Bans, corrected scores, and acts on its member leave a row each.",
   "player.owed": "Missed prizes and fees",
   "player.owed_of": "Of",
   "player.amount": "Amount",
-  "player.pay": "Pay",
+  "player.pay": "Pay this period",
   "player.owed_type.prize": "prize",
   "player.owed_type.refund": "fee back",
 

@@ -466,6 +466,7 @@ export default {
   "periods.why.member_closed": "회원 계정이 닫혀 있습니다",
   "periods.why.limit_exceeded": "잔액 한도를 넘게 됩니다",
   "periods.why.no_member": "회원이 아닙니다. 회원을 만든 다음 다시 지급하세요",
+  "periods.why.payable": "이제 지급할 수 있습니다",
   "periods.sum.paid": "{sum} 지급됨",
   "periods.sum.owed": "{sum} 미지급",
   "periods.sum.missed": "{sum} 회원 아님",
@@ -482,6 +483,11 @@ export default {
   "periods.repay_once": "여러 번 시도해도 상금은 한 번만 지급됩니다.",
   "periods.being_paid": "상금을 지급하고 있습니다",
   "periods.repaid": "모두 지급했습니다",
+  "periods.repay_nobody": "상금을 받지 못한 수상자 중에 아직 회원이 없습니다. 먼저 회원을 등록하세요.",
+  "periods.paid_to": "{players}에게 {sum}을(를) 지급했습니다",
+  "periods.winners": "{n}명",
+  "periods.left.missed": "아직 회원이 없는 상금 {n}건:",
+  "periods.left.owed": "지급하지 못한 상금 {n}건:",
   "periods.still_owed": "상금 {n}건은 지급하지 못했습니다",
 
   // players
@@ -565,11 +571,11 @@ export default {
   "player.acts": "이 플레이어에 대한 처리",
   "player.act": "처리",
   "player.no_act": "처리 이력이 없습니다",
-  "player.no_act_about": "차단, 점수 정정, 삭제가 기록됩니다.",
+  "player.no_act_about": "차단, 점수 정정, 회원에 대한 처리가 기록됩니다.",
   "player.owed": "받지 못한 상금과 참가비",
   "player.owed_of": "출처",
   "player.amount": "금액",
-  "player.pay": "지급",
+  "player.pay": "이 기간 지급",
   "player.owed_type.prize": "상금",
   "player.owed_type.refund": "참가비 환급",
 

@@ -71,10 +71,8 @@ fn a_change_of_periods_says_first_what_it_does() {
     console.end();
 }
 
-/// A winner that is no member gets nothing when the period is closed. It is paid once it is one.
-#[test]
-fn a_missed_prize_is_paid_again() {
-    let mut console = Console::empty();
+/// Closes a period of `rush` that `bob` has won while it is no member, and returns its name.
+fn missed(console: &Console) -> String {
     let mut client = console.server.client();
     let prizes = json!([{"from": 1, "to": 1, "currency": "KRW", "amount": 700}]);
     let rule =
@@ -90,6 +88,40 @@ fn a_missed_prize_is_paid_again() {
         period = name.to_owned();
         client.get(&format!("/v1/leaderboards/rush/prizes?period={name}")).expect(200)["settled"] == true
     });
+    period
+}
+
+/// The page of the player makes its member, pays it, and shows both without being loaded again.
+#[test]
+fn a_missed_prize_is_paid_on_the_page_of_its_player() {
+    let mut console = Console::empty();
+    missed(&console);
+    console.show("#/players/bob");
+    console.sees_row(&["rush", "700 KRW", "the player is no member"]);
+    console.click("New member");
+    console.fill("Reason", "it signed up late");
+    console.click("Make");
+    console.sees("bob is a member");
+    console.sees_row(&["rush", "700 KRW", "can be paid now"]);
+    console.page.wait("location.hash === '#/players/bob'");
+    console.click("Pay this period");
+    console.sees("A prize is paid once only");
+    console.click("Pay what is unpaid");
+    console.sees("700 KRW paid to bob");
+    console.page.wait("!help.text().includes('Missed prizes and fees')");
+    console.sees("Balance 700 KRW");
+    // The acts on its member are acts on the player.
+    console.sees_row(&["Member made", "“it signed up late”"]);
+    console.check("player-paid");
+    console.end();
+}
+
+/// A winner that is no member gets nothing when the period is closed. It is paid once it is one.
+#[test]
+fn a_missed_prize_is_paid_again() {
+    let mut console = Console::empty();
+    let mut client = console.server.client();
+    let period = missed(&console);
     console.show("#/players/bob");
     console.sees("Missed prizes and fees");
     console.sees_row(&["rush", "700 KRW", "the player is no member"]);
@@ -97,16 +129,22 @@ fn a_missed_prize_is_paid_again() {
     console.show(&format!("#/boards/rush?period={period}"));
     console.sees(&format!("Prizes of {period}"));
     console.sees_row(&["1", "bob", "700 KRW", "no member"]);
+    console.sees("No winner of an unpaid prize is a member yet");
     console.check("board-prizes");
-    let member = json!({"login_id": "b@example.org", "name": "Bob", "player": "bob"});
-    let member = client.post("/v1/members", &member).expect(201)["id"].clone();
+    // The row makes the member, and the page stays.
+    console.click("New member");
+    console.fill("Name", "Bob");
+    console.click("Make");
+    console.sees("Bob is a member");
+    console.sees_row(&["1", "bob", "700 KRW", "can be paid now"]);
+    let member = client.get("/v1/members?player=bob").expect(200)["items"][0]["id"].clone();
     console.click("Pay what is unpaid");
     console.sees("A prize is paid once only");
     console.fill("Reason", "it signed up late");
     console.check("board-repay");
     console.picture("board-repay");
     console.click("Pay what is unpaid");
-    console.sees("Everything is paid");
+    console.sees("700 KRW paid to bob Everything is paid");
     console.sees_row(&["1", "bob", "700 KRW", "paid"]);
     console.page.wait("!help.text().includes('no member')");
     console.picture("board-prizes");
