@@ -294,7 +294,8 @@ impl<'a> DebtScan<'a> {
             let rows = self.read(self.tally.store.ledger().list_payouts(no, from, ROWS))?;
             let next = rows.last().filter(|_| rows.len() == ROWS).and_then(|(last, _)| last.checked_add(1));
             for (place, payout) in rows {
-                let debt = if self.with_winners { Debt::unpaid(of, payout) } else { Debt::of_payout(of, payout) };
+                let debt =
+                    if self.with_winners { Debt::unpaid(of, payout) } else { Debt::of_payout(of, payout) };
                 let Some(debt) = debt else { continue };
                 if self.is_full() {
                     return Ok(Some(RowPosition::Payout(place)));
