@@ -5,7 +5,7 @@ import { change, get, part } from "./api.js";
 import { toast } from "./dialog.js";
 import { h, notice, set } from "./dom.js";
 import { money } from "./format.js";
-import { field, form, reason } from "./form.js";
+import { UNDONE, field, form, reason } from "./form.js";
 import { may } from "./rights.js";
 import { t } from "./texts.js";
 
@@ -79,7 +79,7 @@ async function send(member, { way, amount, currency, reason: why, reference, exp
   const undo = may("money:move") && {
     label: t("wallet.undo"),
     run: async () => {
-      await change("POST", `/v1/ledger/transactions/${part(id)}/reverse`, { reason: t("wallet.undone") });
+      await change("POST", `/v1/ledger/transactions/${part(id)}/reverse`, { reason: UNDONE });
       toast("ok", t("wallet.taken_back", { sum: money(amount, currency) }));
       await again(currency);
     },

@@ -5,7 +5,7 @@
 import { change, part, Problem, withQuery } from "./api.js";
 import { failed, toast } from "./dialog.js";
 import { h } from "./dom.js";
-import { reason } from "./form.js";
+import { UNDONE, reason } from "./form.js";
 import { may } from "./rights.js";
 import { t } from "./texts.js";
 
@@ -30,7 +30,7 @@ export function whoDidWhat(player) {
 /** Bans on these places, with one undo for all of them. `changed()` is called when it was done, and when it was undone. */
 export async function ban(player, places, given, changed) {
   const done = await each("ban", player, places, given, changed);
-  if (done.length > 0) say("ban", player, done, { label: t("player.undo"), run: () => restore(player, done, t("player.undone"), changed) });
+  if (done.length > 0) say("ban", player, done, { label: t("player.undo"), run: () => restore(player, done, UNDONE, changed) });
 }
 
 /** Restores on these places. */

@@ -91,7 +91,7 @@ function headOf(contest, act, change) {
   const alter = mayChange(contest) && button(t("contest.edit"), change, { failed });
   const series = contest.series && h("a", { class: "small", href: seriesLink(contest.series) }, t("contests.of_series", { series: contest.series }));
   const marks = [stateChip(contest.state), h("code", { class: "soft" }, contest.id), series];
-  // The usual next act first, calling off last.
+  // The usual next act first, cancelling last.
   const actions = [main[0], alter, ...main.slice(1)].filter(Boolean);
   return head(contest.title, { crumb: ["#/contests", contests], marks, actions });
 }

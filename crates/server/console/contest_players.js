@@ -5,7 +5,7 @@ import { under, walletLink } from "./contest_payments.js";
 import { dialog, failed, inline, toast } from "./dialog.js";
 import { button, card, chip, empty, h, playerLink } from "./dom.js";
 import { grouped } from "./format.js";
-import { field, form, reason } from "./form.js";
+import { UNDONE, field, form, reason } from "./form.js";
 import { list, table } from "./table.js";
 import { t } from "./texts.js";
 
@@ -22,7 +22,7 @@ export function players(path, contest, signal, decides) {
   const ban = async (player) => {
     await act(player, "ban", said());
     const undo = async () => {
-      await act(player, "restore", t("contest.undone"));
+      await act(player, "restore", UNDONE);
       toast("ok", t("contest.is_back", { player }));
     };
     toast("ok", t("contest.is_banned", { player }), t("contest.is_banned_text"), { label: t("contest.undo"), run: undo });

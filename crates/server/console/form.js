@@ -4,6 +4,9 @@ import { button, h, put, set } from "./dom.js";
 import { inline } from "./dialog.js";
 import { t } from "./texts.js";
 
+/** The reason of an act that takes another one back: the log has one word for it, in whatever language the console is. */
+export const UNDONE = "undone";
+
 let fields = 0;
 
 /**

@@ -6,7 +6,7 @@ import { link as boardLink } from "./boards.js";
 import { dialog, failed, toast } from "./dialog.js";
 import { button, card, chip, empty, h, notice } from "./dom.js";
 import { grouped, when } from "./format.js";
-import { field, form, reason } from "./form.js";
+import { UNDONE, field, form, reason } from "./form.js";
 import { may } from "./rights.js";
 import { table } from "./table.js";
 import { t } from "./texts.js";
@@ -70,7 +70,7 @@ function correct(player, { board: name, period, score, subscore }, again) {
       const { rank } = await change("POST", path, body);
       box.close();
       const undo = async () => {
-        await change("POST", path, { score, ...(subscore !== undefined && { subscore }), period, reason: t("player.undone") });
+        await change("POST", path, { score, ...(subscore !== undefined && { subscore }), period, reason: UNDONE });
         await again();
       };
       const link = whoDidWhat(player);

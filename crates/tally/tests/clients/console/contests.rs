@@ -65,7 +65,7 @@ fn create(console: &mut Console) {
     let unattended =
         ["auto_accept", "members_min", "below_min", "join_s", "attempts_max"].map(|name| made[name].clone());
     assert_eq!(unattended, [json!(true), json!(2), json!("cancel"), json!(600), json!(3)]);
-    console.sees("with fewer the clock calls it off");
+    console.sees("with fewer the clock cancels it");
     console.sees("for 10 min 0 s after the start");
     assert_eq!(made["ends_at"], "2999-01-04T00:00:00.000000Z");
     assert_eq!(made["entry_fee"], json!({"currency": "KRW", "amount": "100"}));
@@ -84,12 +84,12 @@ fn create(console: &mut Console) {
     console.sees("Nobody is accepted: the contest starts without players.");
     console.check("contest-start-empty");
     console.click("Cancel");
-    console.click("Call off");
+    console.click("Cancel the contest");
     console.sees("It cannot be undone.");
-    console.picture("contest-call-off");
-    console.check("contest-call-off");
-    console.click("Call it off");
-    console.sees("The contest is called off");
+    console.picture("contest-cancel");
+    console.check("contest-cancel");
+    console.click("Cancel the contest");
+    console.sees("The contest is cancelled");
     console.sees("No players took part");
 }
 
