@@ -7,6 +7,9 @@ import { t } from "./texts.js";
 /** The reason of an act that takes another one back: the log has one word for it, in whatever language the console is. */
 export const UNDONE = "undone";
 
+/** The reason where none was typed: a caller without a key leaves a row of the audit log only with a reason. */
+export const UNSAID = "console";
+
 let fields = 0;
 
 /**

@@ -4,7 +4,7 @@ import { change, get, part } from "./api.js";
 import { confirmTyped, dialog, toast } from "./dialog.js";
 import { h } from "./dom.js";
 import { money } from "./format.js";
-import { field, form, reason } from "./form.js";
+import { UNSAID, field, form, reason } from "./form.js";
 import { forget, link } from "./members.js";
 import { may } from "./rights.js";
 import { t } from "./texts.js";
@@ -29,7 +29,8 @@ export function makeMember(given = {}, done = ({ id }) => (location.hash = link(
       reason(),
     ];
     const send = async (values) => {
-      const body = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ""));
+      const filled = { ...values, reason: values.reason || UNSAID };
+      const body = Object.fromEntries(Object.entries(filled).filter(([, value]) => value !== ""));
       const member = await change("POST", "/v1/members", body);
       box.close();
       toast("ok", t("wallet.made", member));

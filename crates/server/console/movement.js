@@ -4,20 +4,24 @@ import { actorOf, readNames } from "./acts.js";
 import { steps, whole } from "./amount.js";
 import { change, get, part } from "./api.js";
 import { toast } from "./dialog.js";
-import { chip, facts, h, notice, set } from "./dom.js";
+import { chip, facts, h, notice, put, set } from "./dom.js";
 import { money, when } from "./format.js";
-import { field, form, reason } from "./form.js";
+import { UNSAID, field, form, reason } from "./form.js";
 import { may } from "./rights.js";
 import { named, t } from "./texts.js";
 
-/** Shows a transfer in `place`. `link` gives the address of a member's page; `changed` is called after a reversal. */
-export async function look(place, id, link, changed, { open } = {}) {
+/**
+ * Shows a transfer in `place`. `link` gives the address of a member's page; `changed` is called after a reversal. With `close` it is
+ * there to be taken back: the form is open, and `close` is called after it.
+ */
+export async function look(place, id, link, changed, { close } = {}) {
   const again = async () => {
-    await look(place, id, link, changed);
     await changed?.();
+    if (close) close();
+    else await look(place, id, link, changed);
   };
   const [movement] = await Promise.all([get(`/v1/ledger/transactions/${part(id)}`), readNames()]);
-  const taken = await reversal(movement, again, open);
+  const taken = await reversal(movement, again, close);
   set(place, shown(movement, link), taken);
 }
 
@@ -41,9 +45,11 @@ function taken({ amount, currency, reversed, reversals, reverses }) {
   return reversals.length > 0 && facts([[t("wallet.back_so_far"), t("wallet.back_of", { sum: money(reversed, currency), all: money(amount, currency) })], ...reversals.map(one)]);
 }
 
-async function reversal({ id, amount, currency, reversed, reverses, debit, credit }, again, open) {
+async function reversal({ id, amount, currency, reversed, reverses, debit, credit }, again, close) {
   const left = BigInt(amount) - BigInt(reversed);
-  if (reverses || left === 0n || !may("money:move")) return null;
+  if (reverses) return null;
+  if (left === 0n) return notice("ok", h("p", {}, t("wallet.all_back")));
+  if (!may("money:move")) return null;
   const [payer, receiver] = await Promise.all([walletOf(credit, currency), walletOf(debit, currency)]);
   const sum = field({ name: "amount", label: t("wallet.amount"), inputmode: "numeric", value: String(left), required: true, hint: t("wallet.back_hint", { most: money(left, currency) }) });
   const input = sum.querySelector("input");
@@ -55,12 +61,14 @@ async function reversal({ id, amount, currency, reversed, reverses, debit, credi
   input.addEventListener("input", show);
   show();
   const send = async ({ amount: sent, reason: why }) => {
-    await change("POST", `/v1/ledger/transactions/${part(id)}/reverse`, { amount: sent, ...(why && { reason: why }) });
+    await change("POST", `/v1/ledger/transactions/${part(id)}/reverse`, { amount: sent, reason: why || UNSAID });
     toast("ok", t("wallet.taken_back", { sum: money(sent, currency) }));
     await again();
   };
-  const content = [sum, place, reason(t("wallet.unseen"))];
-  return h("details", { open }, h("summary", { class: "small" }, t("wallet.back")), h("div", { class: "body" }, form(content, t("wallet.back_go"), send, { kind: "danger" })));
+  const details = h("details", {}, h("summary", { class: "small" }, t("wallet.back")));
+  const cancel = close || (() => (details.open = false));
+  const made = form([sum, place, reason(t("wallet.unseen"))], t("wallet.back"), send, { cancel, kind: "danger" });
+  return close ? made : put(details, h("div", { class: "body" }, made));
 }
 
 /** The wallet of a side, with the name of its member; nothing for an account of the house. */

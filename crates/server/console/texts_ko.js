@@ -1121,7 +1121,7 @@ export default {
   "wallet.back_so_far": "되돌린 금액",
   "wallet.back_of": "{all} 중 {sum}",
   "wallet.back": "되돌리기",
-  "wallet.back_go": "되돌리기",
+  "wallet.all_back": "이미 전액을 되돌린 거래입니다.",
   "wallet.back_hint": "최대 {most}, 최소 단위로 입력합니다.",
   "wallet.taken_back": "{sum} 되돌렸습니다",
   "wallet.holds": "보류",

@@ -23,9 +23,12 @@ export function transactions(member, now, changed, signal) {
   let currency = now()[0]?.currency ?? null;
   const open = async ({ group_id: id }, back) => {
     const place = h("div", { class: "stack" });
-    await look(place, id, link, changed, { open: back });
-    dialog(back ? t("wallet.back") : t("wallet.sides"), (box) => [place, h("div", { class: "ends" }, button(t("wallet.close"), () => box.close()))], { wide: true });
-    if (back) place.querySelector("input")?.focus();
+    const close = () => place.closest("dialog").close();
+    await look(place, id, link, changed, { close: back && close });
+    // The form of a reversal has its own way out. What is taken back already has no form.
+    const input = back && place.querySelector("form input");
+    dialog(back ? t("wallet.back") : t("wallet.sides"), () => [place, !input && h("div", { class: "ends" }, button(t("wallet.close"), close))], { wide: true });
+    if (input) input.focus();
   };
   const out = ({ before, after, type }) => (before === after ? OUT.has(type) : BigInt(after) < BigInt(before));
   const view = table(t("wallet.transactions_newest"), [
