@@ -2,6 +2,7 @@
 
 import { get, part } from "./api.js";
 import { h, playerLink, set } from "./dom.js";
+import { when } from "./format.js";
 import { isAdmin, may } from "./rights.js";
 import { named } from "./texts.js";
 
@@ -71,7 +72,7 @@ export function subjectOf({ action, subject }) {
     case "contest":
       return UUID.test(subject) ? later(link("contests"), `/v1/contests/${part(subject)}`, ({ title }) => title) : link("contests");
     case "series":
-      return link("series");
+      return UUID.test(subject) ? later(link("series"), `/v1/contest-series/${part(subject)}`, ({ template }) => template.title) : link("series");
     case "webhook":
       return link("webhooks", hooks.get(subject));
     default:
@@ -79,8 +80,18 @@ export function subjectOf({ action, subject }) {
   }
 }
 
+/** The cell of an act: what was done, its detail and its reason. On a phone it has the columns of the time and the actor, too. */
+export function actCell({ at, action, actor, detail, reason }) {
+  return [
+    h("span", { class: "strong" }, act(action)),
+    h("span", { class: "under name narrow" }, when(at), " · ", actorOf(actor)),
+    detail && h("span", { class: "under name" }, detailOf({ action, detail })),
+    reason && h("span", { class: "under name" }, `“${reason}”`),
+  ];
+}
+
 /** The detail of an act. Those of money name members by their ids. */
-export function detailOf({ action, detail }) {
+function detailOf({ action, detail }) {
   if (!action.startsWith("money.") || !detail) return detail;
   return detail.split(SIDE).map((one, at) => (at % 2 === 1 ? member(one) : one));
 }

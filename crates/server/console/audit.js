@@ -1,7 +1,7 @@
 // The audit log: administrative acts with their actors, filtered by actor, act, subject and days.
 
 import { somePage, withQuery } from "./api.js";
-import { ACTS, act, actorOf, actors, detailOf, readNames, subjectOf } from "./acts.js";
+import { ACTS, act, actCell, actorOf, actors, readNames, subjectOf } from "./acts.js";
 import { inline } from "./dialog.js";
 import { empty, h, head, put } from "./dom.js";
 import { field, form } from "./form.js";
@@ -18,7 +18,7 @@ export function render(root, parameters, signal) {
   const filter = Object.fromEntries(FILTERS.map((name) => [name, parameters[name] ?? ""]));
   const view = table(t("audit.acts"), [
     { label: t("audit.when", { zone: zoneName() }), kind: "wide fit", cell: ({ at }) => when(at) },
-    { label: t("audit.act"), cell: ({ at, action, detail, reason }) => [h("span", { class: "strong" }, act(action)), h("span", { class: "under narrow" }, when(at)), detail && h("span", { class: "under name" }, detailOf({ action, detail })), reason && h("span", { class: "under name" }, `“${reason}”`)] },
+    { label: t("audit.act"), cell: actCell },
     { label: t("audit.on"), cell: subjectOf },
     { label: t("audit.by"), kind: "wide", cell: ({ actor }) => actorOf(actor) },
   ], { key: ({ id }) => id });

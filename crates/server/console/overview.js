@@ -1,7 +1,7 @@
 // The overview: whether anything needs a person, what today brought, and what was done last.
 
 import { get } from "./api.js";
-import { act, actorOf, readNames, subjectOf } from "./acts.js";
+import { actCell, actorOf, readNames, subjectOf } from "./acts.js";
 import { contestLines, owedLines } from "./attention.js";
 import { failed, inline } from "./dialog.js";
 import { card, coded, facts, h, head, icon, notice, put, renew, set } from "./dom.js";
@@ -106,7 +106,7 @@ function showContests(place, states) {
 function actTable() {
   const view = table(t("overview.acts"), [
     { label: t("audit.when", { zone: zoneName() }), kind: "wide fit", cell: ({ at }) => h("span", { class: "soft" }, when(at)) },
-    { label: t("audit.act"), cell: ({ action, reason, at }) => [act(action), h("span", { class: "under narrow" }, when(at)), reason && h("span", { class: "under name" }, `“${reason}”`)] },
+    { label: t("audit.act"), cell: actCell },
     { label: t("audit.on"), cell: subjectOf },
     { label: t("audit.by"), kind: "wide", cell: ({ actor }) => actorOf(actor) },
   ], { key: ({ id }) => id });

@@ -41,6 +41,11 @@ fn acts(console: &mut Console, admin: &str) {
     console.sees_row(&["API key revoked", "“left us”"]);
     console.check("audit");
     console.picture("audit-filters");
+    // A phone has the actor below the act.
+    console.page.resize(360, 780, true);
+    console.sees_row(&["API key made", "admin, desk", "this machine, without a key"]);
+    console.check("audit on a phone");
+    console.page.resize(1280, 900, false);
     let offered = "[...document.querySelectorAll('[name=action] option')].map(({ value }) => value)";
     for action in AuditAction::ALL {
         let is_offered = console.page.eval(&format!("{offered}.includes('{action}')"));

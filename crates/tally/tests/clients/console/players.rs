@@ -109,6 +109,11 @@ fn ban_and_undo(console: &mut Console) {
     // It was one ban, and it is taken back.
     console.show("#/players");
     console.sees_row(&["cheater", "restored", "“a bot”", "arcade", "speed"]);
+    // One act on two leaderboards is two rows, which name them.
+    console.show("#/");
+    for board in ["arcade", "speed"] {
+        console.sees_row(&["Player banned", board, "“a bot”", "cheater"]);
+    }
     console.show("#/players/cheater");
     console.sees_row(&["arcade", "1", "of 2", "9 000"]);
     // The page of a leaderboard shows whom it has banned.
