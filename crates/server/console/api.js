@@ -114,6 +114,7 @@ export async function change(method, path, body) {
   try {
     const answer = await ask(method, path, { body: text, idempotent });
     open.delete(name);
+    window.dispatchEvent(new CustomEvent("tally:changed"));
     return answer;
   } catch (error) {
     const known = error instanceof Problem && error.status >= 400 && error.status < 500 && error.status !== 409;

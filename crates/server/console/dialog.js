@@ -13,6 +13,7 @@ export function dialog(title, content, { wide } = {}) {
     raise();
     made.remove();
   });
+  forgetFailures();
   document.body.append(made);
   made.showModal();
   raise();
@@ -83,7 +84,15 @@ function raise() {
   if (toasts.parentElement !== top) top.append(toasts);
 }
 
-/** Reports shortly a success or a failure. A failure stays until it is closed; `undo` is `{label, run}`. */
+/** A failure is read where it happened: it goes with the page, when a dialog opens, and when a later change succeeds. */
+function forgetFailures() {
+  toasts.querySelectorAll(".bad").forEach((made) => made.remove());
+}
+
+window.addEventListener("hashchange", forgetFailures);
+window.addEventListener("tally:changed", forgetFailures);
+
+/** Reports shortly a success, or a failure, which has no time of its own; `undo` is `{label, run}`. */
 export function toast(kind, title, text, undo) {
   const made = h("div", { class: `toast ${kind}`, role: kind === "bad" ? "alert" : "status" });
   const close = button("", () => made.remove(), { kind: "plain small", icon: "close" });

@@ -222,6 +222,11 @@ fn what_is_owed_is_shown_with_its_reason() {
     console.picture("contest-unpaid");
     console.click("Pay again");
     console.sees("1 of 1 is still not paid");
+    // The failure is of this page.
+    console.show("#/contests");
+    console.page.wait("document.querySelector('.toast.bad') === null");
+    console.show("#/contests/cup");
+    console.sees("1 payment of 500 KRW could not be made");
 
     // A reader sees rank, player and prize: neither the wallet nor whether it is paid.
     let admin = client.post("/v1/keys", &json!({"role": "admin"})).expect(201);
