@@ -21,6 +21,8 @@ const UNTIL = {
 const TIMES = ["opens_at", "starts_at", "ends_at"];
 const NUMBERS = ["capacity", "members_min", "attempts_max", "division_size"];
 const PLAIN = ["on_invalid", "auto_accept", "below_min", "prize_ties"];
+/** The longest id of a series. That of a contest may be longer. */
+const ID_MAX = 51;
 const UNITS = [["1", "seconds"], ["60", "minutes"], ["3600", "hours"], ["86400", "days"]];
 
 /** Whether anything of a contest may still change. */
@@ -48,9 +50,12 @@ export function contestFields(present, { times = true, id } = {}) {
   const rules = open("leaderboard") && rulesOf(present?.leaderboard);
   const review = open("review_s") && duration("review_s", 0, present);
 
+  const title = input("title", { required: true, maxlength: 200, hint: null, placeholder: t("contests.example") });
+  if (id) propose(id, title);
+
   const groups = [
     ["", [
-      input("title", { required: true, maxlength: 200, hint: null, placeholder: t("contests.example") }),
+      title,
       id,
       number("capacity"),
       input("staff", { value: present?.staff.join(", ") ?? "", placeholder: "ada, ben" }),
@@ -76,6 +81,23 @@ export function contestFields(present, { times = true, id } = {}) {
       return present ? changed(present, { ...wanted, ...rules?.changed(values) }) : filled({ ...wanted, ...rules?.chosen(values) });
     },
   };
+}
+
+/** Fills in an id made from the title, as long as none was typed. */
+function propose(id, title) {
+  const [to, from] = [id, title].map((made) => made.querySelector("input"));
+  let typed = false;
+  to.addEventListener("input", () => (typed = to.value !== ""));
+  from.addEventListener("input", () => {
+    if (!typed) to.value = idOf(from.value);
+  });
+}
+
+/** Letters and digits with dashes between; nothing for a title in a script that ids do not have. */
+function idOf(title) {
+  const plain = title.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
+  if (/(?![a-z])\p{L}/u.test(plain)) return "";
+  return plain.replace(/[^a-z0-9]+/g, "-").replace(/^-/, "").slice(0, ID_MAX).replace(/-$/, "");
 }
 
 function group(name, fields) {

@@ -103,7 +103,7 @@ function create() {
     const send = async (values) => {
       const made = await change("POST", "/v1/contests", { ...(values.id && { id: values.id }), ...fields.read(values) });
       box.close();
-      toast("ok", t("contests.made", { id: made.id }), t("contests.made_text"));
+      toast("ok", t("contests.made", { title: made.title }), t("contests.made_text"));
       location.hash = link(made.id).slice(1);
     };
     return form(fields.elements, t("contests.create"), send, { cancel: () => box.close() });

@@ -41,7 +41,7 @@ function create() {
     const send = async (values) => {
       const made = await change("POST", "/v1/contest-series", { ...(values.id && { id: values.id }), ...fields.read(values) });
       box.close();
-      toast("ok", t("series.made", { id: made.id }));
+      toast("ok", t("series.made", { title: made.template.title }));
       location.hash = seriesLink(made.id).slice(1);
     };
     return form(fields.elements, t("contests.create"), send, { cancel: () => box.close() });

@@ -24,8 +24,7 @@ fn a_contest_from_its_applications_to_its_prizes() {
 fn create(console: &mut Console) {
     console.show("#/contests");
     console.click("New contest");
-    console.fill("Title", "Friday cup");
-    console.fill("Id", "friday-cup");
+    titled(console);
     console.fill("Players at most", "8");
     console.fill("Accept applications at once", true);
     console.fill("Players at least", "2");
@@ -55,7 +54,7 @@ fn create(console: &mut Console) {
     console.fill("Amount each, prize 2", "50");
     console.sees("Total 600 KRW");
     console.click("Create");
-    console.sees("Contest friday-cup is a draft");
+    console.sees("Contest Friday cup is a draft");
     let made = console.server.client().get("/v1/contests/friday-cup").expect(200);
     assert_eq!((&made["capacity"], &made["staff"]), (&json!(8), &json!(["ada", "ben"])));
     let share = |from: u32, to: u32, share: u32| json!({"from": from, "to": to, "share": share});
@@ -91,6 +90,18 @@ fn create(console: &mut Console) {
     console.click("Cancel the contest");
     console.sees("The contest is cancelled");
     console.sees("No players took part");
+}
+
+/// The form proposes an id made from the title. One that was typed stays.
+fn titled(console: &mut Console) {
+    console.fill("Title", "Copa América");
+    console.page.wait("help.field('Id').value === 'copa-america'");
+    console.fill("Id", "own");
+    console.fill("Title", "Friday cup");
+    console.page.wait("help.field('Id').value === 'own'");
+    console.fill("Id", "");
+    console.fill("Title", "Friday cup");
+    console.page.wait("help.field('Id').value === 'friday-cup'");
 }
 
 /// What changes is sent, and nothing else.
@@ -345,7 +356,7 @@ fn a_series_is_made_changed_and_ended() {
     console.picture("series-end");
     console.fill("Reason", "the season is over");
     console.click("End it");
-    console.sees("Series daily has ended");
+    console.sees("Series Daily cup has ended");
     console.sees("No series yet");
     let acts = client.get("/v1/audit?action=series.deleted").expect(200);
     assert_eq!(acts["items"][0]["reason"], "the season is over");
