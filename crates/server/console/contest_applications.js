@@ -3,9 +3,12 @@
 import { change, get } from "./api.js";
 import { careful, fees } from "./contest_acts.js";
 import { confirmActs, failed, inline, toast } from "./dialog.js";
-import { choice, empty, h, notice, playerLink, put, set } from "./dom.js";
+import { button, choice, empty, h, notice, playerLink, put, set } from "./dom.js";
 import { when, zoneName } from "./format.js";
 import { field, form } from "./form.js";
+import { makeMember } from "./member_form.js";
+import { memberOf } from "./members.js";
+import { may } from "./rights.js";
 import { list, table } from "./table.js";
 import { t } from "./texts.js";
 
@@ -13,11 +16,18 @@ const LIMIT = 200;
 /** The most rows of a request. */
 const AT_ONCE = 1000;
 
+/** Says that a player needs a member, with the way to make it; `done` is called when it is made. */
+function noMember(player, done) {
+  const make = may("members:write") && button(t("wallets.new"), () => makeMember({ player }, done), { kind: "small" });
+  return notice("warn", h("p", { class: "strong" }, t("contest.no_member", { player })), h("p", { class: "small" }, t("contest.no_member_text")), make);
+}
+
 /** A card with the applications of a contest; `look` reloads the contest, `refresh` the list while no player is chosen. */
 export function applications(contest, path, signal, look) {
   let state = "pending";
   const chosen = new Map();
   const said = h("div", { "aria-live": "polite" });
+  const alone = h("div", { "aria-live": "polite" });
   const number = h("span", { class: "soft", "aria-live": "polite" });
   const everyone = h("input", { type: "checkbox", "aria-label": t("contest.choose_all"), change: ({ target }) => chooseAll(target.checked) });
 
@@ -109,7 +119,14 @@ export function applications(contest, path, signal, look) {
     await Promise.all([reload(), look()]);
   };
   const apply = async ({ player }, made) => {
-    await change("POST", `${path}/applications`, { player });
+    set(alone);
+    try {
+      await change("POST", `${path}/applications`, { player });
+    } catch (error) {
+      // Without the right to read members, it is not known whether the player is one.
+      if (error.code !== "wallet_not_found" || (await memberOf(player, signal)) !== null) throw error;
+      return set(alone, noMember(player, () => set(alone)));
+    }
     made.reset();
     await Promise.all([reload(), look()]);
   };
@@ -123,7 +140,7 @@ export function applications(contest, path, signal, look) {
   put(element,
     h("div", { class: "top" }, h("h2", {}, t("contest.applications")), states), said, all.element,
     h("div", { class: "foot stick" }, number, h("div", { class: "row" }, accept, reject)),
-    h("div", { class: "body" }, add));
+    h("div", { class: "body stack" }, add, alone));
   tell();
   anew();
   return { element, refresh: () => chosen.size > 0 || all.refresh().catch((error) => inline(said, error)) };

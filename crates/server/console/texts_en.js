@@ -878,6 +878,8 @@ export default {
   "contest.apply_for": "Apply for a player",
   "contest.apply_hint": "A member with enough money: the fee of {fee} is held.",
   "contest.apply": "Apply",
+  "contest.no_member": "{player} is no member",
+  "contest.no_member_text": "A contest with a fee or prizes takes members alone. Make one, then apply again.",
 
   // series
   "series.title": "Series",

@@ -878,6 +878,8 @@ export default {
   "contest.apply_for": "플레이어 대신 신청",
   "contest.apply_hint": "잔액이 충분한 회원이어야 합니다. 참가비가 보류됩니다: {fee}.",
   "contest.apply": "신청",
+  "contest.no_member": "{player} 플레이어는 회원이 아닙니다",
+  "contest.no_member_text": "참가비나 상금이 있는 대회에는 회원만 참가할 수 있습니다. 회원을 등록한 다음 다시 신청하세요.",
 
   // series
   "series.title": "시리즈",

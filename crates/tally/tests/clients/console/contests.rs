@@ -166,6 +166,14 @@ fn apply(console: &mut Console) {
     let acts = console.server.client().get("/v1/audit?action=contest.rejected").expect(200);
     assert_eq!(acts["items"][0]["reason"], "late");
     console.sees("No pending applications");
+    console.fill("Apply for a player", "Atlantis");
+    console.click("Apply");
+    console.sees("Atlantis is no member");
+    console.check("contest-no-member");
+    console.click("New member");
+    console.page.wait("help.field('Player')?.value === 'Atlantis'");
+    console.click("Cancel");
+    console.page.wait("document.querySelector('dialog') === null");
     console.fill("Apply for a player", "Morocco");
     console.click("Apply");
     console.sees_row(&["Morocco"]);
