@@ -95,9 +95,14 @@ impl Page {
         page
     }
 
-    /// Sends one command, waits for its reply, and handles events meanwhile.
+    /// Sends one command, waits for its reply, and handles events meanwhile; an error fails the test.
     #[track_caller]
     pub fn call(&mut self, method: &str, params: &Value) -> Value {
+        self.reply(method, params).unwrap_or_else(|error| panic!("{method}: {error}"))
+    }
+
+    #[track_caller]
+    fn reply(&mut self, method: &str, params: &Value) -> Result<Value, Value> {
         self.asked += 1;
         let mut message = json!({"id": self.asked, "method": method, "params": params});
         if let Some(session) = &self.session {
@@ -110,8 +115,7 @@ impl Page {
             match self.from.recv_timeout(GIVE_UP) {
                 Ok(message) if message["id"] == json!(self.asked) => {
                     let error = &message["error"];
-                    assert!(error.is_null(), "{method}: {error}");
-                    return message["result"].clone();
+                    return if error.is_null() { Ok(message["result"].clone()) } else { Err(error.clone()) };
                 }
                 Ok(event) => self.look_at(&event),
                 Err(RecvTimeoutError::Timeout) => panic!("{method}: no answer\n{}", self.log()),
@@ -132,18 +136,24 @@ impl Page {
     /// The value of an expression, which may be a promise; an exception fails the test.
     #[track_caller]
     pub fn eval(&mut self, expression: &str) -> Value {
-        let params = json!({"expression": expression, "awaitPromise": true, "returnByValue": true, "userGesture": true});
-        let answer = self.call("Runtime.evaluate", &params);
-        let thrown = &answer["exceptionDetails"];
-        assert!(thrown.is_null(), "{expression}\n{}", thrown["exception"]["description"]);
-        answer["result"]["value"].clone()
+        self.try_eval(expression).unwrap_or_else(|error| panic!("{expression}: {error}"))
     }
 
-    /// Waits until an expression is true.
+    /// As [`Page::eval`]; the error is that of a page that goes to another while it is asked.
+    #[track_caller]
+    fn try_eval(&mut self, expression: &str) -> Result<Value, Value> {
+        let params = json!({"expression": expression, "awaitPromise": true, "returnByValue": true, "userGesture": true});
+        let answer = self.reply("Runtime.evaluate", &params)?;
+        let thrown = &answer["exceptionDetails"];
+        assert!(thrown.is_null(), "{expression}\n{}", thrown["exception"]["description"]);
+        Ok(answer["result"]["value"].clone())
+    }
+
+    /// Waits until an expression is true, also while the page is loaded again.
     #[track_caller]
     pub fn wait(&mut self, expression: &str) {
         let started = Instant::now();
-        while self.eval(expression) != json!(true) {
+        while !self.try_eval(expression).is_ok_and(|value| value == json!(true)) {
             if started.elapsed() > GIVE_UP {
                 let text = self.eval("document.body.innerText");
                 panic!(
