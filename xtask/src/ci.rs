@@ -1,11 +1,8 @@
 //! `cargo xtask ci`: everything that the build server runs, in the order that finds a mistake soonest.
 //!
 //! Each crate is compiled once. The tests, the commands of the README and the scenario share the profile `release`, with debug
-//! assertions, and clippy is the compiler of the workspace's crates (`.ci/rustc`). Only the documentation and Miri compile for
-//! themselves. A failed step ends the run.
-//!
-//! Tests wait for clocks, disks and other processes. Steps that only compile run beside them with the lowest priority: they use
-//! processors that tests leave idle, and take none from a test.
+//! assertions. The compiler of the workspace's crates is clippy, followed by rustdoc (`.ci/rustc`). Only Miri compiles for itself:
+//! beside the tests, with the lowest priority, because tests wait for clocks, disks and other processes. A failed step ends the run.
 //!
 //! Not here: caching, artefacts, and anything of one build server, which only needs to run `.ci/run`.
 
@@ -76,33 +73,22 @@ fn all(steps: &Steps, totals: &mut Option<Totals>) -> Result<()> {
     steps.step("dependencies", deny::main)?;
     let tests = steps.step("test: build", || testing::build(&["--profile", PROFILE]))?;
     std::thread::scope(|scope| {
-        let compiled = scope.spawn(|| beside_tests(steps));
+        let interpreted = scope.spawn(|| steps.step("miri", miri));
         let tested = steps.step("test", || {
             let (sum, verdict) = testing::run(tests, &[]);
             *totals = Some(sum);
             verdict
         });
-        let compiled = compiled.join().unwrap_or_else(|panic| resume_unwind(panic));
+        let interpreted = interpreted.join().unwrap_or_else(|panic| resume_unwind(panic));
         // Reports both failures, because the run waited for both.
-        match (tested, compiled) {
-            (Err(tested), Err(compiled)) => Err(tested.context(format!("{compiled:#}"))),
-            (tested, compiled) => tested.and(compiled),
+        match (tested, interpreted) {
+            (Err(tested), Err(interpreted)) => Err(tested.context(format!("{interpreted:#}"))),
+            (tested, interpreted) => tested.and(interpreted),
         }
     })?;
     // A fresh clone needs no copy.
     readme::run(steps, &process::root()?)?;
     steps.step("a million players", million)
-}
-
-/// The steps that run while tests wait.
-fn beside_tests(steps: &Steps) -> Result<()> {
-    steps.step("documentation", || {
-        let mut command = process::cargo(&["doc", "--workspace", "--no-deps"])?;
-        process::run_beside(
-            command.args(process::locked()).env("RUSTDOCFLAGS", "-D warnings").env_remove(WRAPPER),
-        )
-    })?;
-    steps.step("miri", miri)
 }
 
 /// The README's scenario of a hundred million players, with a million, on the server that its command has built. Its checks must
@@ -165,9 +151,11 @@ mod tests {
     }
 
     #[test]
-    fn the_compiler_of_the_build_server_refuses_what_clippy_warns_of() {
+    fn the_compiler_of_the_build_server_refuses_what_clippy_and_rustdoc_warn_of() {
         assert!(compiles("pub fn is_so(x: bool) -> bool { x }"));
         assert!(!compiles("pub fn is_so(x: bool) -> bool { x == true }"));
         assert!(!compiles("pub fn is_so(x: bool) -> bool { let y = 1; x }"));
+        assert!(compiles("/// See [`is_not`].\npub fn is_so() {}\n/// See [`is_so`].\npub fn is_not() {}"));
+        assert!(!compiles("/// See [`is_not`].\npub fn is_so() {}"));
     }
 }

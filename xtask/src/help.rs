@@ -250,7 +250,7 @@ Everything the build server runs, in its order; the first failure ends it.
 
 Usage: cargo xtask ci
 
-Format, check, dependencies, clippy, documentation, Miri on the index (where it is installed), test, readme.
+Format, check, dependencies, the build with the lints of clippy and rustdoc, Miri on the index (where it is installed), test, readme.
 Ends with the time of each step and the line `N passed, N failed`.
 
 Examples:
