@@ -1,7 +1,7 @@
 // A leaderboard is made and changed in one form. A change says first what it does, and asks once more.
 
-import { change, get, part, Problem } from "./api.js";
-import { changes } from "./board_changes.js";
+import { change, get, part, Problem, walk } from "./api.js";
+import { changes, keepsFewer } from "./board_changes.js";
 import { definition, definitionFields } from "./definition.js";
 import { confirmActs, confirmTyped, dialog, toast } from "./dialog.js";
 import { button, h, put } from "./dom.js";
@@ -95,9 +95,19 @@ async function exists(board) {
   }
 }
 
+/** How many closed periods with scores each rule has. */
+async function closedPeriods(board) {
+  const closed = new Map();
+  await walk(`/v1/leaderboards/${part(board)}/periods`, {}, "items", (items) => {
+    for (const { name, state } of items) if (state === "closed") closed.set(name, (closed.get(name) ?? 0) + 1);
+  });
+  return closed;
+}
+
 /** Says what is changed and what that does, and changes it. Resolves to whether it was done. */
 async function save({ board, periods: before }, periods) {
-  const { said, loses } = changes(before, periods);
+  const closed = keepsFewer(before, periods) ? await closedPeriods(board) : new Map();
+  const { said, loses } = changes(before, periods, closed);
   if (said.length === 0) throw new Problem(0, { detail: t("boards.unchanged") });
   const ask = t("boards.change_title", { board });
   const sure = loses

@@ -441,6 +441,7 @@ export default {
   "periods.change.schedule": "{name}: {after}, before {before}. The open period ends as it was planned; the new schedule holds after it.",
   "periods.change.keep_more": "{name}: {after} closed periods are kept, before {before}. Those that are gone do not come back.",
   "periods.change.keep_less": "{name}: {after} closed periods are kept, before {before}. Older ones go with their ranks, once they have paid.",
+  "periods.change.keep_gone": { one: "{n} closed period goes with its ranks, for ever.", other: "{n} closed periods go with their ranks, for ever." },
   "periods.change.grace": "{name}: late scores are taken for {after} s, before {before} s.",
   "periods.change.prizes": "{name}: prizes {after}, before {before}.",
   "periods.change.prizes_about": "The open period pays the new prizes. Closed periods keep theirs.",

@@ -441,6 +441,7 @@ export default {
   "periods.change.schedule": "{name}: {before}에서 {after}(으)로 바뀝니다. 진행 중인 기간은 예정대로 끝나고, 새 일정은 그다음부터 적용됩니다.",
   "periods.change.keep_more": "{name}: 보관할 마감 기간이 {before}개에서 {after}개로 늘어납니다. 이미 삭제된 기간은 돌아오지 않습니다.",
   "periods.change.keep_less": "{name}: 보관할 마감 기간이 {before}개에서 {after}개로 줄어듭니다. 더 오래된 기간은 상금 지급이 끝나면 순위와 함께 삭제됩니다.",
+  "periods.change.keep_gone": "마감된 기간 {n}개가 순위와 함께 영구히 사라집니다.",
   "periods.change.grace": "{name}: 늦은 점수 허용 시간이 {before}초에서 {after}초로 바뀝니다.",
   "periods.change.prizes": "{name}: 상금이 {before}에서 {after}(으)로 바뀝니다.",
   "periods.change.prizes_about": "진행 중인 기간은 새 상금을 지급합니다. 마감된 기간의 상금은 그대로입니다.",

@@ -147,7 +147,7 @@ fn pin_locked(retry_after_s: u32) -> String {
 
 fn has_history(name: &str) -> String {
     format!(
-        "without its rule, the scores of the periods `{name}` are deleted: send `remove_periods=true` to delete them, or keep the rule"
+        "the change deletes scores of the periods `{name}`: send `remove_periods=true` to delete them, or keep the rule and its `keep`"
     )
 }
 

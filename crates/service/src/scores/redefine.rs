@@ -197,17 +197,28 @@ fn change(
     Ok(Change::To(New { definition, ends, deleted_windows }))
 }
 
-/// Rejects a definition without a rule that has periods with scores. Archives of closed ones have a version.
+/// Rejects a definition that deletes periods with scores: it lacks their rule, or keeps fewer closed ones than there are.
 fn check_history(board: &Board, definition: &Definition) -> Result<(), Rejection> {
     let periods = board.periods();
-    let is_gone = |state: &&RuleState| definition.periods.iter().all(|rule| rule.no != state.rule.no);
-    let has_scores = |state: &&RuleState| {
-        !state.live.is_empty() || state.closed.iter().any(|row| row.version > 0 && row.total > 0)
+    let loses = |state: &&RuleState| match definition.periods.iter().find(|rule| rule.no == state.rule.no) {
+        None => !state.live.is_empty() || has_archives(state),
+        Some(rule) => rule.keep < kept(state),
     };
-    match periods.rules.iter().filter(is_gone).find(has_scores) {
+    match periods.rules.iter().find(loses) {
         Some(state) => Err(Rejection::PeriodHasHistory(state.rule.name.as_str().into())),
         None => Ok(()),
     }
+}
+
+/// Whether a closed period has scores. Archives of closed ones have a version.
+fn has_archives(state: &RuleState) -> bool {
+    state.closed.iter().any(|row| row.version > 0 && row.total > 0)
+}
+
+/// How many closed periods with scores the present rule keeps. One whose archive is not written yet may have some.
+fn kept(state: &RuleState) -> u32 {
+    let closed = state.closed.iter().filter(|row| row.version == 0 || row.total > 0).count();
+    u32::try_from(closed).unwrap_or(u32::MAX).min(state.rule.keep)
 }
 
 /// Whether a rule has other boundaries.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use tally_testkit::http::segment;
 use tally_testkit::model::{Board, Definition, Range, Record, Score};
-use tally_testkit::{Client, Request, Rng, TestTally, audit};
+use tally_testkit::{Client, Request, Rng, TestTally, audit, wait_until};
 
 const SAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/sample/goalscorers.csv");
 
@@ -376,8 +376,18 @@ fn periods_of_a_board_come_and_go() {
         let detail = refused.json()["detail"].as_str().expect("a detail").to_owned();
         assert!(detail.contains("`yearly`") || lacks == json!([]), "{detail}");
     }
+    // Nor by a rule that keeps fewer closed periods than there are. One that keeps them all is accepted.
+    put(&mut client, "b", &json!({"periods": [monthly, yearly(1)]}), 200);
+    let fewer = json!({"periods": [monthly, yearly(0)]});
+    let refused = client.put("/v1/leaderboards/b", &fewer);
+    refused.refused(409, "period_has_history");
+    let detail = refused.json()["detail"].as_str().expect("a detail").to_owned();
+    assert!(detail.contains("`yearly`"), "{detail}");
+    assert_eq!(client.get(&target("b", "players/a", "yearly:previous")).expect(200)["total"], 1);
     client.put("/v1/leaderboards/b?remove_periods=1", &json!({})).refused(400, "invalid_parameter");
     assert_eq!(put(&mut client, "b", &json!({}), 200)["periods"].as_array().map(Vec::len), Some(2));
+    put(&mut client, "b?remove_periods=true", &fewer, 200);
+    wait_until("the closed period is deleted", || listed(&mut client, "b").len() == 2);
     put(&mut client, "b?remove_periods=true", &json!({"periods": [monthly]}), 200);
     let gone = ["yearly".to_owned(), "yearly:previous".into(), format!("yearly:{}-01-01", year - 1)];
     for restarted in [false, true] {

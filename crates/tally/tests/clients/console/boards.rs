@@ -71,6 +71,37 @@ fn a_change_of_periods_says_first_what_it_does() {
     console.end();
 }
 
+/// A rule that keeps fewer closed periods than there are takes ranks away, too.
+#[test]
+fn fewer_closed_periods_ask_for_the_name() {
+    let mut console = Console::empty();
+    let weekly = json!({"name": "weekly", "schedule": "0 0 * * mon", "keep": 3});
+    console.server.client().put("/v1/leaderboards/arcade", &json!({"periods": [weekly]})).expect(201);
+    let rows = console.server.data().join("weeks.csv");
+    std::fs::write(&rows, "day,who\n2020-01-06,ann\n2020-01-13,ann\n").expect("it is written");
+    let rows = rows.to_str().expect("a path of text");
+    let columns = ["--player", "who", "--score-value", "1", "--at", "day"];
+    console.server.run(&[&["import", "scores", "arcade", rows][..], &columns].concat()).expect(0);
+    console.show("#/boards/arcade");
+    console.click("Edit");
+    console.fill("Closed periods kept", "2");
+    console.click("Save");
+    console.sees("weekly: 2 closed periods are kept, before 3.");
+    console.fill("Reason", "two are enough");
+    console.click("Save");
+    console.sees("Leaderboard arcade is changed");
+    console.click("Edit");
+    console.fill("Closed periods kept", "0");
+    console.click("Save");
+    console.sees("weekly: 0 closed periods are kept, before 2.");
+    console.sees("2 closed periods go with their ranks, for ever.");
+    console.confirm("arcade", "Save");
+    console.page.wait("!help.text().includes('weekly:2020-01-06')");
+    let made = console.server.client().get("/v1/leaderboards/arcade").expect(200);
+    assert_eq!(made["periods"][0]["keep"], 0);
+    console.end();
+}
+
 /// Closes a period of `rush` that `bob` has won while it is no member, and returns its name.
 fn missed(console: &Console) -> String {
     let mut client = console.server.client();
