@@ -42,6 +42,9 @@ export function whyUnpaid({ reason, memberNow: member }) {
 /** Whether another try may pay it: not as long as the winner is known to be no member. */
 export const mayBePaid = ({ reason, memberNow }) => Boolean(reason) && !(reason === "no_member" && memberNow === null);
 
+/** Whether the caller may try: it makes money for winners that are members by now. */
+export const mayPay = () => may("boards:admin") && may("money:mint");
+
 /**
  * A card of the prizes of `period`, and whether some are unpaid once it is filled; `rule` is that of its name. `changed` is called
  * after payments.
@@ -66,7 +69,7 @@ async function show(board, period, rule, signal, { place, side, again }) {
   const items = await withMembers(found, signal);
   const sum = sums(items);
   const unpaid = Boolean(sum.owed || sum.missed);
-  const pays = unpaid && may("boards:admin");
+  const pays = unpaid && mayPay();
   const nobody = pays && !items.some(mayBePaid);
   const pay = pays && button(t("periods.repay"), () => payPeriod(board.board, period.period, again), { kind: "small", failed });
   if (pay) pay.disabled = nobody;

@@ -1,6 +1,7 @@
 // Unpaid payouts of contests and periods, with the reason, the place that mends it, and another try.
 
 import { change, get, part, somePage, withQuery } from "./api.js";
+import { mayPay } from "./board_prizes.js";
 import { link as boardLink } from "./boards.js";
 import { link as contestLink } from "./contests.js";
 import { confirmActs, failed, inline, toast } from "./dialog.js";
@@ -52,7 +53,7 @@ function why(reason) {
 
 /** The staff of a contest pays on its page; here only an admin does. */
 function mayRepay({ contest }) {
-  return contest ? isAdmin() : may("boards:admin");
+  return contest ? isAdmin() : mayPay();
 }
 
 /** The page that mends it: the contest, or the period of the leaderboard. */

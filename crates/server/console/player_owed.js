@@ -1,7 +1,7 @@
 // The prizes and fees that a player has not got, each with its reason and another try. Nothing is shown while there are none.
 
 import { get, part, withQuery } from "./api.js";
-import { mayBePaid, payPeriod, whyUnpaid } from "./board_prizes.js";
+import { mayBePaid, mayPay, payPeriod, whyUnpaid } from "./board_prizes.js";
 import { link as boardLink } from "./boards.js";
 import { link as contestLink } from "./contests.js";
 import { failed } from "./dialog.js";
@@ -28,7 +28,7 @@ export function owed(player, boards, signal, changed) {
   const view = table(t("player.owed"), [
     { label: t("player.owed_of"), cell: source },
     { label: t("player.amount"), kind: "num", cell: ({ amount, currency, type }) => [h("span", { class: "strong" }, money(amount, currency)), h("span", { class: "under" }, t(`player.owed_type.${type}`))] },
-    ...(may("boards:admin") ? [{ label: t("board.actions"), kind: "actions", cell: pay }] : []),
+    ...(mayPay() ? [{ label: t("board.actions"), kind: "actions", cell: pay }] : []),
   ], { key: (row) => `${row.contest ?? row.board} ${row.period} ${row.amount} ${row.reason}` });
   const element = card(t("player.owed"), view.element);
   element.hidden = true;

@@ -103,7 +103,8 @@ pub(super) async fn authenticate(
     })
 }
 
-/// Refuses a request that makes money which no cap counts, if its caller may not: prizes, and the balances of an import.
+/// Refuses a request that makes money which no cap counts, if its caller may not: prizes that are set or paid again, and the
+/// balances of an import.
 pub(super) fn check_uncounted(caller: &Caller, makes_money: bool) -> Result<(), Problem> {
     let scope = Scope::MoneyMint;
     if !makes_money {

@@ -3,6 +3,7 @@
 use super::{find, view};
 use crate::http::call::Call;
 use crate::http::contests::{after, page, sees_money};
+use crate::http::guard::check_uncounted;
 use crate::http::keys::blocking;
 use crate::http::response::{self, Response};
 use serde_json::json;
@@ -40,6 +41,8 @@ pub(in crate::http) async fn prizes(mut call: Call) -> Result<Response, Problem>
 
 /// `POST …/prizes/repay?period=`
 pub(in crate::http) async fn repay(mut call: Call) -> Result<Response, Problem> {
+    // It pays winners that have become members since the prizes were set.
+    check_uncounted(&call.caller, true)?;
     let period = call.query.text("period");
     call.finish_query()?;
     let tally = call.tally()?;

@@ -98,6 +98,9 @@ const TABLE: [(&str, &[&str]); 9] = [
     ("audit:read", &["GET /v1/audit"]),
 ];
 
+/// Routes that make money beside what their scope allows, so they need `money:mint`, too.
+const MINT: [&str; 1] = ["POST /v1/leaderboards/{board}/prizes/repay"];
+
 /// What a refusal of a key with one scope says is missing; `None` if the key is admitted.
 fn missing(scope: &str, route: &Route) -> Option<String> {
     let name = format!("{} {}", route.method, route.path);
@@ -106,7 +109,9 @@ fn missing(scope: &str, route: &Route) -> Option<String> {
         ("Open" | "Observe" | "Read", None) => None,
         ("Own", None) => Some("this needs the token of a member".into()),
         ("Administer", None) => Some("this needs a key of role `admin`".into()),
-        ("Write" | "Audit" | "Play", Some(needed)) if needed == scope => None,
+        ("Write" | "Audit" | "Play", Some(needed)) if needed == scope => {
+            MINT.contains(&name.as_str()).then(|| "prizes and balances need the scope `money:mint`".into())
+        }
         ("Write" | "Audit" | "Play", Some(needed)) => Some(format!("this needs the scope `{needed}`")),
         other => panic!("{name} is not in the table, or in the wrong part of it: {other:?}"),
     }

@@ -92,6 +92,7 @@ fn a_key_with_a_cap_or_without_the_scope_makes_money_in_no_other_way() {
     let post = |path: &str| Request::new("POST", path);
     let requests = [
         put("/v1/leaderboards/b").json(&json!({"periods": [period]})),
+        post("/v1/leaderboards/b/prizes/repay?period=day"),
         post("/v1/contests").json(&json!({"id": "c", "title": "C", "prizes": prizes})),
         post("/v1/contest-series").json(&series),
         Request::new("PATCH", "/v1/contests/plain").json(&json!({"prizes": prizes})),
