@@ -10,7 +10,7 @@ import { may } from "./rights.js";
 import { list, table } from "./table.js";
 import { t } from "./texts.js";
 
-const FILTERS = ["actor", "action", "subject", "from", "until"];
+const FILTERS = ["actor", "action", "subject", "subject_prefix", "from", "until"];
 
 export const title = t("audit.title");
 
@@ -41,12 +41,13 @@ function filterForm(filter, all) {
   const content = [
     field({ name: "actor", label: t("audit.by"), value: filter.actor, placeholder: "key:0a1b2c3d4e5f", frequent: actors() }),
     field({ name: "action", label: t("audit.act"), value: filter.action, options: [["", t("audit.any")], ...ACTS.map((name) => [name, act(name)])] }),
-    field({ name: "subject", label: t("audit.on"), value: filter.subject, placeholder: t("audit.on_hint") }),
+    field({ name: "on", label: t("audit.on"), value: filter.subject || filter.subject_prefix, placeholder: t("audit.on_hint") }),
+    field({ name: "whole", label: t("audit.whole"), type: "checkbox", value: filter.subject }),
     field({ name: "from", label: t("audit.from"), type: "date", value: filter.from }),
     field({ name: "until", label: t("audit.until"), type: "date", value: filter.until }),
   ];
-  const send = async (values) => {
-    const address = withQuery("#/audit", values);
+  const send = async ({ on, whole, ...values }) => {
+    const address = withQuery("#/audit", { ...values, [whole ? "subject" : "subject_prefix"]: on });
     if (address === location.hash) await all.reload();
     else location.hash = address;
   };
@@ -61,7 +62,7 @@ function instant(text, after = 0) {
 }
 
 /** The next page of the acts that pass the filter. */
-function page({ actor, action, subject, from, until }, cursor, signal) {
-  const query = { actor, action, subject_prefix: subject, from: instant(from), until: instant(until, 1) };
+function page({ from, until, ...filter }, cursor, signal) {
+  const query = { ...filter, from: instant(from), until: instant(until, 1) };
   return somePage("/v1/audit", { ...query, limit: 50, cursor }, signal);
 }

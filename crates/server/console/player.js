@@ -138,6 +138,9 @@ function audit(player, signal) {
   return { element: card(t("player.acts"), h("div", {}, said, all.element), { side: whoDidWhat(player) }), reload };
 }
 
+/** Acts whose subject is a player. */
+const OF_PLAYER = /^(player|score)\./;
+
 /** Reads the acts on a player and on its member, newest first. A cursor has one of each. */
 function actsOf(player, signal) {
   let subjects = [player];
@@ -145,7 +148,9 @@ function actsOf(player, signal) {
     if (!cursor) subjects = [...new Set([player, (await memberOf(player, signal))?.id ?? player])];
     const page = (subject, at) => (cursor && !cursor[at] ? { items: [] } : get("/v1/audit", { subject, limit: 20, cursor: cursor?.[at] }, signal));
     const pages = await Promise.all(subjects.map(page));
-    const items = pages.flatMap((one) => one.items).sort((one, other) => Date.parse(other.at) - Date.parse(one.at));
+    // A leaderboard or a contest may have the name of the player.
+    const acts = pages.flatMap(({ items: found }, at) => (at > 0 ? found : found.filter(({ action }) => OF_PLAYER.test(action))));
+    const items = acts.sort((one, other) => Date.parse(other.at) - Date.parse(one.at));
     const next = pages.map((one) => one.next_cursor ?? null);
     return { items, next_cursor: next.some(Boolean) ? next : null };
   };

@@ -1290,6 +1290,7 @@ export default {
   "audit.until": "To day",
   "audit.any": "any",
   "audit.on_hint": "beginning of an id",
+  "audit.whole": "Whole id",
   "audit.show": "Show",
   "audit.none": "No act",
   "audit.none_text": "Keys, leaderboards, bans, members and contests leave a row each time they are changed.",

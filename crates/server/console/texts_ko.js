@@ -1290,6 +1290,7 @@ export default {
   "audit.until": "종료일",
   "audit.any": "전체",
   "audit.on_hint": "ID의 앞부분",
+  "audit.whole": "ID 전체 일치",
   "audit.show": "조회",
   "audit.none": "작업 없음",
   "audit.none_text": "키, 리더보드, 차단, 회원, 대회를 변경할 때마다 기록이 남습니다.",

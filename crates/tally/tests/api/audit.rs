@@ -181,6 +181,9 @@ fn money_that_administrators_move_is_there() {
     assert_eq!(rows(&mut desk, &format!("&actor={by}")), all);
     assert_eq!(rows(&mut desk, &format!("&subject_prefix={}", &bob[..35])), all[..4]);
     assert_eq!(rows(&mut desk, "&subject_prefix=x"), []);
+    // The whole subject, or nothing.
+    assert_eq!(rows(&mut desk, &format!("&subject={bob}")), all[..4]);
+    assert_eq!(rows(&mut desk, &format!("&subject={}", &bob[..35])), []);
     assert_eq!(reason_of(&mut desk, "money.deposited", &bob), "gift");
     assert_eq!(reason_of(&mut desk, "member.created", &bob), "why");
     // A caller on this machine gives a reason, or its money is that of a game.

@@ -64,6 +64,17 @@ fn acts(console: &mut Console, admin: &str) {
     console.fill("To day", "2020-01-31");
     console.click("Show");
     console.sees("No act fits the filter.");
+    // The whole id in place of its beginning.
+    console.fill("From day", "");
+    console.fill("To day", "");
+    console.fill("On", "finals");
+    console.fill("Whole id", true);
+    console.click("Show");
+    console.page.wait("help.row('Leaderboard made', 'finals') !== null");
+    console.page.wait("location.hash === '#/audit?subject=finals'");
+    console.fill("On", "final");
+    console.click("Show");
+    console.sees("No act fits the filter.");
 }
 
 /// The key is shown once, and used by this tab from then on.

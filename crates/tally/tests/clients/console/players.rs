@@ -2,6 +2,7 @@
 
 use super::Console;
 use serde_json::{Value, json};
+use tally_testkit::Request;
 
 /// A cheater on two leaderboards, with a wallet and a hold, and an honest player.
 fn store(console: &Console) {
@@ -39,6 +40,28 @@ fn a_cheater_is_found_banned_restored_and_corrected() {
         console.check(&format!("player phone {theme}"));
     }
     console.picture("player-phone-dark");
+    console.end();
+}
+
+/// A leaderboard may have the name of a player, and another player a name that begins with it.
+#[test]
+fn the_acts_on_a_player_are_on_nothing_else() {
+    let mut console = Console::empty();
+    let mut client = console.server.client();
+    client.put("/v1/leaderboards/ann", &json!({"reason": "a new board"})).expect(201);
+    for (player, reason) in [("ann", "it%20cheats"), ("anna", "it%20lies")] {
+        client.post("/v1/leaderboards/ann/scores", &json!({"player": player, "score": 1})).expect(200);
+        let ban = format!("/v1/leaderboards/ann/players/{player}/ban?reason={reason}");
+        client.send(&Request::new("POST", ban)).expect(200);
+    }
+    console.show("#/players/ann");
+    console.sees_row(&["Player banned", "“it cheats”"]);
+    console.page.wait("help.row('“a new board”') === null && help.row('“it lies”') === null");
+    console.click("Who did what");
+    console.page.wait("location.hash === '#/audit?subject=ann'");
+    console.sees_row(&["Leaderboard made", "“a new board”"]);
+    console.sees_row(&["Player banned", "“it cheats”"]);
+    console.page.wait("help.row('“it lies”') === null");
     console.end();
 }
 
