@@ -183,7 +183,7 @@ pub enum Rejection {
     InsufficientFunds {
         /// The amount.
         needed: i64,
-        /// What the wallet can pay now.
+        /// What the wallet can pay of it now: without promotional credit if the movement spends none.
         available: i64,
     },
     /// Another of the linked transfers failed.

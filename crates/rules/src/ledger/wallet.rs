@@ -100,7 +100,8 @@ impl Wallet {
 
     /// Debits an amount of credit that has not expired.
     pub fn debit_credit(&mut self, amount: Amount) -> Result<(), Rejection> {
-        Self::check_funds(amount, self.credits.as_ref().map_or(0, |credits| credits.unexpired()))?;
+        let credit = self.credits.as_ref().map_or(0, |credits| credits.unexpired());
+        Self::check_funds(amount, self.available().min(credit))?;
         self.debit(amount)
     }
 

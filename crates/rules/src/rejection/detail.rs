@@ -112,7 +112,7 @@ impl Rejection {
 
 fn insufficient(needed: i64, available: i64) -> String {
     format!(
-        "the wallet has {available} available and {needed} are needed, in the smallest unit of its currency"
+        "the wallet can pay {available} for this and {needed} are needed, in the smallest unit of its currency"
     )
 }
 

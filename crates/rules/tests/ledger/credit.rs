@@ -220,6 +220,10 @@ fn a_reversal_takes_back_what_the_transfer_gave() {
     assert_eq!(reverse(&mut world, Kind::Expiry, 1), Err(Rejection::NotReversible));
     assert_eq!(reverse(&mut world, Kind::Fee, 20), Ok(29), "what comes back is no credit");
     continue_with(&mut world, "credit A -> 0 0 0");
+    // What is held cannot be taken back, whatever the credit.
+    let mut world = two("deposit A 100 -> 100\npromote A 50 60 -> 150\nfee A 20 -> 130\nhold A 120 h -> ok");
+    assert_eq!(reverse(&mut world, Kind::Promotion, 31), short(31, 10));
+    assert_eq!(reverse(&mut world, Kind::Promotion, 10), Ok(120));
 }
 
 /// An expiry is at most the largest amount of a transfer.

@@ -139,7 +139,7 @@ pub(super) fn without_balance(problem: Problem) -> Problem {
         return Problem::new(
             problem.status,
             problem.code,
-            "the wallet has less available than is needed: deposit first",
+            "the wallet can pay less for this than is needed: deposit first",
         );
     }
     problem

@@ -50,7 +50,15 @@ fn credit_is_spent_first_and_stays_with_its_member() {
         assert_eq!(shown(&mut world, &ann)["credits"], open(&[("25", last)]));
         let plain = |units: u64| json!({"from": ann, "amount": units, "promotional": false});
         let transfer = |units: u64| json!({"from": ann, "to": bob, "amount": units});
-        world.post("/v1/transfers", &transfer(101)).refused(422, "insufficient_funds");
+        let short = world.post("/v1/transfers", &transfer(101));
+        short.refused(422, "insufficient_funds");
+        // What a transfer may use is less than what is available.
+        let (short, wallet) = (short.json(), shown(&mut world, &ann));
+        assert_eq!((&short["available"], &wallet["available"]), (&json!("100"), &json!("125")));
+        assert!(
+            short["detail"].as_str().is_some_and(|text| text.contains("can pay 100 for this")),
+            "{short}"
+        );
         world.post("/v1/withdrawals", &plain(101)).refused(422, "insufficient_funds");
         world.post("/v1/transfers", &transfer(60)).expect(201);
         world.post("/v1/withdrawals", &plain(30)).expect(201);
