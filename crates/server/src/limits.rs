@@ -90,6 +90,9 @@ pub const SIGN_IN_BYTES_MAX: usize = 4 * 1024;
 /// Rows of one batch.
 pub const BATCH_ROWS_MAX: usize = 1_000;
 
+/// Rows of one batch that asks for its ranks in every window. Each row may have as many as a leaderboard has rules, and one more.
+pub const RANKED_ROWS_MAX: usize = 200;
+
 /// Players of one `among`.
 pub const AMONG_MAX: usize = 1_000;
 

@@ -151,6 +151,18 @@ fn a_submit_has_its_rank_in_each_window_if_it_asks() {
     assert_eq!(windows(&results[0]), json!([["all_time", 2, 2, 8], [open, 1, 2, 8]]), "{results}");
     assert!(results[1]["error"].is_object() && results[1].get("windows").is_none(), "{results}");
     assert_eq!(windows(&results[2]), json!([["all_time", 1, 2, 9], [open, 2, 2, 7]]), "{results}");
+    // So many ranks have a bound.
+    let many =
+        |rows: usize| json!({"scores": vec![json!({"board": "both", "player": "e", "score": 1}); rows]});
+    let asking = |rows| Request::new("POST", "/v1/scores/batch?windows=all").json(&many(rows));
+    let refused = client.send(&asking(201));
+    refused.refused(400, "invalid_field");
+    let told = refused.text();
+    assert!(told.contains("must be an array of 1 to 200 objects with `windows=all`"), "{told}");
+    client.get("/v1/leaderboards/both/players/e").refused(404, "player_not_ranked");
+    let results = client.send(&asking(200)).expect(200)["results"].clone();
+    assert_eq!(results.as_array().map(Vec::len), Some(200));
+    client.post("/v1/scores/batch", &many(201)).expect(200);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::http::call::Call;
 use crate::http::problem;
 use crate::http::ranks::write_windows;
 use crate::http::response::{self, Response};
-use crate::limits::BATCH_ROWS_MAX;
+use crate::limits::{BATCH_ROWS_MAX, RANKED_ROWS_MAX};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tally_rules::idempotency::{IdempotencyKey, row_key};
@@ -29,7 +29,7 @@ pub(in crate::http) async fn batch(mut call: Call) -> Result<Response, Problem> 
     call.finish_query()?;
     let (tally, int64) = (call.tally()?, call.int64()?);
     let key = call.key()?.map(|key| key.key);
-    let rows = read_list(call.json().await?)?;
+    let rows = read_list(call.json().await?, windows)?;
     let (mut read, mut news) = (Vec::with_capacity(rows.len()), Vec::with_capacity(rows.len()));
     for (index, row) in rows.into_iter().enumerate() {
         let echo = echo(&row);
@@ -69,12 +69,13 @@ fn counted(read: &[ScoreRow], done: &mut [RowResult]) -> Vec<Counted> {
     rows.filter_map(one).collect()
 }
 
-fn read_list(body: Value) -> Result<Vec<Value>, Problem> {
+fn read_list(body: Value, windows: bool) -> Result<Vec<Value>, Problem> {
+    let (most, with) = if windows { (RANKED_ROWS_MAX, " with `windows=all`") } else { (BATCH_ROWS_MAX, "") };
     let mut fields = Fields::new("", body).map_err(Problem::fields)?;
     let rows = fields.required("scores", |value| {
-        let list = value.as_array().filter(|list| (1..=BATCH_ROWS_MAX).contains(&list.len()));
+        let list = value.as_array().filter(|list| (1..=most).contains(&list.len()));
         let list = list.filter(|list| list.iter().all(Value::is_object));
-        list.cloned().ok_or_else(|| format!("must be an array of 1 to {BATCH_ROWS_MAX} objects"))
+        list.cloned().ok_or_else(|| format!("must be an array of 1 to {most} objects{with}"))
     });
     fields.finish().map_err(Problem::fields)?;
     Ok(rows.expect("no field is wrong"))
