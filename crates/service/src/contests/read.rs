@@ -74,16 +74,33 @@ pub fn of_series(
     after: Option<&ContestId>,
     limit: usize,
 ) -> Result<(ContestList, Option<ContestId>), Failure> {
+    let ledger = tally.store.ledger();
+    series_list(series, after, limit, |after, most| Ok(ledger.list_contests(state, after, most)?))
+}
+
+/// The list of a series, by reads of at most so many contests in order of names. One read makes a page, unless contests have names like
+/// those of the series.
+fn series_list(
+    series: &ContestId,
+    after: Option<&ContestId>,
+    limit: usize,
+    mut read: impl FnMut(Option<&ContestId>, usize) -> Result<ContestList, Failure>,
+) -> Result<(ContestList, Option<ContestId>), Failure> {
     let prefix = series.occurrences();
     let is_named = |name: &str| name.starts_with(prefix.as_str());
     let mut after = after.max(Some(&prefix)).cloned();
     let mut list = Listing::default();
-    for _ in 0..READ_MAX / READ {
-        let read = tally.store.ledger().list_contests(state, after.as_ref(), READ)?;
-        let ends = read.rows.len() < READ || read.rows.last().is_some_and(|(id, _)| !is_named(id.as_str()));
-        after = read.rows.last().map(|(id, _)| id.clone()).or(after);
-        list.damaged.extend(read.damaged.into_iter().filter(|row| is_named(&row.key)));
-        list.rows.extend(read.rows.into_iter().filter(|(_, record)| record.series.as_ref() == Some(series)));
+    let (mut left, mut others) = (READ_MAX, false);
+    while left > 0 {
+        let most = if others { READ } else { READ.min(limit - list.rows.len()) };
+        let found = read(after.as_ref(), most)?;
+        left = left.saturating_sub(most);
+        let ends = found.rows.len() < most || found.rows.last().is_some_and(|(id, _)| !is_named(id.as_str()));
+        after = found.rows.last().map(|(id, _)| id.clone()).or(after);
+        list.damaged.extend(found.damaged.into_iter().filter(|row| is_named(&row.key)));
+        let all = list.rows.len() + found.rows.len();
+        list.rows.extend(found.rows.into_iter().filter(|(_, record)| record.series.as_ref() == Some(series)));
+        others = list.rows.len() < all;
         if list.rows.len() >= limit {
             list.rows.truncate(limit);
             let last = list.rows.last().map_or("", |(id, _)| id.as_str());
@@ -240,4 +257,47 @@ fn payouts(
         return Err(Rejection::ContestState(record.state).into());
     }
     Ok(tally.store.ledger().list_payouts(record.no, from, limit)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tally_rules::Micros;
+    use tally_rules::contest::Contest;
+    use tally_rules::ledger::Uuid;
+
+    /// The contests of the series `cup` and others of these names, and one after them.
+    fn contests(of_series: usize, others: &[&str]) -> BTreeMap<ContestId, Record> {
+        let id = |name: &str| ContestId::new(name).unwrap();
+        let record = |series| Record::new(Uuid([1; 16]), Contest::default(), series, Micros(0));
+        let made = (0..of_series).map(|at| (id(&format!("cup-{at:03}")), record(Some(id("cup")))));
+        let others = others.iter().copied().chain(["dash"]);
+        made.chain(others.map(|name| (id(name), record(None)))).collect()
+    }
+
+    /// How many contests of the series a list of at most `limit` has, and how many each of its reads asked for.
+    fn listed(contests: &BTreeMap<ContestId, Record>, limit: usize) -> (usize, Vec<usize>) {
+        let mut reads = Vec::new();
+        let series = ContestId::of_series("cup").unwrap();
+        let (list, broken_off) = series_list(&series, None, limit, |after, most| {
+            reads.push(most);
+            let later = contests.iter().filter(|(id, _)| after.is_none_or(|after| *id > after));
+            let rows: Vec<_> = later.map(|(id, record)| (id.clone(), record.clone())).take(most).collect();
+            Ok(Listing::from(rows))
+        })
+        .unwrap();
+        assert_eq!(broken_off, None);
+        assert!(list.rows.is_sorted_by(|a, b| a.0 < b.0));
+        (list.rows.len(), reads)
+    }
+
+    #[test]
+    fn a_page_of_a_series_reads_what_it_needs() {
+        let all = contests(600, &[]);
+        assert_eq!(listed(&all, 21), (21, vec![21]));
+        assert_eq!(listed(&all, 700), (600, vec![500, 200]));
+        assert_eq!(listed(&contests(3, &[]), 21), (3, vec![21]));
+        // Contests with names like those of the series may be many, so the next read is a large one.
+        assert_eq!(listed(&contests(600, &["cup-0", "cup-001a"]), 21), (21, vec![21, 500]));
+    }
 }
