@@ -49,7 +49,7 @@ impl LedgerRequest for Reverse {
     type Answer = Transferred;
 
     fn needs(&self) -> Needs {
-        Needs { ids: 2, ..Needs::default() }
+        Needs { rows: 1 + usize::from(self.act.is_some()), ids: 2, ..Needs::default() }
     }
 
     fn origin(&self) -> Origin {
@@ -115,4 +115,32 @@ pub async fn reverse(tally: &Tally, new: NewReversal) -> TransferResult {
         .ask(Reverse { request, contest, origin, act, identity }, running.into_iter().collect())
         .await?;
     transfers::receipt(tally, done).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tally_rules::ledger::{Currency, Kind, Transfer};
+    use tally_rules::{Actor, Micros};
+
+    #[test]
+    fn an_act_of_an_administrator_is_a_row_more() {
+        let act = Audited::new(Origin::from(Actor::CommandLine), Micros(1), 7);
+        let reverse = |act| {
+            let transfer = Transfer {
+                kind: Kind::Deposit,
+                reverses: None,
+                currency: Currency::parse("KRW").unwrap(),
+                amount: 5,
+                debit: None,
+                credit: Some((MemberId(Uuid([1; 16])), 1)),
+                origin: Origin::default(),
+            };
+            let original = TransferId(Uuid([2; 16]));
+            let request = ReversalRequest { original, transfer, amount: None, reference: None };
+            Reverse { request, contest: None, origin: Origin::default(), act, identity: None }
+        };
+        let rows = |act| LedgerRequest::needs(&reverse(act)).rows;
+        assert_eq!((rows(None), rows(Some(act))), (1, 2));
+    }
 }

@@ -55,7 +55,7 @@ impl LedgerRequest for CreateMember {
     type Answer = Option<Created>;
 
     fn needs(&self) -> Needs {
-        Needs { ids: 1, makes_members: true, ..Needs::default() }
+        Needs { rows: 1 + usize::from(self.act.is_some()), ids: 1, makes_members: true, ..Needs::default() }
     }
 
     fn read(&self, plan: &mut ReadSet, ids: &[Uuid], settings: &LedgerSettings) {
