@@ -7,9 +7,15 @@ use super::console;
 use super::response::{self, Response};
 use hyper::StatusCode;
 use hyper::header::{HeaderMap, HeaderValue, LOCATION};
+use std::collections::HashMap;
+use std::sync::{LazyLock, OnceLock};
 
 /// Where the guide begins. Links between its pages are relative, so its first page needs the slash at the end.
 const ROOT: &str = "/docs/guide/";
+
+/// The `ETag` of each file by its name, made at the first request for the file, as a page is.
+static TAGS: LazyLock<HashMap<&str, OnceLock<HeaderValue>>> =
+    LazyLock::new(|| tally_guide::names().map(|name| (name, OnceLock::new())).collect());
 
 /// Whether the guide has this path. Every request calls it, and the prefix decides nearly all of them.
 pub(super) fn has(path: &str) -> bool {
@@ -25,8 +31,14 @@ pub(super) fn file(path: &str, headers: &HeaderMap) -> Option<Response> {
         moved.headers_mut().insert(LOCATION, HeaderValue::from_static(ROOT));
         return Some(moved);
     }
-    let file = tally_guide::file(name_of(path)?)?;
-    Some(console::answer(file.content_type, file.text, &console::tag_of(file.text), headers))
+    let name = name_of(path)?;
+    let file = tally_guide::file(name)?;
+    Some(console::answer(file.content_type, file.text, tag(name, file.text)?, headers))
+}
+
+/// The `ETag` of a file with this text.
+fn tag(name: &str, text: &str) -> Option<&'static HeaderValue> {
+    Some(TAGS.get(name)?.get_or_init(|| console::tag_of(text)))
 }
 
 /// The name of the file at a path of the guide.
@@ -64,6 +76,17 @@ mod tests {
             let again = file(path, &known).expect("it is there");
             assert_eq!(again.status(), StatusCode::NOT_MODIFIED);
         }
+    }
+
+    #[test]
+    fn a_file_is_digested_once() {
+        let tag_of = |name: &str| tag(name, tally_guide::file(name)?.text);
+        for name in tally_guide::names() {
+            let (first, again) = (tag_of(name).expect("a tag"), tag_of(name).expect("a tag"));
+            assert!(std::ptr::eq(first, again), "{name}");
+        }
+        assert_ne!(tag_of("index.html"), tag_of("search.json"));
+        assert_eq!(tag_of("nothing.html"), None);
     }
 
     #[test]
