@@ -33,7 +33,7 @@ ANSWERS = {
     "FailedApplication": types.FailedApplication,
     "StartedContest": types.StartedContest,
     "Application": types.Application,
-    "ContestMember": types.ContestMember,
+    "ContestPlayer": types.ContestPlayer,
     "ContestPrize": types.Payout,
 }
 REQUESTS = {

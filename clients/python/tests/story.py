@@ -301,7 +301,7 @@ def contests() -> None:
     equal(found, ["accepted", "not_applied", "rejected"])
     equal([one["player"] for one in tally.applications(cup)], ["kim"])
     equal(tally.start_contest(cup)["enrolled"], 1)
-    equal([one["player"] for one in tally.contest_members(cup)], ["ann"])
+    equal([one["player"] for one in tally.contest_players(cup)], ["ann"])
     tally.submit(tally.contest(cup)["board"] or "", "ann", 1)
     tally.finish_contest(cup)
     equal(tally.settle_contest(cup)["state"], "settled")

@@ -265,7 +265,7 @@ export class Tally {
     return this.request("POST", path("contests", contest, "open"), options);
   }
 
-  /** Makes members of the accepted players and takes their fees. */
+  /** Makes the accepted players those of the contest, and takes their fees. */
   startContest(contest: string, options: CallOptions = {}): Promise<T.StartedContest> {
     return this.request("POST", path("contests", contest, "start"), options);
   }
@@ -311,7 +311,7 @@ export class Tally {
     return this.#decide(contest, "reject", players, options);
   }
 
-  contestMembers(contest: string, options: ListOptions = {}): Pages<T.ContestMember> {
+  contestPlayers(contest: string, options: ListOptions = {}): Pages<T.ContestPlayer> {
     return this.#list(path("contests", contest, "players"), options);
   }
 

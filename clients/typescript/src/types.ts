@@ -276,7 +276,7 @@ export interface NewContest {
   capacity?: number;
   on_invalid?: "reject" | "skip";
   auto_accept?: boolean;
-  members_min?: number | null;
+  players_min?: number | null;
   below_min?: "cancel" | "start";
   join_s?: number | null;
   attempts_max?: number | null;
@@ -301,8 +301,21 @@ export interface Contest {
   prizes: { from: number; to: number; currency: string; amount: Money }[];
   /** Its leaderboard; null with divisions. */
   board: string | null;
-  divisions?: { n: number; board: string; members: number }[];
-  counts: { pending: number | null; accepted: number | null; rejected: number | null; members: number };
+  divisions?: {
+    n: number;
+    board: string;
+    players: number;
+    /** The older name of `players`. */
+    members: number;
+  }[];
+  counts: {
+    pending: number | null;
+    accepted: number | null;
+    rejected: number | null;
+    players: number;
+    /** The older name of `players`. */
+    members: number;
+  };
   opens_at: Instant | null;
   starts_at: Instant | null;
   ends_at: Instant | null;
@@ -331,7 +344,7 @@ export type Decided =
   | { player: string; state: "pending" | "accepted" | "rejected"; status: "pending" | "accepted" | "rejected" }
   | { player: string; error: RowError };
 
-export interface ContestMember {
+export interface ContestPlayer {
   player: string;
   place: number;
   banned: boolean;
@@ -377,7 +390,7 @@ export type ContestEvent =
   | {
       type: "contest";
       id: string | undefined;
-      data: { contest: string; previous: ContestState | null; state: ContestState; members: number; at: Instant };
+      data: { contest: string; previous: ContestState | null; state: ContestState; players: number; at: Instant };
     }
   | ResetEvent;
 

@@ -241,7 +241,7 @@ async function contests(): Promise<void> {
   assert.deepEqual(decided.map((row) => ("error" in row ? row.error.code : row.status)), ["accepted", "not_applied", "rejected"]);
   assert.deepEqual((await tally.applications(id).take(9)).map(({ player }) => player), ["kim"]);
   assert.equal((await tally.startContest(id)).enrolled, 1);
-  assert.deepEqual((await tally.contestMembers(id).take(9)).map(({ player }) => player), ["ann"]);
+  assert.deepEqual((await tally.contestPlayers(id).take(9)).map(({ player }) => player), ["ann"]);
   const { board } = await tally.contest(id);
   await tally.submit(board ?? "", { player: "ann", score: 1 });
   await tally.finishContest(id);

@@ -21,7 +21,7 @@ export async function contestLines(states, signal) {
 }
 
 function contestLine(contest) {
-  const { id, title, state, counts, members_min: min, opens_at: opens, starts_at: starts, ends_at: ends, review_s: review } = contest;
+  const { id, title, state, counts, players_min: min, opens_at: opens, starts_at: starts, ends_at: ends, review_s: review } = contest;
   const said = [];
   let kind = "info";
   const overdue = (at, key) => {

@@ -121,10 +121,10 @@ function partsOf(contest, path, signal, decides) {
   const start = contest.start_report;
   return [
     state === "settled" && payments("prizes", path, signal, decides),
-    state === "cancelled" && counts.members > 0 && payments("refunds", path, signal, decides),
-    counts.members > 0 && boards.length > 0 && h("div", { class: "two" }, ranks(boards, signal), players(path, contest, signal, decides)),
+    state === "cancelled" && counts.players > 0 && payments("refunds", path, signal, decides),
+    counts.players > 0 && boards.length > 0 && h("div", { class: "two" }, ranks(boards, signal), players(path, contest, signal, decides)),
     start?.failed_total > 0 && failedTable(start.failed, start.failed_total),
-    counts.members === 0 && card(t("contest.players"), empty(t("contest.no_players"), t("contest.no_players_text"))),
+    counts.players === 0 && card(t("contest.players"), empty(t("contest.no_players"), t("contest.no_players_text"))),
   ].filter(Boolean);
 }
 
@@ -143,7 +143,7 @@ function ranks(boards, signal) {
   show(boards[0].board);
   const foot = h("p", { class: "small" }, to);
   if (boards.length === 1) return h("div", { class: "stack" }, place, foot);
-  const options = boards.map(({ n, board, members }) => h("option", { value: board }, t("contest.division_of", { no: n, n: members })));
+  const options = boards.map(({ n, board, players: count }) => h("option", { value: board }, t("contest.division_of", { no: n, n: count })));
   const select = h("select", { "aria-label": t("contest.division_head"), change: ({ target }) => show(target.value) }, options);
   return h("div", { class: "stack" }, select, place, foot);
 }

@@ -64,7 +64,7 @@ function finishes(contest) {
   const atOnce = review === 0 || (review === null && series);
   const byClock = atOnce ? t("contest.finishes_at_once") : review !== null && t("contest.finishes_clock", { time: seconds(review) });
   return [
-    t("contest.finishes_scores", { n: counts.members }),
+    t("contest.finishes_scores", { n: counts.players }),
     early && t("contest.finishes_early", { at: zoned(ends) }),
     byClock || t("contest.finishes_review"),
     final(),
@@ -96,14 +96,14 @@ function prizes(found) {
 
 function cancels(contest) {
   const { state, counts, entry_fee: fee, pool_account: account } = contest;
-  const { pending, accepted, members } = counts;
+  const { pending, accepted, players } = counts;
   const applied = pending === null ? null : pending + accepted;
   const played = ["running", "finished"].includes(state);
-  const back = account ? money(account.fees, fee.currency) : fee && fees(contest, members);
+  const back = account ? money(account.fees, fee.currency) : fee && fees(contest, players);
   return [
     state === "open" && (applied === null ? careful(t("contest.counts_unknown")) : t("contest.cancels_applications", { n: applied })),
     state === "open" && fee && applied > 0 && t("contest.releases", { total: fees(contest, applied) }),
-    played && fee && t("contest.cancels_fees", { n: members, total: back }),
+    played && fee && t("contest.cancels_fees", { n: players, total: back }),
     played && t("contest.cancels_prizes"),
     final(),
   ];

@@ -14,7 +14,7 @@ export function factsCard(pairs) {
 export function contestFacts(contest) {
   const { counts, state, series } = contest;
   const at = (name) => contest[name] && [t(`contest.fact.${name}`), zoned(contest[name])];
-  const here = state === "open" ? counts.accepted : counts.members;
+  const here = state === "open" ? counts.accepted : counts.players;
   return [
     [t("contest.fact.players"), t("contest.of_capacity", { n: here ?? "–", capacity: contest.capacity })],
     state === "open" && [t("contest.fact.waiting"), grouped(counts.pending)],
@@ -35,7 +35,7 @@ export function rules(contest) {
   if (account?.rake) won.push(t("contest.pool_result", { rake: money(account.rake, fee.currency), made: money(account.top_up, fee.currency) }));
   return [
     contest.auto_accept && [t("contest.fact.applications"), t("contest.auto_accept")],
-    contest.members_min !== null && [t("contest.fact.members_min"), t(`contest.below.${contest.below_min}`, { n: contest.members_min })],
+    contest.players_min !== null && [t("contest.fact.players_min"), t(`contest.below.${contest.below_min}`, { n: contest.players_min })],
     contest.join_s !== null && [t("contest.fact.join"), t("contest.after_start", { time: seconds(contest.join_s) })],
     contest.attempts_max !== null && [t("contest.fact.attempts"), t("contest.at_most", { n: contest.attempts_max })],
     contest.division_size !== null && [t("contest.fact.division_size"), grouped(contest.division_size)],

@@ -13,13 +13,13 @@ const STATES = ["draft", "open", "running", "finished"];
 
 /** The last state in which a field may change. */
 const UNTIL = {
-  title: "finished", staff: "finished", capacity: "open", on_invalid: "open", auto_accept: "open", members_min: "open", below_min: "open",
+  title: "finished", staff: "finished", capacity: "open", on_invalid: "open", auto_accept: "open", players_min: "open", below_min: "open",
   join_s: "running", attempts_max: "draft", entry_fee: "draft", leaderboard: "draft", prizes: "draft", prize_ties: "draft", pool: "draft",
   division_size: "open", opens_at: "draft", starts_at: "open", ends_at: "running", review_s: "finished",
 };
 
 const TIMES = ["opens_at", "starts_at", "ends_at"];
-const NUMBERS = ["capacity", "members_min", "attempts_max", "division_size"];
+const NUMBERS = ["capacity", "players_min", "attempts_max", "division_size"];
 const PLAIN = ["on_invalid", "auto_accept", "below_min", "prize_ties"];
 /** The longest id of a series. That of a contest may be longer. */
 const ID_MAX = 51;
@@ -64,7 +64,7 @@ export function contestFields(present, { times = true, id } = {}) {
     ["taking_part", [
       input("auto_accept", { type: "checkbox" }),
       select("on_invalid", ["reject", "skip"]),
-      number("members_min"),
+      number("players_min"),
       select("below_min", ["cancel", "start"]),
       open("join_s") && duration("join_s", 1, present),
       number("attempts_max"),

@@ -12,13 +12,13 @@ const DIVISIONS = 20;
  */
 export async function winners(contest, signal) {
   const { prizes, pool, divisions, board, entry_fee: fee, pool_account: account, counts } = contest;
-  if ((prizes.length === 0 && !pool) || counts.members === 0) return null;
+  if ((prizes.length === 0 && !pool) || counts.players === 0) return null;
   const last = Math.max(0, ...prizes.map(({ to }) => to), ...(pool?.prizes ?? []).map(({ to }) => to));
-  const boards = divisions ?? [{ board, members: counts.members }];
+  const boards = divisions ?? [{ board, players: counts.players }];
   const found = { winners: [], sums: new Map(), all: boards.length <= DIVISIONS };
   for (const one of boards.slice(0, DIVISIONS)) {
     const page = await get(`/v1/leaderboards/${part(one.board)}/scores`, { limit: READ }, signal);
-    const toWin = pool ? (BigInt(account.to_win) * BigInt(one.members)) / BigInt(counts.members) : 0n;
+    const toWin = pool ? (BigInt(account.to_win) * BigInt(one.players)) / BigInt(counts.players) : 0n;
     const ties = groups(page.entries);
     if (page.next_cursor && ties.at(-1).rank <= last) found.all = false;
     for (const { rank, players } of ties.filter((tie) => tie.rank <= last)) {

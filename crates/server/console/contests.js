@@ -87,7 +87,7 @@ function name({ id, title: text, series }, of) {
 
 function players({ state, counts, capacity }) {
   if (state === "open") return [grouped(counts.accepted), h("span", { class: "under" }, t("contests.waiting", { n: counts.pending ?? "–" }))];
-  return [grouped(counts.members), state === "draft" && h("span", { class: "under" }, t("contests.up_to", { n: capacity }))];
+  return [grouped(counts.players), state === "draft" && h("span", { class: "under" }, t("contests.up_to", { n: capacity }))];
 }
 
 /** The next step of the scheduler. */

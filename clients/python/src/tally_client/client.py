@@ -365,7 +365,7 @@ class Tally:
         return cast(t.Contest, self._act(contest, "open", acting_player))
 
     def start_contest(self, contest: str, *, acting_player: Optional[str] = None) -> t.StartedContest:
-        """Makes members of the accepted players and takes their fees."""
+        """Makes the accepted players those of the contest, and takes their fees."""
         return cast(t.StartedContest, self._act(contest, "start", acting_player))
 
     def finish_contest(self, contest: str, *, acting_player: Optional[str] = None) -> t.Contest:
@@ -409,7 +409,7 @@ class Tally:
         """Rejects 1 to 1,000 players and releases their fees, each for itself."""
         return self._decide(contest, "reject", players, acting_player)
 
-    def contest_members(self, contest: str, *, limit: int = 100) -> Pages[t.ContestMember]:
+    def contest_players(self, contest: str, *, limit: int = 100) -> Pages[t.ContestPlayer]:
         return self._list(_path("contests", contest, "players"), limit)
 
     def prizes(self, contest: str, *, limit: int = 100) -> Pages[t.Payout]:

@@ -295,7 +295,7 @@ class NewContest(_NewContest, total=False):
     capacity: int
     on_invalid: Literal["reject", "skip"]
     auto_accept: bool
-    members_min: Optional[int]
+    players_min: Optional[int]
     below_min: Literal["cancel", "start"]
     join_s: Optional[int]
     attempts_max: Optional[int]
@@ -313,6 +313,7 @@ class NewContest(_NewContest, total=False):
 class Division(TypedDict):
     n: int
     board: str
+    players: int
     members: int
 
 
@@ -320,6 +321,7 @@ class ContestCounts(TypedDict):
     pending: Optional[int]
     accepted: Optional[int]
     rejected: Optional[int]
+    players: int
     members: int
 
 
@@ -382,13 +384,13 @@ class Decided(_Decided, total=False):
     error: RowError
 
 
-class _ContestMember(TypedDict):
+class _ContestPlayer(TypedDict):
     player: str
     place: int
     banned: bool
 
 
-class ContestMember(_ContestMember, total=False):
+class ContestPlayer(_ContestPlayer, total=False):
     division: int
     member: str
     attempts: int

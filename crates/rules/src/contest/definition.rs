@@ -64,7 +64,7 @@ pub struct Contest {
     /// Whether an application is accepted at once while there is room.
     pub auto_accept: bool,
     /// How many members the clock starts it with, if it needs some.
-    pub members_min: Option<NonZeroU32>,
+    pub players_min: Option<NonZeroU32>,
     /// What the clock does with fewer.
     pub below_min: BelowMin,
     /// For how many seconds after its start players may still join it.
@@ -101,7 +101,7 @@ impl Default for Contest {
             capacity: 1,
             on_invalid: OnInvalid::Reject,
             auto_accept: false,
-            members_min: None,
+            players_min: None,
             below_min: BelowMin::Cancel,
             join_s: None,
             attempts_max: None,
@@ -149,8 +149,8 @@ pub struct ContestSpec {
     pub on_invalid: Option<OnInvalid>,
     /// See [`Contest::auto_accept`].
     pub auto_accept: Option<bool>,
-    /// See [`Contest::members_min`].
-    pub members_min: Option<Option<NonZeroU32>>,
+    /// See [`Contest::players_min`].
+    pub players_min: Option<Option<NonZeroU32>>,
     /// See [`Contest::below_min`].
     pub below_min: Option<BelowMin>,
     /// See [`Contest::join_s`].
@@ -191,7 +191,7 @@ pub const FROZEN_FROM: &[Field] = &[
     ("capacity", State::Running, |old, new| new.capacity != old.capacity),
     ("on_invalid", State::Running, |old, new| old.on_invalid != new.on_invalid),
     ("auto_accept", State::Running, |old, new| old.auto_accept != new.auto_accept),
-    ("members_min", State::Running, |old, new| old.members_min != new.members_min),
+    ("players_min", State::Running, |old, new| old.players_min != new.players_min),
     ("below_min", State::Running, |old, new| old.below_min != new.below_min),
     ("join_s", State::Finished, |old, new| old.join_s != new.join_s),
     ("attempts_max", State::Open, |old, new| old.attempts_max != new.attempts_max),
@@ -225,7 +225,7 @@ impl Contest {
 
     /// Whether the clock cancels it instead of starting it with this many members.
     pub fn lacks_members(&self, members: u32) -> bool {
-        self.below_min == BelowMin::Cancel && self.members_min.is_some_and(|least| members < least.get())
+        self.below_min == BelowMin::Cancel && self.players_min.is_some_and(|least| members < least.get())
     }
 
     /// The number of leaderboards for this many members.
@@ -263,8 +263,8 @@ impl Contest {
         if self.capacity == 0 {
             no("/capacity".into(), "must be 1 or more".into());
         }
-        if self.members_min.is_some_and(|least| least.get() > self.capacity) {
-            no("/members_min".into(), "must not exceed `capacity`".into());
+        if self.players_min.is_some_and(|least| least.get() > self.capacity) {
+            no("/players_min".into(), "must not exceed `capacity`".into());
         }
         if self.entry_fee.is_some_and(|fee| currencies.digits(fee.currency).is_none()) {
             no("/entry_fee/currency".into(), Rejection::CurrencyMismatch.detail());
@@ -365,7 +365,7 @@ impl ContestSpec {
             capacity: self.capacity.unwrap_or(base.capacity),
             on_invalid: self.on_invalid.unwrap_or(base.on_invalid),
             auto_accept: self.auto_accept.unwrap_or(base.auto_accept),
-            members_min: self.members_min.unwrap_or(base.members_min),
+            players_min: self.players_min.unwrap_or(base.players_min),
             below_min: self.below_min.unwrap_or(base.below_min),
             join_s: self.join_s.unwrap_or(base.join_s),
             attempts_max: self.attempts_max.unwrap_or(base.attempts_max),

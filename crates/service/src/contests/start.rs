@@ -84,7 +84,7 @@ pub(super) fn start_at(
         if done.state_changed {
             tracing::info!(
                 contest = id.as_str(),
-                "it has fewer members than `members_min`, so it is cancelled"
+                "it has fewer players than `players_min`, so it is cancelled"
             );
         }
     }

@@ -10,7 +10,7 @@ use tally_rules::contest::{BelowMin, Contest, Pool};
 use tally_rules::ledger::Amount;
 
 const AUTO_ACCEPT: u8 = 1;
-const MEMBERS_MIN: u8 = 2;
+const PLAYERS_MIN: u8 = 2;
 const BELOW_MIN: u8 = 3;
 const POOL: u8 = 4;
 const JOIN_S: u8 = 5;
@@ -24,7 +24,7 @@ pub(super) fn put(contest: &Contest, out: &mut Vec<u8>) {
         out.push(AUTO_ACCEPT);
     }
     for (field, number) in
-        [(MEMBERS_MIN, contest.members_min), (JOIN_S, contest.join_s), (ATTEMPTS_MAX, contest.attempts_max)]
+        [(PLAYERS_MIN, contest.players_min), (JOIN_S, contest.join_s), (ATTEMPTS_MAX, contest.attempts_max)]
     {
         if let Some(number) = number {
             out.push(field);
@@ -61,7 +61,7 @@ pub(super) fn take(contest: &mut Contest, input: &mut Input<'_>) -> Option<Optio
     while !input.is_empty() {
         match input.byte()? {
             AUTO_ACCEPT => contest.auto_accept = true,
-            MEMBERS_MIN => contest.members_min = Some(NonZeroU32::new(input.small()?)?),
+            PLAYERS_MIN => contest.players_min = Some(NonZeroU32::new(input.small()?)?),
             JOIN_S => contest.join_s = Some(NonZeroU32::new(input.small()?)?),
             ATTEMPTS_MAX => contest.attempts_max = Some(NonZeroU32::new(input.small()?)?),
             BELOW_MIN => contest.below_min = BelowMin::parse(input.text()?)?,

@@ -150,7 +150,7 @@ fn started_and_played(
     assert!(started["took_ms"].is_number(), "{started}");
     assert_eq!(
         started["contest"]["counts"],
-        json!({"pending": 0, "accepted": 0, "rejected": 0, "members": 2})
+        json!({"pending": 0, "accepted": 0, "rejected": 0, "players": 2, "members": 2})
     );
     for (name, has) in [("ann", "900"), ("bob", "900"), ("dan", "1000")] {
         assert_eq!(wallet(&mut local, &id(name)), pair(has, "0"), "{name}");
@@ -259,7 +259,7 @@ fn free_story(server: &TestTally, name: &str) {
     local.post(&apply, &json!({"player": "dan"})).refused(409, "already_rejected");
     local.delete(&format!("{apply}/dan")).refused(409, "already_rejected");
     local.delete(&format!("{apply}/eve")).refused(404, "not_applied");
-    let counts = json!({"pending": 1, "accepted": 2, "rejected": 1, "members": 0});
+    let counts = json!({"pending": 1, "accepted": 2, "rejected": 1, "players": 0, "members": 0});
     assert_eq!(local.get(&path).expect(200)["counts"], counts);
     assert_eq!(local.get("/v1/contests?state=open").expect(200)["items"][0]["counts"], counts);
     for (status, wanted) in
@@ -278,7 +278,7 @@ fn free_story(server: &TestTally, name: &str) {
     local.delete(&format!("{apply}/bob")).expect(204);
     local.post(&apply, &json!({"player": "bob"})).expect(201);
     let started = local.post(&format!("{path}/start"), &json!({})).expect(200);
-    let counts = json!({"pending": 0, "accepted": 0, "rejected": 0, "members": 2});
+    let counts = json!({"pending": 0, "accepted": 0, "rejected": 0, "players": 2, "members": 2});
     assert_eq!((&started["enrolled"], &started["contest"]["counts"]), (&json!(2), &counts));
     local.post(&format!("{path}/start"), &json!({})).refused(409, "contest_state");
     local.post(&apply, &json!({"player": "eve"})).refused(409, "contest_state");
@@ -310,7 +310,7 @@ fn applications_are_the_same_in_the_store_and_in_redis() {
     server.allow("a request met a fault");
     redis.kill();
     // A change on a connection that broke just then may have been made; from then on it is known to be unavailable.
-    let null = json!({"pending": null, "accepted": null, "rejected": null, "members": 0});
+    let null = json!({"pending": null, "accepted": null, "rejected": null, "players": 0, "members": 0});
     assert_eq!(local.get(path).expect(200)["counts"], null);
     let away = local.post(&apply, &json!({"player": "bob"}));
     away.refused(503, "applications_unavailable");

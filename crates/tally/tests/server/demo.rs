@@ -274,7 +274,7 @@ fn check_contests(client: &mut Client) {
         assert_eq!((&shown["id"], &shown["state"]), (&json!(id), &json!(state)));
         let has_started = !["draft", "open"].contains(&state);
         let members = if has_started { teams.len() } else { 0 };
-        assert_eq!(shown["counts"]["members"], json!(members), "{id}");
+        assert_eq!(shown["counts"]["players"], json!(members), "{id}");
         if !has_started {
             continue;
         }

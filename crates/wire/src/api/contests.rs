@@ -84,7 +84,7 @@ fn read_rest(fields: &mut Fields, inner: &mut Inner) -> ContestSpec {
         on_invalid: fields
             .optional("on_invalid", |value| choice(value, OnInvalid::parse, OnInvalid::choices)),
         auto_accept: fields.optional("auto_accept", boolean),
-        members_min: fields.optional("members_min", |value| nullable(value, count)),
+        players_min: read_players_min(fields),
         below_min: fields.optional("below_min", |value| choice(value, BelowMin::parse, BelowMin::choices)),
         join_s: fields.optional("join_s", |value| nullable(value, count)),
         attempts_max: fields.optional("attempts_max", |value| nullable(value, count)),
@@ -100,6 +100,19 @@ fn read_rest(fields: &mut Fields, inner: &mut Inner) -> ContestSpec {
         review_s: fields.optional("review_s", |value| nullable(value, seconds)),
         ..ContestSpec::default()
     }
+}
+
+/// Reads `players_min`, or `members_min`, which is the older name.
+fn read_players_min(fields: &mut Fields) -> Option<Option<NonZeroU32>> {
+    let [present, older] =
+        ["players_min", "members_min"].map(|name| fields.optional(name, |value| nullable(value, count)));
+    if present.zip(older).is_some_and(|(present, older)| present != older) {
+        fields.wrong(
+            "members_min",
+            "is the older name of `players_min` and has another value; send `players_min` alone",
+        );
+    }
+    present.or(older)
 }
 
 /// The times of a contest.

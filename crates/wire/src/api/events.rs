@@ -90,9 +90,10 @@ pub fn contest(id: &str, contest: &str, changed: &ContestChanged) -> String {
 /// The data of an event of a contest.
 pub(super) fn contest_data(contest: &str, changed: &ContestChanged) -> Value {
     let ContestChanged { before, state, at, members, .. } = changed;
+    // `members` is the older name of `players`.
     json!({
         "contest": contest, "previous": before.map(|state| state.as_str()), "state": state.as_str(),
-        "members": members, "at": time::format(*at),
+        "players": members, "members": members, "at": time::format(*at),
     })
 }
 

@@ -41,7 +41,7 @@ fn every_wrong_field_is_named() {
         title: Some(" ".into()),
         staff: Some(vec![player("a"), player("b"), player("a")]),
         capacity: Some(0),
-        members_min: Some(NonZeroU32::new(1)),
+        players_min: Some(NonZeroU32::new(1)),
         join_s: Some(NonZeroU32::new(LENGTH_S_MAX + 1)),
         review_s: Some(Some(LENGTH_S_MAX + 1)),
         entry_fee: Some(Some(Fee { currency: code("EUR"), amount: amount(1) })),
@@ -65,7 +65,7 @@ fn every_wrong_field_is_named() {
         "/title",
         "/staff/2",
         "/capacity",
-        "/members_min",
+        "/players_min",
         "/entry_fee/currency",
         "/leaderboard/periods",
         "/prizes/1/from",
@@ -124,7 +124,7 @@ fn fields_freeze_one_after_the_other() {
         ("capacity", ContestSpec { capacity: Some(7), ..one() }, "draft"),
         ("on_invalid", ContestSpec { on_invalid: Some(OnInvalid::Skip), ..one() }, "open"),
         ("auto_accept", ContestSpec { auto_accept: Some(true), ..one() }, "open"),
-        ("members_min", ContestSpec { members_min: Some(NonZeroU32::new(2)), ..one() }, "open"),
+        ("players_min", ContestSpec { players_min: Some(NonZeroU32::new(2)), ..one() }, "open"),
         ("below_min", ContestSpec { below_min: Some(BelowMin::Start), ..one() }, "open"),
         ("join_s", ContestSpec { join_s: Some(NonZeroU32::new(9)), ..one() }, "running"),
         ("attempts_max", ContestSpec { attempts_max: Some(NonZeroU32::new(9)), ..one() }, "draft"),
@@ -160,8 +160,8 @@ fn fields_freeze_one_after_the_other() {
 #[test]
 fn the_clock_cancels_with_fewer_members_than_it_needs() {
     let contest =
-        |least, below_min| Contest { members_min: NonZeroU32::new(least), below_min, ..Contest::default() };
-    // (members_min, below_min, members, whether it is cancelled)
+        |least, below_min| Contest { players_min: NonZeroU32::new(least), below_min, ..Contest::default() };
+    // (players_min, below_min, members, whether it is cancelled)
     let rows = [
         (0, BelowMin::Cancel, 0, false),
         (1, BelowMin::Cancel, 0, true),

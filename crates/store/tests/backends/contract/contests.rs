@@ -58,7 +58,7 @@ pub(crate) fn row(no: u8, full: bool) -> Row {
     if no != 1 {
         (row.contest.review_s, row.reversed_payouts) = (Some(u32::MAX), 4);
         row.contest.auto_accept = true;
-        row.contest.members_min = Some(u32::MAX.try_into().unwrap());
+        row.contest.players_min = Some(u32::MAX.try_into().unwrap());
         row.contest.join_s = Some(1.try_into().unwrap());
         row.contest.attempts_max = Some(u32::MAX.try_into().unwrap());
         row.contest.below_min = BelowMin::Start;
@@ -103,7 +103,7 @@ fn reviews_and_reversals_read_back(store: &dyn Store, id: &ContestId, row: &Row)
         assert_eq!(store.ledger().contest(id).unwrap().as_ref(), Some(row));
     };
     let mut changed = Row { kept: ApplicationLocation::Store, ..row.clone() };
-    (changed.contest.auto_accept, changed.contest.members_min) = (false, None);
+    (changed.contest.auto_accept, changed.contest.players_min) = (false, None);
     (changed.contest.join_s, changed.contest.attempts_max) = (None, None);
     changed.contest.below_min = BelowMin::Cancel;
     (changed.contest.pool, changed.pool_result) = (None, None);
@@ -113,8 +113,8 @@ fn reviews_and_reversals_read_back(store: &dyn Store, id: &ContestId, row: &Row)
         |row| (row.reversed_fees, row.reversed_payouts) = (vec![(MemberId(number(7)), 5)], 0),
         |row| (row.reversed_fees, row.work) = (Vec::new(), ContestTask::Determine),
         |row| row.contest.auto_accept = true,
-        |row| (row.contest.auto_accept, row.contest.members_min) = (false, Some(1.try_into().unwrap())),
-        |row| (row.contest.members_min, row.contest.join_s) = (None, Some(7.try_into().unwrap())),
+        |row| (row.contest.auto_accept, row.contest.players_min) = (false, Some(1.try_into().unwrap())),
+        |row| (row.contest.players_min, row.contest.join_s) = (None, Some(7.try_into().unwrap())),
         |row| (row.contest.join_s, row.contest.attempts_max) = (None, Some(1.try_into().unwrap())),
         |row| (row.contest.attempts_max, row.contest.below_min) = (None, BelowMin::Start),
         |row| {

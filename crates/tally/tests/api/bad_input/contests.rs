@@ -24,11 +24,11 @@ fn wrong_fields() -> Vec<(&'static str, Value, String)> {
     of("capacity", &[json!(null)], "/capacity");
     of("division_size", &counts, "/division_size");
     of("review_s", &[json!(-1), json!(1.5), json!("5"), json!(true), json!(31_622_401)], "/review_s");
-    for name in ["members_min", "join_s", "attempts_max"] {
+    for name in ["players_min", "join_s", "attempts_max"] {
         of(name, &counts, &format!("/{name}"));
     }
     of("join_s", &[json!(31_622_401)], "/join_s");
-    of("members_min", &[json!(4_294_967_295_u64)], "/members_min");
+    of("players_min", &[json!(4_294_967_295_u64)], "/players_min");
     of("auto_accept", &[json!(null), json!(1), json!("true"), json!([])], "/auto_accept");
     of("below_min", &texts, "/below_min");
     of("below_min", &[json!("Cancel"), json!("wait")], "/below_min");

@@ -101,7 +101,9 @@ fn a_contest_tells_of_every_state_it_comes_into() {
         ["finished", "settled"],
     ];
     assert_eq!(states(&heard), wanted);
-    assert_eq!((&heard[1]["members"], &heard[2]["members"]), (&json!(0), &json!(2)));
+    for name in ["players", "members"] {
+        assert_eq!((&heard[1][name], &heard[2][name]), (&json!(0), &json!(2)));
+    }
     assert_eq!(live.last_id, "6");
     let mut all = listen(&server, &after(CUP, "0"));
     let heard: Vec<Value> = (0..6).map(|_| all.expect("contest")).collect();

@@ -41,7 +41,7 @@ fn an_application_is_accepted_at_once_while_there_is_room() {
     // A retry has the first reply.
     assert_eq!(apply(&mut world, "cup", &members[0], &members[0])["status"], "accepted");
     assert_eq!(world.purse(&members[0]), ("100".into(), "100".into(), "0".into()));
-    let counts = json!({"pending": 1, "accepted": 2, "rejected": 0, "members": 0});
+    let counts = json!({"pending": 1, "accepted": 2, "rejected": 0, "players": 0, "members": 0});
     assert_eq!(statuses(&mut world, "cup"), counts);
     let acts = world.get("/v1/audit?action=contest.accepted&subject=cup");
     let details: Vec<&Value> =
@@ -62,10 +62,10 @@ fn the_clock_cancels_a_contest_that_lacks_members_and_releases_every_hold() {
     let mut world = World::start(&[]);
     let members = ["ann", "bob"].map(|name| world.member(name, 500));
     for (id, more, players, state) in [
-        ("few", json!({"members_min": 2}), 1, "cancelled"),
-        ("enough", json!({"members_min": 2}), 2, "running"),
-        ("all-the-same", json!({"members_min": 2, "below_min": "start"}), 1, "running"),
-        ("none", json!({"members_min": 1}), 0, "cancelled"),
+        ("few", json!({"players_min": 2}), 1, "cancelled"),
+        ("enough", json!({"players_min": 2}), 2, "running"),
+        ("all-the-same", json!({"players_min": 2, "below_min": "start"}), 1, "running"),
+        ("none", json!({"players_min": 1}), 0, "cancelled"),
     ] {
         open(&mut world, id, &more);
         for member in &members[..players] {
@@ -79,8 +79,9 @@ fn the_clock_cancels_a_contest_that_lacks_members_and_releases_every_hold() {
     let ann = "300";
     assert_eq!(world.purse(&members[0]), (ann.into(), "0".into(), ann.into()));
     assert_eq!(world.get("/v1/contests/few/refunds")["items"], json!([]));
-    // By hand it starts with fewer.
+    // By hand it starts with fewer. `members_min` is the older name.
     open(&mut world, "by-hand", &json!({"members_min": 2}));
+    assert_eq!(world.get("/v1/contests/by-hand")["players_min"], json!(2));
     let started = world.post("/v1/contests/by-hand/start", &json!({})).expect(200);
     assert_eq!(started["contest"]["state"], "running");
 }

@@ -219,7 +219,7 @@ fn with_money(tour: &mut Tour<'_>) {
 /// A contest that has paid its fees back.
 fn cancelled(tour: &mut Tour<'_>, rich: &str) {
     let cup = json!({"id": "off", "title": "Off", "entry_fee": {"currency": "KRW", "amount": "10"},
-        "capacity": 1, "members_min": 1, "below_min": "start", "join_s": 60, "attempts_max": 1,
+        "capacity": 1, "players_min": 1, "below_min": "start", "join_s": 60, "attempts_max": 1,
         "pool": {"prizes": [{"from": 1, "to": 1, "share": 10_000}], "rake": 1, "min": "5"}});
     tour.good("createContest", 201, post("/v1/contests", &cup));
     tour.good("openContest", 200, act("off", "open"));

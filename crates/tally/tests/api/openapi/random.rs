@@ -360,7 +360,7 @@ impl Maker<'_> {
                     json!({"prizes": [{"from": 1, "to": 2, "share": 4_000}], "rake": 500, "min": "70"});
                 self.rng.pick(&[json!(null), pool]).clone()
             }
-            "MembersMinOrNull" | "JoinSecondsOrNull" | "AttemptsMaxOrNull" => {
+            "PlayersMinOrNull" | "JoinSecondsOrNull" | "AttemptsMaxOrNull" => {
                 self.rng.pick(&[json!(null), json!(1), json!(3)]).clone()
             }
             "ReviewOrNull" => self.rng.pick(&[json!(null), json!(0), json!(3_600)]).clone(),

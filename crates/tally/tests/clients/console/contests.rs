@@ -62,7 +62,7 @@ fn create(console: &mut Console) {
     assert_eq!(made["pool"], pool);
     console.sees("2–3: 12.5 %");
     let unattended =
-        ["auto_accept", "members_min", "below_min", "join_s", "attempts_max"].map(|name| made[name].clone());
+        ["auto_accept", "players_min", "below_min", "join_s", "attempts_max"].map(|name| made[name].clone());
     assert_eq!(unattended, [json!(true), json!(2), json!("cancel"), json!(600), json!(3)]);
     console.sees("with fewer the clock cancels it");
     console.sees("for 10 min 0 s after the start");
@@ -178,7 +178,10 @@ fn apply(console: &mut Console) {
     console.click("Apply");
     console.sees_row(&["Morocco"]);
     let shown = console.server.client().get(&format!("/v1/contests/{OPEN}")).expect(200);
-    assert_eq!(shown["counts"], json!({"pending": 1, "accepted": 14, "rejected": 2, "members": 0}));
+    assert_eq!(
+        shown["counts"],
+        json!({"pending": 1, "accepted": 14, "rejected": 2, "players": 0, "members": 0})
+    );
 }
 
 fn start(console: &mut Console) {

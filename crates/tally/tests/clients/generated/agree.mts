@@ -39,7 +39,7 @@ const answers: {
   contest: Held<Answer<ours.Contest, Theirs["Contest"]>>;
   started: Held<Answer<ours.StartedContest, Theirs["StartedContest"]>>;
   application: Held<Answer<ours.Application, Theirs["Application"]>>;
-  contestMember: Held<Answer<ours.ContestMember, Theirs["ContestMember"]>>;
+  contestPlayer: Held<Answer<ours.ContestPlayer, Theirs["ContestPlayer"]>>;
   payout: Held<Answer<ours.Payout, Theirs["ContestPrize"]>>;
 } = {
   board: true,
@@ -59,7 +59,7 @@ const answers: {
   contest: true,
   started: true,
   application: true,
-  contestMember: true,
+  contestPlayer: true,
   payout: true,
 };
 

@@ -96,7 +96,7 @@ impl Load for Contests {
                 shown = done(client, &Request::new("GET", &target));
                 shown["state"] == "running"
             });
-            assert_eq!(shown["counts"]["members"], 2, "{shown}");
+            assert_eq!(shown["counts"]["players"], 2, "{shown}");
             members += 1;
         }
         let wanted = (INITIAL - FEE * members, 0);

@@ -182,7 +182,8 @@ fn fifty_contests_that_start_at_once_start_once_each() {
     let mut clients = servers.clients();
     for contest in 0..CONTESTS {
         let shown = get(&mut clients[contest % 3], &format!("/v1/contests/c{contest}")).expect(200);
-        let counts = json!({"pending": 0, "accepted": 0, "rejected": 0, "members": MEMBERS});
+        let counts =
+            json!({"pending": 0, "accepted": 0, "rejected": 0, "players": MEMBERS, "members": MEMBERS});
         assert_eq!((&shown["state"], &shown["counts"]), (&json!("running"), &counts));
     }
     for id in &ids {

@@ -1,4 +1,4 @@
-//! Contests, applications, members and prizes in replies.
+//! Contests, applications, players and prizes in replies.
 
 use super::pool;
 use crate::api::leaderboards::write_definition;
@@ -19,10 +19,11 @@ pub fn write(id: &ContestId, record: &Record, counts: Option<ApplicationCounts>)
     object.extend(write_definition_of(&record.contest));
     object.extend(boards(id, record));
     let count = |of: fn(&ApplicationCounts) -> u32| counts.map(|all| of(&all));
+    // `members` is the older name of `players`.
     object.insert(
         "counts".into(),
         json!({"pending": count(|all| all.pending), "accepted": count(|all| all.accepted),
-            "rejected": count(|all| all.rejected), "members": record.members}),
+            "rejected": count(|all| all.rejected), "players": record.members, "members": record.members}),
     );
     object.extend(pool::write_account(record));
     object.extend(record.series.as_ref().map(|series| ("series".into(), json!(series.as_str()))));
@@ -43,7 +44,9 @@ pub(super) fn write_definition_of(contest: &Contest) -> Map<String, Value> {
         ("capacity", json!(contest.capacity)),
         ("on_invalid", json!(contest.on_invalid.as_str())),
         ("auto_accept", json!(contest.auto_accept)),
-        ("members_min", json!(contest.members_min)),
+        ("players_min", json!(contest.players_min)),
+        // The older name.
+        ("members_min", json!(contest.players_min)),
         ("below_min", json!(contest.below_min.as_str())),
         ("join_s", json!(contest.join_s)),
         ("attempts_max", json!(contest.attempts_max)),
@@ -72,7 +75,8 @@ fn boards(id: &ContestId, record: &Record) -> Vec<(String, Value)> {
     let Some(size) = record.contest.division_size else {
         return vec![("board".into(), json!(id.board(None).as_str()))];
     };
-    let one = |(n, members)| json!({"n": n, "board": id.board(Some(n)).as_str(), "members": members});
+    // `members` is the older name of `players`.
+    let one = |(n, players)| json!({"n": n, "board": id.board(Some(n)).as_str(), "players": players, "members": players});
     let divisions: Value = division::sizes(record.members, size).map(one).collect();
     vec![("board".into(), Value::Null), ("divisions".into(), divisions)]
 }

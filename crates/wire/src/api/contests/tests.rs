@@ -3,7 +3,7 @@
 use super::*;
 use serde_json::json;
 use tally_rules::contest::definition::Bounds;
-use tally_rules::contest::{Record, State};
+use tally_rules::contest::{Contest, Record, State};
 use tally_rules::ledger::{Currencies, Uuid};
 
 fn currencies() -> Currencies {
@@ -12,7 +12,7 @@ fn currencies() -> Currencies {
 
 fn whole() -> Value {
     json!({"title": "Friday cup", "staff": ["p1"], "capacity": 64, "on_invalid": "skip",
-        "auto_accept": true, "members_min": 2, "below_min": "start", "join_s": 60, "attempts_max": 3,
+        "auto_accept": true, "players_min": 2, "below_min": "start", "join_s": 60, "attempts_max": 3,
         "entry_fee": {"currency": "KRW", "amount": "100"}, "leaderboard": {"order": "ascending"},
         "prizes": [{"from": 1, "to": 1, "currency": "KRW", "amount": 500}], "prize_ties": "each",
         "pool": {"prizes": [{"from": 1, "to": 2, "share": 4000}], "rake": 500, "min": "900"},
@@ -43,8 +43,8 @@ fn what_is_answered_is_a_wish_for_the_same() {
     let again = read_patch(answer).unwrap();
     assert_eq!(again.change(&contest, State::Finished, &currencies(), Bounds::default()).unwrap(), contest);
     record.members = 51;
-    let divisions = json!([{"n": 1, "board": "contest:cup:1", "members": 50}, {"n": 2, "board": "contest:cup:2", "members": 1}]);
-    assert_eq!(write(&id, &record, Some(record.applications))["divisions"], divisions);
+    let one = |n: u32, players: u32| json!({"n": n, "board": format!("contest:cup:{n}"), "players": players, "members": players});
+    assert_eq!(write(&id, &record, Some(record.applications))["divisions"], json!([one(1, 50), one(2, 1)]));
     record.contest.division_size = None;
     assert_eq!(write(&id, &record, Some(record.applications))["board"], "contest:cup");
 }
@@ -52,7 +52,7 @@ fn what_is_answered_is_a_wish_for_the_same() {
 #[test]
 fn every_wrong_field_is_named_at_once() {
     let body = json!({"id": "a b", "staff": ["p", ".", 1], "capacity": 0, "on_invalid": "stop",
-        "auto_accept": 1, "members_min": 0, "below_min": "wait",
+        "auto_accept": 1, "players_min": 0, "below_min": "wait",
         "entry_fee": {"currency": "krw", "amount": 0, "x": 1},
         "leaderboard": {"order": "up", "periods": [{"name": 1}]},
         "prizes": [{"from": 1, "to": 1, "currency": "KRW", "amount": 1}, {"from": 0, "amount": "1.5"}, 7],
@@ -68,7 +68,7 @@ fn every_wrong_field_is_named_at_once() {
         "/capacity",
         "/on_invalid",
         "/auto_accept",
-        "/members_min",
+        "/players_min",
         "/below_min",
         "/entry_fee/currency",
         "/entry_fee/amount",
@@ -108,18 +108,43 @@ fn every_wrong_field_is_named_at_once() {
 fn nothing_is_kept_and_null_takes_away() {
     assert_eq!(read_patch(json!({})), Ok(ContestSpec::default()));
     let gone = json!({"entry_fee": null, "division_size": null, "starts_at": null, "review_s": null,
-        "members_min": null, "pool": null});
+        "players_min": null, "pool": null});
     let gone = read_patch(gone).unwrap();
     let wanted = ContestSpec {
         entry_fee: Some(None),
         division_size: Some(None),
         starts_at: Some(None),
         review_s: Some(None),
-        members_min: Some(None),
+        players_min: Some(None),
         pool: Some(None),
         ..ContestSpec::default()
     };
     assert_eq!(gone, wanted);
+}
+
+#[test]
+fn older_names_are_read_and_shown_beside_the_present_ones() {
+    let two = ContestSpec { players_min: Some(NonZeroU32::new(2)), ..ContestSpec::default() };
+    let bodies =
+        [json!({"players_min": 2}), json!({"members_min": 2}), json!({"players_min": 2, "members_min": 2})];
+    for body in bodies {
+        assert_eq!(read_patch(body), Ok(two.clone()));
+    }
+    let none = ContestSpec { players_min: Some(None), ..ContestSpec::default() };
+    assert_eq!(read_patch(json!({"members_min": null})), Ok(none));
+    for (body, pointer) in [
+        (json!({"players_min": 2, "members_min": 3}), "/members_min"),
+        (json!({"players_min": 2, "members_min": null}), "/members_min"),
+        (json!({"members_min": 0}), "/members_min"),
+        (json!({"players_min": 0}), "/players_min"),
+    ] {
+        assert_eq!(pointers(read_patch(body).unwrap_err()), [pointer]);
+    }
+    let contest = Contest { players_min: NonZeroU32::new(2), ..Contest::default() };
+    let record = Record::new(Uuid([1; 16]), contest, None, Micros(0));
+    let shown = write(&ContestId::new("cup").unwrap(), &record, None);
+    assert_eq!((&shown["players_min"], &shown["members_min"]), (&json!(2), &json!(2)));
+    assert_eq!((&shown["counts"]["players"], &shown["counts"]["members"]), (&json!(0), &json!(0)));
 }
 
 #[test]

@@ -419,7 +419,7 @@ fn cancelled_below_its_minimum(kind: Kind) {
     let starts_at = Some(Some(site.now().plus(10_000_000)));
     let spec = ContestSpec {
         starts_at,
-        members_min: Some(2.try_into().ok()),
+        players_min: Some(2.try_into().ok()),
         auto_accept: Some(true),
         ..cup(false)
     };
