@@ -157,7 +157,7 @@ namespace TallyClient
         /// <summary>The wallets of a member, one for each currency.</summary>
         public async Task<List<Wallet>> WalletsAsync(string member)
         {
-            return Entry.List((await RequestAsync("GET", Path("wallets", member)).ConfigureAwait(false))["wallets"], Wallet.From);
+            return Entry.List((await RequestAsync("GET", Path("wallets", member)).ConfigureAwait(false))["items"], Wallet.From);
         }
 
         /// <summary>The transactions of a member, newest first.</summary>

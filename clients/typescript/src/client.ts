@@ -202,7 +202,7 @@ export class Tally {
 
   /** The wallets of a member, one for each currency. */
   async wallets(member: string, options: CallOptions = {}): Promise<T.Wallet[]> {
-    return (await this.request<{ wallets: T.Wallet[] }>("GET", path("wallets", member), options)).wallets;
+    return (await this.request<{ items: T.Wallet[] }>("GET", path("wallets", member), options)).items;
   }
 
   /** The transactions of a member, newest first. */

@@ -88,7 +88,7 @@ async function captured({ amount: all }, { amount, to, reason: why }) {
 }
 
 async function walletOf({ member, currency }) {
-  const { wallets } = await get(`/v1/wallets/${part(member)}`);
+  const { items: wallets } = await get(`/v1/wallets/${part(member)}`);
   return wallets.find((one) => one.currency === currency) ?? null;
 }
 

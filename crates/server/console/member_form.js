@@ -83,7 +83,7 @@ function changes(member, { name, player, phone_number: phone, password, pin, pas
 
 /** Closes a member for good, after what it has is shown; `done` is called afterwards. */
 export async function closeMember(member, done) {
-  const { wallets } = may("money:read") ? await get(`/v1/wallets/${part(member.id)}`) : { wallets: [] };
+  const { items: wallets } = may("money:read") ? await get(`/v1/wallets/${part(member.id)}`) : { items: [] };
   const left = wallets.filter(({ balance }) => balance !== "0").map(({ balance, currency }) => money(balance, currency));
   const text = [t("wallet.close_text"), left.length > 0 && t("wallet.close_money", { sums: left.join(", ") })].filter(Boolean).join(" ");
   const sure = await confirmTyped(t("wallet.close_ask", { name: member.name }), text, member.login_id, t("wallet.close_go"), { audited: true });

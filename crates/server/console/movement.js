@@ -74,7 +74,7 @@ async function reversal({ id, amount, currency, reversed, reverses, debit, credi
 /** The wallet of a side, with the name of its member; nothing for an account of the house. */
 async function walletOf({ member, name }, currency) {
   if (!member || !may("money:read")) return null;
-  const { wallets } = await get(`/v1/wallets/${part(member)}`);
+  const { items: wallets } = await get(`/v1/wallets/${part(member)}`);
   const wallet = wallets.find((one) => one.currency === currency);
   return wallet ? { ...wallet, name: name || t("wallet.a_pool") } : null;
 }

@@ -51,7 +51,7 @@ function who(member) {
 
 async function walletsAndHolds(member, signal) {
   const query = { member: member.id, state: "open", limit: HOLDS_MAX };
-  const [{ wallets }, { items, next_cursor: more }] = await Promise.all([
+  const [{ items: wallets }, { items, next_cursor: more }] = await Promise.all([
     get(`/v1/wallets/${part(member.id)}`, {}, signal),
     get("/v1/holds", query, signal),
   ]);

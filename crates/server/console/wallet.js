@@ -24,8 +24,8 @@ export function render(root, { member: id }, signal) {
     const member = await get(`/v1/members/${part(id)}`, {}, signal).catch(absent);
     const found = member || may("money:read") ? await walletsOf(id, signal).catch(absent) : null;
     if (member) document.title = `${member.name} · tally`;
-    if (member) show(place, member, found?.wallets ?? [], { load, signal });
-    else if (found) showPool(place, id, found.wallets, signal);
+    if (member) show(place, member, found?.items ?? [], { load, signal });
+    else if (found) showPool(place, id, found.items, signal);
     else set(place, head(title, { crumb }), notice("bad", h("p", { class: "strong" }, t("wallet.no_member")), h("p", {}, h("a", { href: "#/wallets" }, t("wallet.find_another")))));
   };
   load().catch((error) => {
@@ -48,7 +48,7 @@ function showPool(place, id, wallets, signal) {
 }
 
 async function walletsOf(id, signal) {
-  return may("money:read") ? get(`/v1/wallets/${part(id)}`, {}, signal) : { wallets: [] };
+  return may("money:read") ? get(`/v1/wallets/${part(id)}`, {}, signal) : { items: [] };
 }
 
 function show(place, member, wallets, { load, signal }) {
@@ -57,7 +57,7 @@ function show(place, member, wallets, { load, signal }) {
   let now = wallets;
   const showPurse = () => set(purse, now.map(amounts));
   const renew = async (currency) => {
-    now = (await walletsOf(member.id, signal)).wallets;
+    now = (await walletsOf(member.id, signal)).items;
     showPurse();
     await Promise.all([history?.reload(currency), held?.reload()]);
   };

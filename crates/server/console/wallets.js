@@ -73,7 +73,7 @@ function books(signal) {
   const sums = h("div", { class: "foot" });
   let before = null;
   every(PAUSE, signal, async () => {
-    const { balanced, accounts } = await get("/v1/ledger/trial-balance", {}, signal);
+    const { balanced, items: accounts } = await get("/v1/ledger/trial-balance", {}, signal);
     if (before !== balanced) set(verdict, told(balanced));
     before = balanced;
     view.update(accounts);

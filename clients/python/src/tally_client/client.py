@@ -249,7 +249,7 @@ class Tally:
 
     def wallets(self, member: str) -> List[t.Wallet]:
         """The wallets of a member, one for each currency."""
-        return cast(List[t.Wallet], self.request("GET", _path("wallets", member))["wallets"])
+        return cast(List[t.Wallet], self.request("GET", _path("wallets", member))["items"])
 
     def transactions(
         self, member: str, *, currency: Optional[str] = None, limit: int = 100

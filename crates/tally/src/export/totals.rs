@@ -28,7 +28,7 @@ impl Totals {
 
     fn of_accounts(shown: &Value) -> Option<Self> {
         let mut totals = Self::default();
-        for row in shown["accounts"].as_array()? {
+        for row in shown["items"].as_array()? {
             let sums = [number(&row["debits"])?, number(&row["credits"])?];
             totals.sums.insert((text(&row["account"])?, text(&row["currency"])?), sums);
         }
@@ -101,7 +101,7 @@ mod tests {
             let row = |account: &str, sums: [u64; 2]| json!({"account": account, "currency": "KRW", "debits": sums[0].to_string(), "credits": sums[1].to_string()});
             let rows =
                 [row("BANK_ASSET", [units, 0]), row("BANK_PAYABLE", [3, units + 3]), row("FEES", [0, 0])];
-            Totals::of_accounts(&json!({"accounts": rows})).unwrap()
+            Totals::of_accounts(&json!({"items": rows})).unwrap()
         };
         let mut totals = Totals::default();
         totals.add(&transfer("BANK_ASSET", "BANK_PAYABLE", "7")).unwrap();

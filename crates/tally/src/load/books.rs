@@ -41,8 +41,7 @@ impl Books {
     }
 
     fn of(body: &Value) -> Result<Self> {
-        let (Some(balanced), Some(accounts)) = (body["balanced"].as_bool(), body["accounts"].as_array())
-        else {
+        let (Some(balanced), Some(accounts)) = (body["balanced"].as_bool(), body["items"].as_array()) else {
             bail!("the trial balance is not one");
         };
         let mut owed = BTreeMap::new();
@@ -101,7 +100,7 @@ mod tests {
             {"account": "BANK_ASSET", "currency": "KRW", "debits": "900", "credits": "0"},
             {"account": "BANK_PAYABLE", "currency": "KRW", "debits": "100", "credits": credits},
         ]);
-        Books::of(&json!({"balanced": balanced, "accounts": accounts})).unwrap()
+        Books::of(&json!({"balanced": balanced, "items": accounts})).unwrap()
     }
 
     #[test]

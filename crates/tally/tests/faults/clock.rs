@@ -76,7 +76,7 @@ fn players(client: &mut Client, period: &str) -> Vec<(String, i64)> {
 }
 
 fn balance(server: &TestTally, member: &str) -> Value {
-    server.local().get(&format!("/v1/wallets/{member}")).expect(200)["wallets"][0]["balance"].clone()
+    server.local().get(&format!("/v1/wallets/{member}")).expect(200)["items"][0]["balance"].clone()
 }
 
 /// The value of a sample without labels.

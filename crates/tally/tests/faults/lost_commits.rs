@@ -171,7 +171,7 @@ fn nothing_is_decided_on_a_state_that_is_gone(kind: DatabaseKind) {
     assert_eq!((reset.event.as_str(), events.last_id.as_str()), ("reset", ""));
     // Lost money is not held, a lost board takes nothing, a lost key is new.
     let wallet = client.get(&format!("/v1/wallets/{member}")).expect(200);
-    assert_eq!(wallet["wallets"][0]["balance"], json!("100"), "{wallet}");
+    assert_eq!(wallet["items"][0]["balance"], json!("100"), "{wallet}");
     client.post("/v1/holds", &json!({"member": member, "amount": 500})).refused(422, "insufficient_funds");
     client.get("/v1/leaderboards/c").expect(404);
     let again = client.send(&submit("bob", 50));

@@ -124,7 +124,7 @@ fn months_of_the_ledger_move_into_files_and_all_reads_stay() {
     assert_eq!((&rent["reason"], &rent["metadata"]["of"]), (&json!("rent of Bob"), &json!("Bob")));
     client.post(&format!("{}/reverse", path(&april[1])), &json!({"amount": 1})).expect(201);
     assert_eq!(client.get(&path(&april[1])).expect(200)["reversed"], "1");
-    let balance = client.get(&format!("/v1/wallets/{bob}")).expect(200)["wallets"][0]["balance"].clone();
+    let balance = client.get(&format!("/v1/wallets/{bob}")).expect(200)["items"][0]["balance"].clone();
     client.post("/v1/withdrawals", &json!({"from": bob, "amount": balance})).expect(201);
     client.post(&format!("/v1/members/{bob}/erase"), &json!({})).expect(200);
     for id in march.iter().chain(&april) {

@@ -31,7 +31,7 @@ fn key(server: &TestTally, role: &str) -> String {
 
 /// The balance of a member, and its held part.
 pub(crate) fn wallet(client: &mut Client, id: &str) -> (String, String) {
-    let wallet = client.get(&format!("/v1/wallets/{id}")).expect(200)["wallets"][0].clone();
+    let wallet = client.get(&format!("/v1/wallets/{id}")).expect(200)["items"][0].clone();
     let text = |name: &str| wallet[name].as_str().expect("an amount").to_owned();
     (text("balance"), text("held"))
 }

@@ -260,7 +260,7 @@ fn tournaments() -> [Tournament; 6] {
 fn balance(client: &mut Client, team: &str) -> (String, String) {
     let found = client.get(&format!("/v1/members?player={}", team.replace(' ', "%20"))).expect(200);
     let id = found["items"][0]["id"].as_str().unwrap_or_else(|| panic!("no member is {team}")).to_owned();
-    let wallet = client.get(&format!("/v1/wallets/{id}")).expect(200)["wallets"][0].clone();
+    let wallet = client.get(&format!("/v1/wallets/{id}")).expect(200)["items"][0].clone();
     let text = |name: &str| wallet[name].as_str().expect("an amount").to_owned();
     (text("balance"), text("held"))
 }

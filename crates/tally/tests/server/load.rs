@@ -102,7 +102,7 @@ fn an_interrupted_load_shows_what_ran() {
     let load = load.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     // Not before money has moved, so that there is something to show.
     let mut client = server.local();
-    let debits = |totals: &Value| totals["accounts"][1]["debits"].as_str().unwrap().to_owned();
+    let debits = |totals: &Value| totals["items"][1]["debits"].as_str().unwrap().to_owned();
     let totals = client.get("/v1/ledger/trial-balance").expect(200);
     let started = Instant::now();
     while debits(&client.get("/v1/ledger/trial-balance").expect(200)) == debits(&totals) {

@@ -30,7 +30,9 @@ pub(in crate::http) async fn accounts(call: Call) -> Result<Response, Problem> {
 /// `GET /v1/ledger/trial-balance`
 pub(in crate::http) async fn trial_balance(call: Call) -> Result<Response, Problem> {
     let totals = totals(call).await?;
-    Ok(response::ok(&json!({"balanced": totals.balanced(), "accounts": rows(&totals)})))
+    let rows = rows(&totals);
+    // `accounts` is the older name.
+    Ok(response::ok(&json!({"balanced": totals.balanced(), "items": rows, "accounts": rows})))
 }
 
 async fn totals(mut call: Call) -> Result<Totals, Problem> {

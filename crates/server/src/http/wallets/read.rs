@@ -21,7 +21,8 @@ pub(in crate::http) async fn wallets(mut call: Call) -> Result<Response, Problem
     let one =
         |(currency, wallet): &(_, _)| WalletJson::new(WalletKey { member, currency: *currency }, wallet);
     let wallets: Vec<WalletJson> = all.rows.iter().map(one).collect();
-    let mut body = json!({"member": member.0.to_string(), "wallets": wallets});
+    // `wallets` is the older name.
+    let mut body = json!({"member": member.0.to_string(), "items": wallets, "wallets": wallets});
     response::name_damaged(&mut body, &all.damaged);
     Ok(response::ok(&body))
 }

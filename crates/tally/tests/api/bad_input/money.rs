@@ -255,7 +255,7 @@ fn a_bad_row_of_money_fails_alone() {
         }
     }
     let wallets = world.client.get(&format!("/v1/wallets/{ann}")).expect(200);
-    assert_eq!(wallets["wallets"][0]["balance"], "100");
+    assert_eq!(wallets["items"][0]["balance"], "100");
 }
 
 #[test]

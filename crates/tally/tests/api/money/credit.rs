@@ -12,11 +12,11 @@ fn in_seconds(world: &mut World, member: &str, seconds: i64) -> String {
 }
 
 fn shown(world: &mut World, member: &str) -> Value {
-    world.get(&format!("/v1/wallets/{member}"))["wallets"][0].clone()
+    world.get(&format!("/v1/wallets/{member}"))["items"][0].clone()
 }
 
 fn account(world: &mut World, name: &str) -> Value {
-    let accounts = world.get("/v1/ledger/accounts")["accounts"].clone();
+    let accounts = world.get("/v1/ledger/accounts")["items"].clone();
     accounts
         .as_array()
         .expect("accounts")

@@ -43,7 +43,7 @@ fn an_export_has_what_the_lists_have() {
     assert_eq!(answer.header("content-disposition"), Some(&*name));
     assert_eq!(answer.header("cache-control"), Some("no-store"));
     assert_eq!(export["member"], local.get(&format!("/v1/members/{ann}")).expect(200));
-    assert_eq!(export["wallets"], local.get(&format!("/v1/wallets/{ann}")).expect(200)["wallets"]);
+    assert_eq!(export["wallets"], local.get(&format!("/v1/wallets/{ann}")).expect(200)["items"]);
     let mut lines = Vec::new();
     for currency in ["GEM", "KRW"] {
         let path = format!("/v1/wallets/{ann}/transactions?limit=100&currency={currency}");

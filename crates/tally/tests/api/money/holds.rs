@@ -70,7 +70,7 @@ fn a_hold_ends_once() {
     {
         world.post(&format!("{one}/{path}"), &body).refused(409, "hold_resolved");
     }
-    let fees = world.get("/v1/ledger/accounts")["accounts"][2].clone();
+    let fees = world.get("/v1/ledger/accounts")["items"][2].clone();
     assert_eq!((&fees["account"], &fees["credits"]), (&json!("FEES"), &json!("10")));
     let two = format!("/v1/holds/{}", hold(&mut world, &ann, 90));
     let voided = ended(&mut world, &format!("{two}/void"), &json!({}));

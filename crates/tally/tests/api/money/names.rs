@@ -151,7 +151,7 @@ fn soak_a_key_and_a_currency_are_themselves_alone() {
             assert!(client.send(deposit).is_replay(), "{key:?}");
         }
         let path = format!("/v1/wallets/{}", made["id"].as_str().expect("an id"));
-        let wallets = client.get(&path).expect(200)["wallets"].clone();
+        let wallets = client.get(&path).expect(200)["items"].clone();
         for (first, currency) in codes.iter().enumerate() {
             let sum: usize = (first..keys.len()).step_by(codes.len()).map(|at| at + 1).sum();
             let wallet = wallets.as_array().expect("wallets").iter().find(|one| one["currency"] == *currency);

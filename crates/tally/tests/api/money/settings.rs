@@ -8,7 +8,7 @@ use tally_testkit::{DatabaseKind, Response, ScratchDatabase, TestTally};
 const DOLLARS: (&str, &str) = ("TALLY_CURRENCIES_USD", "2");
 
 fn currencies(world: &mut World, member: &str) -> Vec<Value> {
-    let wallets = world.get(&format!("/v1/wallets/{member}"))["wallets"].clone();
+    let wallets = world.get(&format!("/v1/wallets/{member}"))["items"].clone();
     wallets.as_array().expect("wallets").iter().map(|wallet| wallet["currency"].clone()).collect()
 }
 
@@ -31,7 +31,7 @@ fn another_currency_appears_with_its_first_credit() {
     );
     assert_eq!(world.get(&path)["items"].as_array().map(Vec::len), Some(2));
     assert_eq!(world.history(&ann, 9).len(), 1, "the default currency's, where none is named");
-    let accounts = world.get("/v1/ledger/accounts")["accounts"].as_array().expect("accounts").len();
+    let accounts = world.get("/v1/ledger/accounts")["items"].as_array().expect("accounts").len();
     assert_eq!(accounts, 10, "five in each");
     assert_eq!(
         world.client.get("/v1/status").json()["settings"]["currencies.USD"],

@@ -356,7 +356,7 @@ impl Caller {
         let from = now();
         let answer = self.client.get(&format!("/v1/wallets/{}", self.people[who].id)).expect(200);
         let between = (from, now());
-        let shown = answer["wallets"].as_array().expect("wallets");
+        let shown = answer["items"].as_array().expect("wallets");
         let wallets: Vec<_> = self.model.purses.range((who, "")..(who + 1, "")).collect();
         assert_eq!(shown.len(), wallets.len(), "{answer}");
         let mut settled = true;
@@ -487,7 +487,7 @@ fn check_books(world: &mut World, callers: &[Caller], pot: &str) {
     assert_eq!(trial["balanced"], json!(true), "{trial}");
     let text = |value: &Value| value.as_str().expect("text").to_owned();
     let number = |value: &Value| -> i64 { text(value).parse().expect("a number") };
-    let rows = trial["accounts"].as_array().expect("accounts").iter();
+    let rows = trial["items"].as_array().expect("accounts").iter();
     let moved = rows.filter(|row| number(&row["debits"]) + number(&row["credits"]) > 0);
     let shown: BTreeMap<_, _> = moved
         .map(|row| {

@@ -78,7 +78,7 @@ impl World {
     /// The state of a member: balance, held, available.
     pub(crate) fn purse(&mut self, member: &str) -> (String, String, String) {
         let wallets = self.get(&format!("/v1/wallets/{member}"));
-        let wallet = &wallets["wallets"][0];
+        let wallet = &wallets["items"][0];
         let text = |name: &str| wallet[name].as_str().expect("money is text").to_owned();
         (text("balance"), text("held"), text("available"))
     }
@@ -108,7 +108,7 @@ impl World {
         let mut owed = 0_i128;
         for member in self.members.clone() {
             let shown = self.get(&format!("/v1/wallets/{member}"));
-            for wallet in shown["wallets"].as_array().expect("wallets") {
+            for wallet in shown["items"].as_array().expect("wallets") {
                 let number = |name: &str| -> i128 { wallet[name].as_str().unwrap().parse().unwrap() };
                 assert_eq!(number("available"), number("balance") - number("held"), "{wallet}");
                 assert!(number("held") >= 0 && number("available") >= 0, "{wallet}");
@@ -121,7 +121,7 @@ impl World {
         }
         let trial = self.get("/v1/ledger/trial-balance");
         assert_eq!(trial["balanced"], json!(true), "{trial}");
-        let payable = trial["accounts"].as_array().expect("accounts").iter();
+        let payable = trial["items"].as_array().expect("accounts").iter();
         let payable = payable.filter(|one| one["account"] == "BANK_PAYABLE");
         let number = |one: &Value, name: &str| -> i128 { one[name].as_str().unwrap().parse().unwrap() };
         let net: i128 = payable.map(|one| number(one, "credits") - number(one, "debits")).sum();

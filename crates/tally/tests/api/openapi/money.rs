@@ -146,7 +146,7 @@ fn credit(tour: &mut Tour<'_>) {
     tour.refused("withdraw", 422, "insufficient_funds", &post("/v1/withdrawals", &plain(11)));
     tour.good("withdraw", 201, post("/v1/withdrawals", &plain(10)));
     let shown = tour.good("getWallets", 200, Request::new("GET", format!("/v1/wallets/{cay}")));
-    assert_eq!(shown["wallets"][0]["promotional"], "50", "{shown}");
+    assert_eq!(shown["items"][0]["promotional"], "50", "{shown}");
     let history = format!("/v1/wallets/{cay}/transactions");
     tour.good("listTransactions", 200, Request::new("GET", history));
 }

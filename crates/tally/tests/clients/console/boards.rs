@@ -180,7 +180,7 @@ fn a_missed_prize_is_paid_again() {
     console.page.wait("!help.text().includes('no member')");
     console.picture("board-prizes");
     let wallets = client.get(&format!("/v1/wallets/{}", member.as_str().expect("an id"))).expect(200);
-    assert_eq!(wallets["wallets"][0]["balance"], json!("700"));
+    assert_eq!(wallets["items"][0]["balance"], json!("700"));
     console.end();
 }
 

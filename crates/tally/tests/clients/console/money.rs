@@ -67,7 +67,7 @@ fn money_is_found_moved_and_in_balance() {
         hold(&mut console, ending, ended);
         let wallet = client.get(&format!("/v1/wallets/{ann}")).expect(200);
         assert_eq!(
-            (&wallet["wallets"][0]["balance"], &wallet["wallets"][0]["held"]),
+            (&wallet["items"][0]["balance"], &wallet["items"][0]["held"]),
             (&json!(left), &json!("0"))
         );
     }
@@ -147,7 +147,7 @@ fn credit_is_given_and_shown_with_its_end() {
     console.sees("2 500 KRW until 2 Jan 2999, 03:04");
     console.sees_row(&["promotion", "+2 500", "3 500"]);
     assert_eq!(console.page.eval(shown), json!(true));
-    let given = client.get(&wallet).expect(200)["wallets"][0].clone();
+    let given = client.get(&wallet).expect(200)["items"][0].clone();
     assert_eq!((&given["promotional"], &given["credits"][0]["amount"]), (&json!("2500"), &json!("2500")));
     // The next adjustment is other money again.
     console.fill("Amount", "7");

@@ -69,7 +69,7 @@ for (let attempt = 0; attempt < 2; attempt++) {
   assert.deepEqual([moved.after, moved.counterparty], ["600", bob]);
 }
 const wallet = async (member: string) => {
-  const { wallets } = good(await client.GET("/v1/wallets/{member}", { params: { path: { member } } }));
+  const { items: wallets } = good(await client.GET("/v1/wallets/{member}", { params: { path: { member } } }));
   assert.ok(wallets[0]);
   return wallets[0];
 };

@@ -122,7 +122,7 @@ body_of_transfer = NewTransfer(from_=members["ann"], to=members["bob"], amount="
 for _ in range(2):
     moved = good(Transaction, transfer.sync(client=client, body=body_of_transfer, idempotency_key="bet-1"))
     equal((moved.after, moved.counterparty), ("600", members["bob"]))
-wallets = good(WalletList, get_wallets.sync(members["bob"], client=client)).wallets
+wallets = good(WalletList, get_wallets.sync(members["bob"], client=client)).items
 equal([(wallet.balance, wallet.available) for wallet in wallets], [("400", "400")])
 currency = wallets[0].currency
 
@@ -139,5 +139,5 @@ good(Contest, finish_contest.sync("cup", client=client))
 equal(good(Contest, settle_contest.sync("cup", client=client)).state, ContestState.SETTLED)
 prizes = good(ContestPrizeList, list_contest_prizes.sync("cup", client=client)).items
 equal([(one.player, one.amount, one.paid) for one in prizes], [("bob", "150", True)])
-equal(good(WalletList, get_wallets.sync(members["bob"], client=client)).wallets[0].balance, "450")
+equal(good(WalletList, get_wallets.sync(members["bob"], client=client)).items[0].balance, "450")
 print("end")

@@ -30,7 +30,7 @@ fn number(value: &Value) -> i64 {
 #[track_caller]
 pub(crate) fn purse(client: &mut Client, member: &str) -> (i64, i64) {
     let shown = done(client, &Request::new("GET", format!("/v1/wallets/{member}")));
-    let wallet = &shown["wallets"][0];
+    let wallet = &shown["items"][0];
     (number(&wallet["balance"]), number(&wallet["held"]))
 }
 

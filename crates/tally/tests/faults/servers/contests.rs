@@ -29,7 +29,7 @@ pub(crate) fn members(client: &mut Client, names: &[&str], units: u64) -> Vec<St
 }
 
 pub(crate) fn balance(client: &mut Client, member: &str) -> String {
-    let wallet = get(client, &format!("/v1/wallets/{member}")).expect(200)["wallets"][0].clone();
+    let wallet = get(client, &format!("/v1/wallets/{member}")).expect(200)["items"][0].clone();
     wallet["balance"].as_str().expect("an amount").to_owned()
 }
 
@@ -187,7 +187,7 @@ fn fifty_contests_that_start_at_once_start_once_each() {
         assert_eq!((&shown["state"], &shown["counts"]), (&json!("running"), &counts));
     }
     for id in &ids {
-        let wallet = get(&mut clients[0], &format!("/v1/wallets/{id}")).expect(200)["wallets"][0].clone();
+        let wallet = get(&mut clients[0], &format!("/v1/wallets/{id}")).expect(200)["items"][0].clone();
         assert_eq!((&wallet["balance"], &wallet["held"]), (&json!("990"), &json!("0")));
     }
     servers.all[0].run(&["verify"]).expect(0);

@@ -28,7 +28,7 @@ fn check_money(servers: &Servers, members: &[String], sum: i64) -> Vec<i64> {
         .map(|client| {
             let balance = |member: &String| -> i64 {
                 let shown = client.get(&format!("/v1/wallets/{member}")).expect(200);
-                shown["wallets"][0]["balance"].as_str().expect("text").parse().expect("a number")
+                shown["items"][0]["balance"].as_str().expect("text").parse().expect("a number")
             };
             let balances: Vec<i64> = members.iter().map(balance).collect();
             (client.get("/v1/ledger/trial-balance").expect(200), balances)
@@ -146,7 +146,7 @@ fn a_cap_of_a_key_holds_at_all_servers_together() {
     assert_eq!(done, 14, "14 times 7 is 98");
     for server in &servers.all {
         let shown = server.local().get(&format!("/v1/wallets/{}", all[0])).expect(200);
-        assert_eq!(shown["wallets"][0]["balance"], json!("100"));
+        assert_eq!(shown["items"][0]["balance"], json!("100"));
         server.client().with_key(key).send(&deposit).refused(422, "mint_cap_reached");
     }
 }
@@ -269,7 +269,7 @@ fn one_is_killed_while_credit_expires_and_it_leaves_each_wallet_once() {
     wait_until("all credit has left", || {
         all.iter().all(|member| {
             let shown = get(&mut clients[2], &format!("/v1/wallets/{member}")).expect(200);
-            shown["wallets"][0].get("promotional").is_none()
+            shown["items"][0].get("promotional").is_none()
         })
     });
     let mut sum = 9 * 50 - withdrawn;
