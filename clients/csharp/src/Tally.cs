@@ -216,7 +216,7 @@ namespace TallyClient
         /// <summary>Lets players apply.</summary>
         public async Task<Contest> OpenContestAsync(string contest) { return Contest.From(await Act(contest, "open").ConfigureAwait(false)); }
 
-        /// <summary>Makes the accepted players those of the contest, and takes their fees. `enrolled` and `failed` of the answer say which.</summary>
+        /// <summary>Makes the accepted players those of the contest, and takes their fees. The answer is the contest, with the number `enrolled` and the list `failed`.</summary>
         public Task<Json> StartContestAsync(string contest) { return Act(contest, "start"); }
 
         /// <summary>Ends the scores. The review begins.</summary>

@@ -71,9 +71,9 @@ for player in members:
     tally.apply(cup, player)
 tally.accept(cup, members)
 started = tally.start_contest(cup)
-prizes = " and ".join(prize["amount"] for prize in started["contest"]["prizes"])
+prizes = " and ".join(prize["amount"] for prize in started["prizes"])
 print(f"{started['enrolled']} players play for {prizes}")
-board = started["contest"]["board"] or ""
+board = started["board"] or ""
 for player, score in [("ada", 7), ("bob", 9), ("cy", 8)]:
     tally.submit(board, player, score)
 tally.finish_contest(cup)

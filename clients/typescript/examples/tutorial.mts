@@ -63,9 +63,9 @@ const cup = await tally.createContest({
 await tally.openContest(cup.id);
 for (const player of members.keys()) await tally.apply(cup.id, player);
 await tally.accept(cup.id, [...members.keys()]);
-const { enrolled, contest } = await tally.startContest(cup.id);
-console.log(`${enrolled} players play for ${contest.prizes.map(({ amount }) => amount).join(" and ")}`);
-const board = contest.board ?? "";
+const started = await tally.startContest(cup.id);
+console.log(`${started.enrolled} players play for ${started.prizes.map(({ amount }) => amount).join(" and ")}`);
+const board = started.board ?? "";
 for (const [player, score] of [["ada", 7], ["bob", 9], ["cy", 8]] as const) await tally.submit(board, { player, score });
 await tally.finishContest(cup.id);
 await tally.settleContest(cup.id);

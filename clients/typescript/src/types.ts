@@ -323,7 +323,8 @@ export interface Contest {
   updated_at: Instant;
 }
 
-export interface StartedContest {
+export interface StartedContest extends Contest {
+  /** The older place of the contest. */
   contest: Contest;
   enrolled: number;
   failed: { player: string; code: string; detail: string }[];

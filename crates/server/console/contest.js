@@ -70,9 +70,8 @@ export function render(root, { contest: id }, signal) {
     if (!why) return;
     set(report);
     try {
-      const answer = await change("POST", withQuery(`${path}/${name}`, why));
-      if (name === "start") set(report, started(answer));
-      const contest = answer.contest ?? answer;
+      const contest = await change("POST", withQuery(`${path}/${name}`, why));
+      if (name === "start") set(report, started(contest));
       show(contest);
       // The prizes of a large contest are paid in the background.
       toast("ok", t(name === "settle" && contest.state !== "settled" ? "contest.settling" : `contest.done.${name}`));

@@ -354,7 +354,7 @@ class FailedApplication(TypedDict):
     detail: str
 
 
-class StartedContest(TypedDict):
+class StartedContest(Contest):
     contest: Contest
     enrolled: int
     failed: List[FailedApplication]

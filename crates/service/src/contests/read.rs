@@ -16,7 +16,7 @@ use tally_rules::contest::{
 use tally_rules::ledger::TransferId;
 use tally_rules::{PlayerId, Rejection};
 use tally_store::plan::ATTEMPTS;
-use tally_store::{Listing, ScoreKey};
+use tally_store::{EntrantKey, Listing, ScoreKey};
 
 /// Contests of one read of a series.
 const READ: usize = 500;
@@ -166,6 +166,15 @@ pub fn members(
     }
     let list = tally.store.ledger().list_members(record.no, after, limit)?;
     Ok(Listing { rows: listed(tally, (id, &record), list.rows)?, damaged: list.damaged })
+}
+
+/// One member as it is listed, or `None` if the player is no member.
+pub fn member(tally: &Tally, id: &ContestId, player: &PlayerId) -> Result<Option<ListedMember>, Failure> {
+    let record = find(tally, id)?;
+    let key = EntrantKey { contest: record.no, player: player.clone() };
+    let enrolled = tally.store.ledger().enrolled(&[key])?.pop().flatten();
+    let rows = enrolled.map(|one| (player.clone(), one)).into_iter().collect();
+    Ok(listed(tally, (id, &record), rows)?.pop())
 }
 
 /// Members as they are listed.

@@ -70,12 +70,12 @@ pub(in crate::http) async fn start(mut call: Call) -> Result<Response, Problem> 
     let started = blocking(move || starting::start(&tally, &name, &actor, identity.as_ref())).await?;
     let took_ms = began.elapsed().as_micros() as f64 / 1_000.0;
     let done = &started.done;
-    let body = json!({
-        // No applications are left after a start.
-        "contest": contests::write(&id, &done.record, Some(done.record.applications)),
-        "enrolled": done.record.report.as_ref().map_or(0, |report| report.enrolled),
-        "failed": started.failed.iter().map(contests::write_failed).collect::<Vec<_>>(),
-        "took_ms": took_ms,
-    });
+    // No applications are left after a start.
+    let mut body = contests::write(&id, &done.record, Some(done.record.applications));
+    // The older place of the contest.
+    body["contest"] = body.clone();
+    body["enrolled"] = json!(done.record.report.as_ref().map_or(0, |report| report.enrolled));
+    body["failed"] = started.failed.iter().map(contests::write_failed).collect();
+    body["took_ms"] = json!(took_ms);
     Ok(response::replayed(response::ok(&body), done.replayed))
 }

@@ -105,8 +105,16 @@ async fn set_ban(mut call: Call, banned: bool) -> Result<Response, Problem> {
     let (tally, id, player) = (call.tally()?, call.contest()?, call.player()?);
     let identity = identity_of(&call, &tally, &origin)?;
     let actor = actor(&call, &tally).await?.with(origin);
+    let money = sees_money(&call, &tally, Some(&id)).await?;
     let done = bans::ban(&tally, &id, &actor, &player, banned, identity).await;
     let replayed = done.map_err(|failure| problem::of_failure(&failure))?;
-    let body = json!({"contest": id.as_str(), "player": player.as_str(), "banned": banned});
+    let mut body = json!({"player": player.as_str()});
+    let contest = json!(id.as_str());
+    // The ban is stored: a row that cannot be read now does not undo it.
+    if let Ok(Some(row)) = blocking(move || read::member(&tally, &id, &player)).await {
+        body = write_member(&row.player, &row.enrolled, (banned, row.attempts), money);
+    }
+    body["contest"] = contest;
+    body["banned"] = json!(banned);
     Ok(response::replayed(response::ok(&body), replayed))
 }
