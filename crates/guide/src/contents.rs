@@ -56,6 +56,7 @@ pub(crate) const SECTIONS: &[Section] = &[
         "docs/http/scores.md"
         "docs/http/players.md"
         "docs/http/members.md"
+        "docs/http/compatibility.md"
         "docs/http/wallets.md"
         "docs/http/ledger.md"
         "docs/http/contests.md"
