@@ -172,7 +172,7 @@ fn database_stands_still(world: &mut World, tally: &TestTally, database: &Scratc
         world.fire("database", &["TallyBacklog", "TallyRefusesRequests"]);
         drop(frozen);
     });
-    world.fire("database", &["TallySubmitsSlow", "TallyRedisDoorSlow"]);
+    world.fire("database", &["TallySubmitsSlow", "TallyRedisProtocolSlow"]);
     // Reads go on, and commits wait.
     std::thread::scope(|scope| {
         let blocking = scope.spawn(|| database.sql(COMMITS_WAIT));
