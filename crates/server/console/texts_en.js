@@ -220,7 +220,7 @@ export default {
   "warning.unbalanced": "The ledger is out of balance",
   "why.unbalanced": "Debits and credits differ. Stop payments and run `tally verify`: it names every row that disagrees.",
   "warning.unresolved": { one: "{n} commit without a known outcome", other: "{n} commits without a known outcome" },
-  "why.unresolved": { one: "The database went away while it committed {n}. The server looks it up when it is back.", other: "The database went away while it committed {n}. The server looks them up when it is back." },
+  "why.unresolved": { one: "The database became unavailable while it committed {n}. The server looks it up when it is back.", other: "The database became unavailable while it committed {n}. The server looks them up when it is back." },
   "warning.flush": "The journal could not be flushed",
   "why.flush": { one: "{n} time since the start. Look at the log: the disk may be full.", other: "{n} times since the start. Look at the log: the disk may be full." },
   "warning.slow": "HTTP is slow: p99 is {time}",

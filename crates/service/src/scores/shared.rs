@@ -70,7 +70,7 @@ impl Shared {
         alone: bool,
     ) -> Result<BarrierGuard, (ShardSet, Fault)> {
         self.gate.pass(of.bits(), alone, patience).map_err(|blocked| {
-            let why = "what became of an earlier batch is not known yet";
+            let why = "the outcome of an earlier batch is not known yet";
             let Blocked::Stuck(bits) = blocked else {
                 return (ShardSet::default(), Fault::Contention("an earlier batch takes too long".into()));
             };

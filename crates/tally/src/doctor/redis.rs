@@ -34,7 +34,9 @@ pub(super) fn examine(report: &mut Report, of: Of, address: &str, probed: Result
         Ok(nodes) => nodes.iter().for_each(|node| check(report, of, address, node)),
         Err(error) => {
             let (code, effect) = match of {
-                Of::Ranking => ("ranking_away", "ranks are refused, and scores are taken without them"),
+                Of::Ranking => {
+                    ("ranking_unavailable", "ranks are refused, and scores are taken without them")
+                }
                 Of::Applications => (
                     "applications_unavailable",
                     "contests that have their applications there take none, and do not start",

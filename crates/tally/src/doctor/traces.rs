@@ -14,12 +14,15 @@ pub(super) fn examine(report: &mut Report, config: &Config) -> Result<()> {
         return Ok(());
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.context("start what asks the collector")?;
+    let runtime = runtime.context("start the check of the collector")?;
     let address = &settings.address;
     match runtime.block_on(tally_traces::probe(&settings)) {
         Ok(()) => report.ok(&format!("traces {address}: the collector takes them")),
         Err(why) => {
-            report.warn("traces_away", &format!("traces {address}: {why}: they are counted and gone"));
+            report.warn(
+                "traces_unavailable",
+                &format!("traces {address}: {why}: they are counted and dropped"),
+            );
         }
     }
     Ok(())

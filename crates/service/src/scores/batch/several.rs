@@ -21,7 +21,7 @@ use tally_store::{BoardNo, ShardSet, WindowRow};
 const WAITED_MAX: Duration = Duration::from_millis(1_500);
 
 /// Why the databases after a commit in doubt do nothing.
-const IN_DOUBT: &str = "what became of the part of another database is not known yet";
+const IN_DOUBT: &str = "the outcome on another database is not known yet";
 
 /// A batch as far as its shards have done it.
 struct Progress {

@@ -169,7 +169,7 @@ fn an_in_doubt_commit_on_one_shard_leaves_the_others_usable() {
     let (world, proxy) = world();
     let mut server = world.started(&[0, 1]);
     server.allow("shard 2 of 2");
-    server.allow("what became of an earlier batch is not known yet");
+    server.allow("the outcome of an earlier batch is not known yet");
     let mut client = server.local();
     fill(&mut client);
     let ([(here, _), (also_here, _)], [(there, _), (also_there, _)]) = (two(&world, 0), two(&world, 1));

@@ -38,7 +38,7 @@ fn is_cut_and_counted(killed: bool) -> bool {
     let proxy = Proxy::start(to);
     world.urls[0] = world.urls[0].replace(&to.to_string(), &proxy.address().to_string());
     let mut server = world.started(&[0, 1]);
-    for why in ["shard 1 of 2", "what became of", "the store", "not ready"] {
+    for why in ["shard 1 of 2", "the outcome", "the store", "not ready"] {
         server.allow(why);
     }
     let mut client = server.local();
