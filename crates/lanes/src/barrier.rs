@@ -63,7 +63,7 @@ pub enum Blocked {
 /// Keeps the batch inside until it is dropped.
 #[derive(Debug)]
 pub struct BarrierGuard {
-    gate: Barrier,
+    barrier: Barrier,
     number: u64,
 }
 
@@ -131,7 +131,7 @@ impl Barrier {
             // The next batch may be able to enter as well.
             self.shared.changed.notify_all();
         }
-        blocked.map_or_else(|| Ok(BarrierGuard { gate: self.clone(), number }), Err)
+        blocked.map_or_else(|| Ok(BarrierGuard { barrier: self.clone(), number }), Err)
     }
 
     /// The number of waiting batches.
@@ -148,19 +148,19 @@ impl Barrier {
 impl BarrierGuard {
     /// Marks the end of this batch as unknown: batches that would wait for it fail at once.
     pub fn mark_stuck(&self) {
-        let mut state = self.gate.state();
+        let mut state = self.barrier.state();
         let mine = state.inside.iter_mut().filter(|one| one.number == self.number);
         mine.for_each(|one| one.stuck = true);
         drop(state);
-        self.gate.shared.changed.notify_all();
+        self.barrier.shared.changed.notify_all();
     }
 }
 
 impl Drop for BarrierGuard {
     fn drop(&mut self) {
-        let mut state = self.gate.state();
+        let mut state = self.barrier.state();
         state.inside.retain(|one| one.number != self.number);
         drop(state);
-        self.gate.shared.changed.notify_all();
+        self.barrier.shared.changed.notify_all();
     }
 }

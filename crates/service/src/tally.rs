@@ -110,7 +110,7 @@ impl Tally {
             activity: Activity::new(clock.now()),
             instants: Mutex::new(Instants::after(newest)),
             keep_micros: settings.idempotency_keep_micros,
-            gate: Barrier::default(),
+            barrier: Barrier::default(),
             lanes: settings.lanes.max(1),
             dispatcher: ReplyDispatcher::default(),
             unpublished: Unpublished::default(),

@@ -18,16 +18,16 @@ const PLACES: usize = 3;
 #[test]
 fn an_exclusive_batch_meets_no_other_at_its_places() {
     explore(300, || {
-        let gate = Barrier::default();
+        let barrier = Barrier::default();
         let counts: Counts = Arc::new((0..PLACES).map(|_| Default::default()).collect());
         let threads: Vec<_> = (0..4)
             .map(|_| {
-                let (gate, counts) = (gate.clone(), Arc::clone(&counts));
+                let (barrier, counts) = (barrier.clone(), Arc::clone(&counts));
                 thread::spawn(move || {
                     for _ in 0..3 {
                         let (places, is_alone) =
                             (thread_rng().gen_range(1..1 << PLACES), thread_rng().gen_bool(0.5));
-                        let pass = gate.pass(places, is_alone, LONG).expect("its turn comes");
+                        let pass = barrier.pass(places, is_alone, LONG).expect("its turn comes");
                         let mine = || counts.iter().enumerate().filter(|(at, _)| places & 1 << at != 0);
                         let count = |one: &(AtomicU32, AtomicU32), by: u32| {
                             if is_alone { &one.1 } else { &one.0 }.fetch_add(by, SeqCst);
@@ -52,15 +52,15 @@ fn an_exclusive_batch_meets_no_other_at_its_places() {
 #[test]
 fn an_exclusive_batch_meets_no_other() {
     explore(300, || {
-        let gate = Barrier::default();
+        let barrier = Barrier::default();
         let (beside, alone) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
         let threads: Vec<_> = (0..4)
             .map(|_| {
-                let (gate, beside, alone) = (gate.clone(), Arc::clone(&beside), Arc::clone(&alone));
+                let (barrier, beside, alone) = (barrier.clone(), Arc::clone(&beside), Arc::clone(&alone));
                 thread::spawn(move || {
                     for _ in 0..3 {
                         let is_alone = thread_rng().gen_bool(0.4);
-                        let pass = gate.pass(1, is_alone, LONG).expect("its turn comes");
+                        let pass = barrier.pass(1, is_alone, LONG).expect("its turn comes");
                         let mine = if is_alone { &alone } else { &beside };
                         mine.fetch_add(1, SeqCst);
                         thread::yield_now();
@@ -81,9 +81,9 @@ fn an_exclusive_batch_meets_no_other() {
 fn those_beside_each_other_do_not_wait_for_each_other() {
     shuttle::check_random(
         || {
-            let gate = Barrier::default();
-            let first = gate.pass(1, false, LONG);
-            let other = gate.clone();
+            let barrier = Barrier::default();
+            let first = barrier.pass(1, false, LONG);
+            let other = barrier.clone();
             // It would wait for ever if it waited for the first.
             let through = thread::spawn(move || other.pass(1, false, LONG).is_ok()).join();
             assert!(through.expect("a thread"));
@@ -97,12 +97,16 @@ fn those_beside_each_other_do_not_wait_for_each_other() {
 fn one_that_loses_patience_leaves_the_line_to_the_others() {
     shuttle::check_random(
         || {
-            let gate = Barrier::default();
-            let inside = gate.pass(1, false, LONG);
-            assert_eq!(gate.pass(1, true, Duration::ZERO).unwrap_err(), Blocked::Late, "somebody is inside");
-            assert!(gate.pass(1, false, LONG).is_ok(), "nobody waits in front any more");
+            let barrier = Barrier::default();
+            let inside = barrier.pass(1, false, LONG);
+            assert_eq!(
+                barrier.pass(1, true, Duration::ZERO).unwrap_err(),
+                Blocked::Late,
+                "somebody is inside"
+            );
+            assert!(barrier.pass(1, false, LONG).is_ok(), "nobody waits in front any more");
             drop(inside);
-            assert!(gate.pass(1, true, LONG).is_ok());
+            assert!(barrier.pass(1, true, LONG).is_ok());
         },
         100,
     );
@@ -112,17 +116,17 @@ fn one_that_loses_patience_leaves_the_line_to_the_others() {
 fn no_batch_waits_for_one_that_is_stuck() {
     shuttle::check_random(
         || {
-            let gate = Barrier::default();
-            let lost = gate.pass(2, false, LONG).unwrap();
-            let other = gate.clone();
+            let barrier = Barrier::default();
+            let lost = barrier.pass(2, false, LONG).unwrap();
+            let other = barrier.clone();
             let waiting = thread::spawn(move || other.pass(7, true, LONG).unwrap_err());
             lost.mark_stuck();
             assert_eq!(waiting.join().expect("a thread"), Blocked::Stuck(2));
-            assert_eq!(gate.pass(3, true, LONG).unwrap_err(), Blocked::Stuck(2));
+            assert_eq!(barrier.pass(3, true, LONG).unwrap_err(), Blocked::Stuck(2));
             // Batches of other places pass, and so do batches that may share the place.
-            assert!(gate.pass(5, true, LONG).is_ok() && gate.pass(2, false, LONG).is_ok());
+            assert!(barrier.pass(5, true, LONG).is_ok() && barrier.pass(2, false, LONG).is_ok());
             drop(lost);
-            assert!(gate.pass(7, true, LONG).is_ok());
+            assert!(barrier.pass(7, true, LONG).is_ok());
         },
         100,
     );

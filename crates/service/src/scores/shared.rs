@@ -30,7 +30,7 @@ pub(crate) struct Shared {
     pub(crate) activity: Activity,
     pub(crate) instants: Mutex<Instants>,
     pub(crate) keep_micros: i64,
-    pub(crate) gate: Barrier,
+    pub(crate) barrier: Barrier,
     /// How many there are for each database that the store is spread over.
     pub(crate) lanes: usize,
     pub(crate) dispatcher: ReplyDispatcher,
@@ -69,7 +69,7 @@ impl Shared {
         of: ShardSet,
         alone: bool,
     ) -> Result<BarrierGuard, (ShardSet, Fault)> {
-        self.gate.pass(of.bits(), alone, patience).map_err(|blocked| {
+        self.barrier.pass(of.bits(), alone, patience).map_err(|blocked| {
             let why = "the outcome of an earlier batch is not known yet";
             let Blocked::Stuck(bits) = blocked else {
                 return (ShardSet::default(), Fault::Contention("an earlier batch takes too long".into()));

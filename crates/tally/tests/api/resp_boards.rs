@@ -239,7 +239,7 @@ fn a_wish_for_it_makes_it_stay() {
 
 /// One listener fills and empties, the other makes and deletes: no answer is a fault, and one board is left.
 #[test]
-fn the_doors_may_race_for_a_name() {
+fn the_listeners_may_race_for_a_name() {
     let server = TestTally::start(TALLY);
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {

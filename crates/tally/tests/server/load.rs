@@ -35,7 +35,7 @@ fn scores_arrive_at_their_rate_and_limits_are_checked() {
 }
 
 #[test]
-fn seeded_players_are_read_and_score_through_both_doors() {
+fn seeded_players_are_read_and_score_over_both_protocols() {
     let server = TestTally::start(TALLY);
     server.run(&["seed", "scores", "big", "--players", "3000"]).expect(0);
     // It knows how many there are.

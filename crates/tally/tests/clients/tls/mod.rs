@@ -38,7 +38,7 @@ fn told(command: &mut Command) -> (bool, String) {
 }
 
 #[test]
-fn both_doors_are_encrypted() {
+fn both_listeners_are_encrypted() {
     let (server, http) = encrypted();
     let certificate = file("certificate.pem");
     let url = format!("https://localhost:{}/readyz", http.port());

@@ -12,7 +12,7 @@ mod frozen_store;
 mod memory;
 mod metrics;
 mod origins;
-mod redis_door;
+mod resp_metrics;
 mod settings;
 mod sockets;
 mod starts;
