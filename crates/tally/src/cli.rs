@@ -182,7 +182,7 @@ Examples:
   tally backup --follow /backups/tally --keep 168h
 
 With --follow it goes on until it is ended: a base, then every change within a second, so that `tally
-restore DIR --at` brings any instant back. A process that was away goes on where it was.
+restore DIR --at` brings any instant back. A process that starts again goes on where it ended.
 
 The copy is consistent, checked, and a complete store: everything acknowledged before the command began
 is in it. It does not contain the secret of the store, the file `secret` of the data directory: keep

@@ -22,7 +22,7 @@ use tally_rules::{Micros, Origin, Rejection};
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// Why a contest is passed over.
-const NOT_ASKED: &str = "it did not answer for another contest, and is not asked again in this look";
+const NOT_ASKED: &str = "it did not answer for another contest; this pass does not try it again";
 
 /// Rounds between two counts of contests.
 const COUNTED_EVERY: u32 = 10;

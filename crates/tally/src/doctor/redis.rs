@@ -48,7 +48,7 @@ pub(super) fn examine(report: &mut Report, of: Of, address: &str, probed: Result
 }
 
 fn check(report: &mut Report, of: Of, address: &str, node: &Probe) {
-    let text = |name: &str| node.says.get(name).map_or("(not told)", String::as_str);
+    let text = |name: &str| node.says.get(name).map_or("(unknown)", String::as_str);
     let number = |name: &str| node.number(name).unwrap_or(0);
     let name = if node.says.contains_key("valkey_version") { "valkey" } else { "redis" };
     let version = text(if name == "valkey" { "valkey_version" } else { "redis_version" });
@@ -92,7 +92,7 @@ fn memory(report: &mut Report, of: Of, node: &Probe) {
 }
 
 fn ranking_policy(report: &mut Report, node: &Probe) {
-    let policy = node.says.get("maxmemory_policy").map_or("(not told)", String::as_str);
+    let policy = node.says.get("maxmemory_policy").map_or("(unknown)", String::as_str);
     let evicted = node.number("evicted_keys").unwrap_or(0);
     let line = format!("{}: maxmemory-policy = {policy}", node.node);
     if policy == "noeviction" {
@@ -111,7 +111,7 @@ fn ranking_policy(report: &mut Report, node: &Probe) {
 }
 
 fn applications_policy(report: &mut Report, node: &Probe) {
-    let text = |name: &str| node.says.get(name).map_or("(not told)", String::as_str);
+    let text = |name: &str| node.says.get(name).map_or("(unknown)", String::as_str);
     let number = |name: &str| node.number(name).unwrap_or(0);
     let (policy, most, evicted) = (text("maxmemory_policy"), number("maxmemory"), number("evicted_keys"));
     let line = format!("{}: maxmemory-policy = {policy}, maxmemory = {most}", node.node);

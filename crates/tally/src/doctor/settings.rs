@@ -11,7 +11,7 @@ pub(super) fn check(report: &mut Report, probe: &Probe) {
     let text = |name: &str| probe.settings.get(name).map(String::as_str);
     let is_on = |name: &str| text(name).is_some_and(|value| matches!(value, "ON" | "1"));
     let number = |name: &str| text(name).and_then(|value| value.parse::<u64>().ok());
-    let shown = |name: &str| format!("{name} = {}", text(name).unwrap_or("(not told)"));
+    let shown = |name: &str| format!("{name} = {}", text(name).unwrap_or("(unknown)"));
     let say = |report: &mut Report, name: &'static str, good: bool, why: &str| {
         let line = shown(name);
         if good { report.ok(&line) } else { report.wrong(name, &format!("{line}: {why}")) }
@@ -20,12 +20,7 @@ pub(super) fn check(report: &mut Report, probe: &Probe) {
     say(report, flush, number(flush) == Some(1), "a crash loses acknowledged scores; set 1");
     if is_on("log_bin") {
         let good = number("sync_binlog") == Some(1);
-        say(
-            report,
-            "sync_binlog",
-            good,
-            "a crash loses what replicas are told of acknowledged scores; set 1",
-        );
+        say(report, "sync_binlog", good, "replicas lose acknowledged scores in a crash; set 1");
     }
     let doublewrite = text("innodb_doublewrite").is_some_and(|value| !matches!(value, "OFF" | "0"));
     say(report, "innodb_doublewrite", doublewrite, "a page torn by a crash cannot be mended; set ON");

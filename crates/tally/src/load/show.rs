@@ -167,7 +167,7 @@ fn charts(outcome: &Outcome) -> Vec<Chart> {
     };
     let mut charts = vec![
         Chart {
-            title: "Rate: what was asked for, and what was done".into(),
+            title: "Rate: planned and reached".into(),
             x: Axis::linear("seconds"),
             y: Axis::linear("iterations a second"),
             series: vec![

@@ -155,7 +155,7 @@ fn contests_that_wait_for_redis_keep_no_others() {
     site.advance(3_000_000);
     // It is read for the first of them only; the others do not wait for it.
     let passed = scheduler::do_due(&tally);
-    let why = |fault: &Fault| fault.to_string().contains("is not asked again in this look");
+    let why = |fault: &Fault| fault.to_string().contains("this pass does not try it again");
     assert!(matches!(&passed, Err(Failure::Fault(fault)) if why(fault)), "{passed:?}");
     let state = |id| read::get(&tally, id).unwrap().state;
     assert_eq!(state(&paid), State::Open);
