@@ -44,6 +44,7 @@ pub(crate) const SECTIONS: &[Section] = &[
         "clients/csharp/README.md"
     ),
     section!("Concepts":
+        "docs/concepts.md"
         "docs/contests.md"
         "docs/events.md"
         "docs/webhooks.md"
@@ -78,6 +79,8 @@ pub(crate) const SECTIONS: &[Section] = &[
     ),
     section!("Operation":
         "docs/operate/README.md"
+        "docs/operate/install.md"
+        "docs/operate/size.md"
         "docs/operate/alerts.md"
         "docs/operate/backup.md"
         "docs/operate/failures.md"

@@ -5,14 +5,15 @@ use crate::demo::demo;
 use serde_json::Value;
 use tally_testkit::TestTally;
 
-/// The pages of `docs/how-to` with commands.
-const HOW_TO: [&str; 6] = [
+/// The pages of `docs/how-to` with commands, and the concepts.
+const PAGES: [&str; 7] = [
     include_str!("../../../../docs/how-to/friends.md"),
     include_str!("../../../../docs/how-to/seasons.md"),
     include_str!("../../../../docs/how-to/cheaters.md"),
     include_str!("../../../../docs/how-to/many-scores.md"),
     include_str!("../../../../docs/how-to/money.md"),
     include_str!("../../../../docs/how-to/contest.md"),
+    include_str!("../../../../docs/concepts.md"),
 ];
 
 /// Prints the answer of each `curl` as a line.
@@ -67,10 +68,10 @@ fn is_part(shown: &Value, real: &Value) -> bool {
 }
 
 #[test]
-fn how_to_pages_work_as_they_are() {
+fn pages_with_commands_work_as_they_are() {
     let mut server = demo();
     server.restart();
-    for page in HOW_TO {
+    for page in PAGES {
         assert!(run_page(&server, page, |_| true) > 0, "{page}");
     }
 }
