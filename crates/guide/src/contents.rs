@@ -30,11 +30,21 @@ pub(crate) const SECTIONS: &[Section] = &[
     section!("How to":
         "docs/how-to/README.md"
         "docs/how-to/friends.md"
+        "docs/how-to/names.md"
+        "docs/how-to/ties.md"
         "docs/how-to/seasons.md"
-        "docs/how-to/cheaters.md"
         "docs/how-to/many-scores.md"
+        "docs/how-to/sign-in.md"
         "docs/how-to/money.md"
+        "docs/how-to/shop.md"
         "docs/how-to/contest.md"
+        "docs/how-to/series.md"
+        "docs/how-to/support.md"
+        "docs/how-to/cheaters.md"
+        "docs/how-to/take-back.md"
+        "docs/how-to/owed.md"
+        "docs/how-to/erase.md"
+        "docs/how-to/keys.md"
         "docs/how-to/coming-from.md"
     ),
     section!("Packages":

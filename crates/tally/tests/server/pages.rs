@@ -6,13 +6,22 @@ use serde_json::Value;
 use tally_testkit::TestTally;
 
 /// The pages of `docs/how-to` with commands, and the concepts.
-const PAGES: [&str; 7] = [
+const PAGES: [&str; 16] = [
     include_str!("../../../../docs/how-to/friends.md"),
     include_str!("../../../../docs/how-to/seasons.md"),
     include_str!("../../../../docs/how-to/cheaters.md"),
     include_str!("../../../../docs/how-to/many-scores.md"),
     include_str!("../../../../docs/how-to/money.md"),
     include_str!("../../../../docs/how-to/contest.md"),
+    include_str!("../../../../docs/how-to/names.md"),
+    include_str!("../../../../docs/how-to/ties.md"),
+    include_str!("../../../../docs/how-to/support.md"),
+    include_str!("../../../../docs/how-to/sign-in.md"),
+    include_str!("../../../../docs/how-to/shop.md"),
+    include_str!("../../../../docs/how-to/take-back.md"),
+    include_str!("../../../../docs/how-to/series.md"),
+    include_str!("../../../../docs/how-to/owed.md"),
+    include_str!("../../../../docs/how-to/erase.md"),
     include_str!("../../../../docs/concepts.md"),
 ];
 
