@@ -3,11 +3,11 @@
 import { act, actorOf, readNames } from "./acts.js";
 import { get, part } from "./api.js";
 import { whoDidWhat } from "./ban.js";
-import { link as contestLink, stateChip } from "./contests.js";
 import { inline } from "./dialog.js";
 import { card, empty, h, head, put, set } from "./dom.js";
 import { when } from "./format.js";
 import { memberOf } from "./members.js";
+import { contestOf, contests, contestsOf } from "./player_contests.js";
 import { history } from "./player_history.js";
 import { money } from "./player_money.js";
 import { owed } from "./player_owed.js";
@@ -21,8 +21,6 @@ import { t } from "./texts.js";
 const PAGES_MAX = 5;
 /** Leaderboards that are looked through for those with periods. */
 const BOARDS_MAX = 1000;
-/** Contests whose titles are read. */
-const CONTESTS_MAX = 20;
 
 export const title = ({ player }) => player;
 
@@ -38,12 +36,12 @@ export function render(root, { player }, signal) {
   const place = h("div", { class: "stack" });
   const load = async () => {
     const { items, complete } = await everywhere(path, signal);
-    const found = await contestsOf(items, signal);
-    const shown = items.map((item) => ({ ...item, final: isFinal(found.get(contestOf(item.board))) }));
+    const played = await contestsOf(player, items.map(({ board }) => board), signal);
+    const shown = items.map((item) => ({ ...item, final: isFinal(played.found.get(contestOf(item.board))) }));
     set(wrong);
     set(top, headOf(player, profile, shown));
     set(place, ranks(player, shown, complete, again));
-    return { items, found };
+    return { items, played };
   };
   const again = async () => {
     await Promise.all([load(), acts?.reload()]);
@@ -54,39 +52,29 @@ export function render(root, { player }, signal) {
       if (error.status === 404) return null;
       throw error;
     });
-    const { items, found } = await load();
+    const { items, played } = await load();
     const boards = await withPeriods(items, signal);
     put(left, place, history(player, boards, signal), acts?.element);
     // A new member, and a payment, show what they changed without leaving the page.
     const moved = () => Promise.all([purse?.reload(), missed?.reload(), acts?.reload()]);
     const purse = money(player, signal, moved);
     const missed = owed(player, boards, signal, moved);
-    put(right, profile && about(profile), purse?.element, missed?.element, contests(found));
+    put(right, profile && about(profile), purse?.element, missed?.element, contests(played));
   };
   start().catch((error) => inline(wrong, error));
 }
 
-/** Every leaderboard of the player, up to a bound. */
+/** Every leaderboard of the player, also those that have it in closed periods alone, up to a bound. */
 async function everywhere(path, signal) {
   const items = [];
   let cursor = null;
   for (let pages = 0; pages < PAGES_MAX; pages += 1) {
-    const page = await get(`${path}/ranks`, { limit: 1000, cursor }, signal);
+    const page = await get(`${path}/ranks`, { limit: 1000, cursor, closed: true }, signal);
     items.push(...page.items);
     cursor = page.next_cursor ?? null;
     if (!cursor) return { items, complete: true };
   }
   return { items, complete: false };
-}
-
-/** The contest whose leaderboard it is. */
-const contestOf = (board) => /^contest:([^:]+)/.exec(board)?.[1];
-
-/** The contests that are played on a leaderboard of the player, by id: with title and state as far as they can be read. */
-async function contestsOf(items, signal) {
-  const ids = [...new Set(items.map(({ board }) => contestOf(board)).filter(Boolean))];
-  const one = async (id, at) => [id, at < CONTESTS_MAX ? await get(`/v1/contests/${part(id)}`, {}, signal).catch(() => null) : null];
-  return new Map(await Promise.all(ids.map(one)));
 }
 
 /** A contest that is over keeps its result: nobody is banned on it any more. */
@@ -111,17 +99,6 @@ function about({ name, avatar_url: avatar, metadata }) {
   const one = ([label, value]) => value && h("div", {}, h("dt", {}, label), h("dd", {}, value));
   const pairs = [[t("player.name"), name], [t("player.picture"), avatar], [t("player.data"), metadata && h("code", {}, JSON.stringify(metadata))]];
   return card(t("player.profile"), h("div", { class: "body" }, h("dl", { class: "facts" }, pairs.map(one))));
-}
-
-/** Without its title and state a contest has its id. */
-function contests(found) {
-  if (found.size === 0) return null;
-  const view = table(t("player.contests"), [
-    { label: t("player.contest"), cell: ({ id, title: name }) => [h("a", { class: "name", href: contestLink(id) }, name ?? id), name && name !== id && h("span", { class: "under name" }, id)] },
-    { label: t("player.state"), kind: "fit", cell: ({ state }) => state && stateChip(state) },
-  ], { key: ({ id }) => id });
-  view.update([...found].map(([id, one]) => ({ id, title: one?.title, state: one?.state })), { flash: false });
-  return card(t("player.contests"), view.element);
 }
 
 /** What was done to the player and its member, by whom and why. */

@@ -17,7 +17,7 @@ export function ranks(player, items, complete, again) {
   const rows = items.flatMap((item) => rowsOf(item));
   const view = table(t("player.boards_of", { player }), [
     { label: t("boards.board"), cell: board },
-    { label: t("board.rank"), kind: "num", cell: ({ rank, total, banned }) => (banned ? h("span", { class: "soft" }, t("player.hidden")) : [h("span", { class: "strong" }, grouped(rank)), h("span", { class: "under" }, t("player.of", { n: total }))]) },
+    { label: t("board.rank"), kind: "num", cell: ({ rank, total, banned }) => (banned || !rank ? h("span", { class: "soft" }, t(banned ? "player.hidden" : "player.only_closed")) : [h("span", { class: "strong" }, grouped(rank)), h("span", { class: "under" }, t("player.of", { n: total }))]) },
     { label: t("board.score"), kind: "num", cell: ({ score, subscore }) => [h("span", { class: "strong" }, grouped(score)), subscore !== undefined && h("span", { class: "under" }, grouped(subscore))] },
     { label: t("board.since"), kind: "wide num", cell: ({ at }) => h("span", { class: "soft" }, when(at)) },
     ...(asked ? [{ label: t("board.actions"), kind: "actions", cell: (row) => acts(player, row, asked, again) }] : []),
@@ -29,7 +29,7 @@ export function ranks(player, items, complete, again) {
   return card(t("boards.list"), h("div", {}, top, more, rows.length > 0 ? view.element : none));
 }
 
-/** A row for each window; a ban without a score has one too. */
+/** A row for each window; a ban without a score, and a score in closed periods alone, have one too. */
 function rowsOf({ board: name, banned, final, ranks: of }) {
   const windows = of.length > 0 ? of : [{ period: null }];
   return windows.map((window, at) => ({ ...window, board: name, banned, final, first: at === 0 }));

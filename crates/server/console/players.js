@@ -1,9 +1,10 @@
-// Players: found by the beginning of a name, and the last bans with what became of them.
+// Players and contests: found by the beginning of a name, and the last bans with what became of them.
 
 import { actorOf, readNames } from "./acts.js";
 import { get, part } from "./api.js";
 import { whoDidWhat } from "./ban.js";
 import { link as boardLink } from "./boards.js";
+import { stateChip as contestState, link as contestLink } from "./contests.js";
 import { inline } from "./dialog.js";
 import { card, chip, empty, h, head, notice, playerLink, put, set } from "./dom.js";
 import { when } from "./format.js";
@@ -36,11 +37,27 @@ export function render(root, { q = "" }, signal) {
 }
 
 async function look(place, text, signal) {
+  const [players, contests] = await Promise.all([lookForPlayers(text, signal), lookForContests(text, signal)]);
+  set(place, h("div", { class: "stack" }, players, contests));
+}
+
+/** A card with the contests whose id or title begins so; nothing without one. */
+async function lookForContests(text, signal) {
+  const { items, next_cursor: more } = await get("/v1/contests", { prefix: text, limit: FOUND_MAX }, signal);
+  if (items.length === 0) return null;
+  const view = table(t("players.found_contests"), [
+    { label: t("player.contest"), cell: ({ id, title: name }) => [h("a", { class: "name", href: contestLink(id) }, name), name !== id && h("span", { class: "under name" }, id)] },
+    { label: t("player.state"), kind: "fit", cell: ({ state }) => contestState(state) },
+  ], { key: ({ id }) => id });
+  view.update(items);
+  return card(t("players.found_contests"), view.element, { foot: more ? h("span", {}, t("players.more")) : null });
+}
+
+async function lookForPlayers(text, signal) {
   const { items, complete } = await get("/v1/players", { prefix: text, limit: FOUND_MAX }, signal);
   if (items.length === 0) {
     const more = complete ? null : [" ", t("players.not_all")];
-    set(place, notice("warn", h("p", { class: "strong" }, t("players.nobody", { text })), h("p", { class: "small" }, t("players.nobody_about"), more)));
-    return;
+    return notice("warn", h("p", { class: "strong" }, t("players.nobody", { text })), h("p", { class: "small" }, t("players.nobody_about"), more));
   }
   const states = await bansOf(items.map(({ player }) => player), signal);
   const view = table(t("players.found_list"), [
@@ -49,7 +66,7 @@ async function look(place, text, signal) {
     { label: t("players.found_on"), kind: "wide", cell: ({ boards }) => boards.map((board) => h("div", {}, h("a", { class: "name", href: boardLink(board) }, board))) },
   ], { key: ({ player }) => player });
   view.update(items);
-  set(place, card(t("players.found"), view.element, { foot: complete ? null : h("span", {}, t("players.more")) }));
+  return card(t("players.found"), view.element, { foot: complete ? null : h("span", {}, t("players.more")) });
 }
 
 /** The leaderboards of each player, with those that have banned it: `{all, banned}`. */

@@ -95,6 +95,7 @@ const FILES: &[File] = &[
     file!("parts.css" CSS),
     file!("period_rule.js" SCRIPT),
     file!("player.js" SCRIPT),
+    file!("player_contests.js" SCRIPT),
     file!("player_history.js" SCRIPT),
     file!("player_money.js" SCRIPT),
     file!("player_owed.js" SCRIPT),

@@ -16,15 +16,17 @@ use tally_wire::cursor::{self, Names};
 use tally_wire::numbers::Int64;
 use tally_wire::{Fields, Problem, time};
 
-/// `GET /v1/players/{player}/ranks?limit=&cursor=`
+/// `GET /v1/players/{player}/ranks?limit=&cursor=&closed=`
 pub(super) async fn of_player(mut call: Call) -> Result<Response, Problem> {
-    let (limit, after) = (call.query.limit(), call.query.text("cursor"));
+    let (limit, after, closed) = (call.query.limit(), call.query.text("cursor"), call.query.flag("closed"));
     call.finish_query()?;
     let (tally, int64, player) = (call.tally()?, call.int64()?, call.player()?);
     let after = after.map(|text| board_after(&text)).transpose()?;
     // Leaderboards and periods that another server has made.
     tally.refresh().await;
-    let (windows, of) = (Windows::Open(tally.now()), player.clone());
+    let now = tally.now();
+    let windows = if closed { Windows::Kept(now) } else { Windows::Open(now) };
+    let of = player.clone();
     let page = blocking(move || ranks::of_player(&tally, &of, windows, after.as_ref(), limit)).await?;
     let items: Vec<_> = page.items.iter().map(|one| shown(one, int64)).collect();
     let mut body = json!({"player": player.as_str(), "items": items});

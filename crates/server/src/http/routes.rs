@@ -133,6 +133,7 @@ pub(super) const ROUTES: &[Route] = &[
     route!("GET" "/v1/players/{player}" Read players::get),
     route!("DELETE" "/v1/players/{player}" BoardsAdmin players::erase),
     route!("GET" "/v1/players/{player}/ranks" Read ranks::of_player),
+    route!("GET" "/v1/players/{player}/contests" ContestsManage contests::members::of_player),
     route!("GET" "/v1/currencies" Read wallets::currencies::list),
     route!("GET" "/v1/wallets/{member}" MoneyRead wallets::read::wallets),
     route!("GET" "/v1/wallets/{member}/transactions" MoneyRead wallets::read::transactions),

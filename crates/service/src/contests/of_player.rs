@@ -1,8 +1,8 @@
 //! The rows of one member and its player in all contests, a page of contests at a time. Blocks.
 //!
-//! [`page`] reads them, for the export of a member. `rename` gives them the pseudonym of an erased member. It leaves contests alone
-//! that run or still pay: their tasks go through the members in order of names. A payout is renamed once it is final. Not here:
-//! scores.
+//! [`page`] reads them, for the export of a member. [`of_name`] reads those that have the name of a player. `rename` gives them the
+//! pseudonym of an erased member. It leaves contests alone that run or still pay: their tasks go through the members in order of
+//! names. A payout is renamed once it is final. Not here: scores.
 
 use super::application_store;
 use super::read::{self, ListedMember};
@@ -19,8 +19,11 @@ use tally_store::{
     CorruptRow, EntrantKey, LedgerReadSet, LedgerWriteSet, PayoutKey, ReadSet, Redacted, WindowKey, WriteSet,
 };
 
-/// Payouts of one read.
+/// Payouts, or contests, of one read.
 const ROWS: usize = 500;
+
+/// Contests that a list of those of a player reads at most.
+const READ_MAX: usize = 2_000;
 
 /// The person whose rows are read.
 #[derive(Clone, Debug)]
@@ -76,23 +79,65 @@ pub fn page(
     after: Option<&ContestId>,
     limit: usize,
 ) -> Result<Page, Failure> {
+    read_page(tally, (&subject.player, Some(subject)), after, limit)
+}
+
+/// At most `limit` contests that have the name of a player, after `after`: applications, rows since the start, and staff. The page
+/// ends early once it has read many contests, because no index has them by player.
+pub fn of_name(
+    tally: &Tally,
+    player: &PlayerId,
+    after: Option<&ContestId>,
+    limit: usize,
+) -> Result<Page, Failure> {
+    let mut all = Page { entered: Vec::new(), damaged: Vec::new(), next: after.cloned() };
+    for _ in 0..READ_MAX / ROWS {
+        let page = read_page(tally, (player, None), all.next.as_ref(), ROWS)?;
+        all.entered.extend(page.entered);
+        all.damaged.extend(page.damaged);
+        all.next = page.next;
+        if all.entered.len() > limit {
+            all.entered.truncate(limit);
+            all.next = all.entered.last().map(|one| one.id.clone());
+            let last = all.next.as_ref().map_or("", ContestId::as_str);
+            all.damaged.retain(|row| row.key.as_str() < last);
+        }
+        if all.next.is_none() || all.entered.len() == limit {
+            break;
+        }
+    }
+    Ok(all)
+}
+
+/// Rows with the name of a player; with a person, only its own, and those from when its player had another name.
+fn read_page(
+    tally: &Tally,
+    (player, subject): (&PlayerId, Option<&Subject>),
+    after: Option<&ContestId>,
+    limit: usize,
+) -> Result<Page, Failure> {
+    let is_its = |member: Option<MemberId>| subject.is_none_or(|subject| subject.is_its(member));
     let listed = tally.store.ledger().list_contests(None, after, limit)?;
     let next = listed.rows.last().filter(|_| listed.rows.len() == limit).map(|(id, _)| id.clone());
-    let key = |record: &Record| EntrantKey { contest: record.no, player: subject.player.clone() };
+    let key = |record: &Record| EntrantKey { contest: record.no, player: player.clone() };
     let begun = listed.rows.iter().filter(|(_, record)| record.report.is_some());
     let keys = tally_lanes::keys_to_load(begun.map(|(_, record)| key(record)));
     let found = tally.store.ledger().enrolled(&keys)?;
     let mut entered = Vec::new();
     for (id, record) in listed.rows {
         let named = keys.binary_search(&key(&record)).ok().and_then(|at| found[at]);
-        let named = named.filter(|row| subject.is_its(row.member)).map(|row| (subject.player.clone(), row));
-        let enrolled = if named.is_some() { named } else { under_another_name(tally, &record, subject)? };
+        let named = named.filter(|row| is_its(row.member)).map(|row| (player.clone(), row));
+        let enrolled = match subject.filter(|_| named.is_none()) {
+            Some(subject) => under_another_name(tally, &record, subject)?,
+            None => named,
+        };
         let application = if record.state == State::Open {
-            application(tally, &record, &subject.player)?.filter(|row| subject.is_its(row.member))
+            application(tally, &record, player)?.filter(|row| is_its(row.member))
         } else {
             None
         };
-        let is_staff = subject.owns_player && record.contest.is_staff(&subject.player);
+        let owns_player = subject.is_none_or(|subject| subject.owns_player);
+        let is_staff = owns_player && record.contest.is_staff(player);
         if application.is_some() || enrolled.is_some() || is_staff {
             let enrolled = read::listed(tally, (&id, &record), enrolled.into_iter().collect())?.pop();
             entered.push(Entered { id, record, is_staff, application, enrolled });

@@ -18,10 +18,10 @@ use tally_rules::{PlayerId, Rejection};
 use tally_store::plan::ATTEMPTS;
 use tally_store::{EntrantKey, Listing, ScoreKey};
 
-/// Contests of one read of a series.
+/// Contests of one read of a filtered list.
 const READ: usize = 500;
 
-/// Contests that a list of a series reads at most. Others may have names like its own.
+/// Contests that a filtered list reads at most. Others may have names like those of a series, and titles have no index.
 const READ_MAX: usize = 20_000;
 
 /// The contest of that name.
@@ -66,29 +66,54 @@ pub fn list(
     Ok(tally.store.ledger().list_contests(state, after, limit)?)
 }
 
-/// The same of one series. If the reads end before the list does, it also returns the name that the next list comes after.
-pub fn of_series(
+/// What the contests of a filtered list have in common.
+#[derive(Clone, Debug, Default)]
+pub struct ContestFilter {
+    /// The series that made them.
+    pub series: Option<ContestId>,
+    /// The beginning of their ids or titles, in small or capital letters.
+    pub prefix: Option<String>,
+}
+
+impl ContestFilter {
+    /// Whether it leaves none out.
+    pub fn is_empty(&self) -> bool {
+        self.series.is_none() && self.prefix.is_none()
+    }
+
+    fn fits(&self, id: &ContestId, record: &Record) -> bool {
+        let begins = |prefix: &String| {
+            let prefix = prefix.trim().to_lowercase();
+            [id.as_str(), &record.contest.title].iter().any(|text| text.to_lowercase().starts_with(&prefix))
+        };
+        (self.series.is_none() || record.series == self.series) && self.prefix.as_ref().is_none_or(begins)
+    }
+}
+
+/// The same of those that fit a filter. If the reads end before the list does, it also returns the name that the next list comes
+/// after.
+pub fn list_filtered(
     tally: &Tally,
-    series: &ContestId,
+    filter: &ContestFilter,
     state: Option<State>,
     after: Option<&ContestId>,
     limit: usize,
 ) -> Result<(ContestList, Option<ContestId>), Failure> {
     let ledger = tally.store.ledger();
-    series_list(series, after, limit, |after, most| Ok(ledger.list_contests(state, after, most)?))
+    filtered_list(filter, after, limit, |after, most| Ok(ledger.list_contests(state, after, most)?))
 }
 
-/// The list of a series, by reads of at most so many contests in order of names. One read makes a page, unless contests have names like
-/// those of the series.
-fn series_list(
-    series: &ContestId,
+/// The list of a filter, by reads of at most so many contests in order of names. One read makes a page of a series, unless contests
+/// have names like those of it.
+fn filtered_list(
+    filter: &ContestFilter,
     after: Option<&ContestId>,
     limit: usize,
     mut read: impl FnMut(Option<&ContestId>, usize) -> Result<ContestList, Failure>,
 ) -> Result<(ContestList, Option<ContestId>), Failure> {
-    let prefix = series.occurrences();
-    let is_named = |name: &str| name.starts_with(prefix.as_str());
-    let mut after = after.max(Some(&prefix)).cloned();
+    let names = filter.series.as_ref().map(ContestId::occurrences);
+    let is_named = |name: &str| names.as_ref().is_none_or(|names| name.starts_with(names.as_str()));
+    let mut after = after.max(names.as_ref()).cloned();
     let mut list = Listing::default();
     let (mut left, mut others) = (READ_MAX, false);
     while left > 0 {
@@ -99,7 +124,7 @@ fn series_list(
         after = found.rows.last().map(|(id, _)| id.clone()).or(after);
         list.damaged.extend(found.damaged.into_iter().filter(|row| is_named(&row.key)));
         let all = list.rows.len() + found.rows.len();
-        list.rows.extend(found.rows.into_iter().filter(|(_, record)| record.series.as_ref() == Some(series)));
+        list.rows.extend(found.rows.into_iter().filter(|(id, record)| filter.fits(id, record)));
         others = list.rows.len() < all;
         if list.rows.len() >= limit {
             list.rows.truncate(limit);
@@ -287,8 +312,8 @@ mod tests {
     /// How many contests of the series a list of at most `limit` has, and how many each of its reads asked for.
     fn listed(contests: &BTreeMap<ContestId, Record>, limit: usize) -> (usize, Vec<usize>) {
         let mut reads = Vec::new();
-        let series = ContestId::of_series("cup").unwrap();
-        let (list, broken_off) = series_list(&series, None, limit, |after, most| {
+        let filter = ContestFilter { series: ContestId::of_series("cup").ok(), prefix: None };
+        let (list, broken_off) = filtered_list(&filter, None, limit, |after, most| {
             reads.push(most);
             let later = contests.iter().filter(|(id, _)| after.is_none_or(|after| *id > after));
             let rows: Vec<_> = later.map(|(id, record)| (id.clone(), record.clone())).take(most).collect();

@@ -1,7 +1,7 @@
 //! The leaderboards of a player, by name, with its ranks. It reads the rankings; with Redis it blocks, and reads many at once.
 //!
-//! A banned player has no rank. Its records are read from the store, so that a person can see what a ban hides. Not here: closed
-//! periods, which are read one by one (`periods::view`).
+//! A banned player has no rank. Its records are read from the store, so that a person can see what a ban hides. Not here: ranks in
+//! closed periods, which are read one by one (`periods::view`).
 
 use crate::boards::Board;
 use crate::failure::Failure;
@@ -16,7 +16,7 @@ use tally_ranking::{Ranked, WindowRanking};
 use tally_rules::ledger::member::Handle;
 use tally_rules::{BoardId, Micros, PlayerId, Record, Rejection};
 use tally_store::plan::ALL_TIME;
-use tally_store::{ScoreKey, Window};
+use tally_store::{BoardNo, ScoreKey, Window};
 
 /// Rankings that one page reads; after that the page ends early.
 const SCANNED_MAX: usize = 10_000;
@@ -34,6 +34,8 @@ pub enum Windows {
     AllTime,
     /// All time and the open periods, also on leaderboards that have banned the player.
     Open(Micros),
+    /// The same, and without a window the leaderboards that have the player in other kept periods alone.
+    Kept(Micros),
 }
 
 /// A leaderboard, and what it has of the player.
@@ -54,6 +56,16 @@ pub struct WindowRank {
     pub record: Record,
     /// The rank; `None` if the player is banned.
     pub ranked: Option<Ranked>,
+}
+
+/// What the windows of a leaderboard have of the player.
+#[derive(Default)]
+struct OfBoard {
+    /// The number of windows that were read.
+    read: usize,
+    windows: Vec<WindowRank>,
+    /// Whether a kept period that was not read for its rank has a record.
+    is_kept: bool,
 }
 
 /// A page of leaderboards.
@@ -98,7 +110,8 @@ pub fn of_player(
     let mut page = Page { items: Vec::new(), next: None };
     let boards = tally.boards.list(after, SCANNED_MAX);
     // In memory a batch saves nothing, so no ranking is read in vain.
-    let at_once = if boards.first().is_some_and(|board| board.ranking.waits()) { AT_ONCE } else { 1 };
+    let waits = boards.first().is_some_and(|board| board.ranking.waits());
+    let at_once = if waits || matches!(windows, Windows::Kept(_)) { AT_ONCE } else { 1 };
     let (mut rest, mut scanned) = (boards.as_slice(), 0);
     let mut hidden = Vec::new();
     while !rest.is_empty() && page.next.is_none() {
@@ -108,12 +121,15 @@ pub fn of_player(
             some += 1;
         }
         let mut found = read(player, slots)?;
+        if matches!(windows, Windows::Kept(_)) {
+            note_kept(tally, player, &rest[..some], &mut found)?;
+        }
         for board in &rest[..some] {
-            scanned += found.get(&board.no).map_or(1, |of_board| of_board.0);
+            let of_board = found.remove(&board.no).unwrap_or_default();
+            scanned += of_board.read.max(1);
             let banned = windows != Windows::AllTime && board.is_banned(player);
-            let ranks = found.remove(&board.no).map_or_else(Vec::new, |of_board| of_board.1);
-            if banned || !ranks.is_empty() {
-                let windows = if banned { Vec::new() } else { ranks };
+            if banned || !of_board.windows.is_empty() || of_board.is_kept {
+                let windows = if banned { Vec::new() } else { of_board.windows };
                 hidden.extend(banned.then_some(page.items.len()));
                 page.items.push(BoardRanks { board: Arc::clone(board), banned, windows });
             }
@@ -131,8 +147,8 @@ pub fn of_player(
     Ok(page)
 }
 
-/// The ranks that some windows have, by leaderboard, with the number of windows that were read.
-type ByBoard = HashMap<tally_store::BoardNo, (usize, Vec<WindowRank>)>;
+/// What some windows have, by leaderboard.
+type ByBoard = HashMap<BoardNo, OfBoard>;
 
 fn read(player: &PlayerId, slots: Vec<Slot>) -> Result<ByBoard, Failure> {
     let rankings: Vec<(&WindowRanking, &PlayerId)> =
@@ -141,12 +157,38 @@ fn read(player: &PlayerId, slots: Vec<Slot>) -> Result<ByBoard, Failure> {
     let mut found = ByBoard::new();
     for (slot, ranked) in slots.into_iter().zip(answers) {
         let of_board = found.entry(slot.board.no).or_default();
-        of_board.0 += 1;
+        of_board.read += 1;
         if let Some(ranked) = ranked? {
-            of_board.1.push(slot.into_rank(ranked.record, Some(ranked)));
+            of_board.windows.push(slot.into_rank(ranked.record, Some(ranked)));
         }
     }
     Ok(found)
+}
+
+/// Looks into the kept periods of the leaderboards that have the player in none of the windows read.
+fn note_kept(
+    tally: &Tally,
+    player: &PlayerId,
+    boards: &[Arc<Board>],
+    found: &mut ByBoard,
+) -> Result<(), Failure> {
+    let mut keys: Vec<ScoreKey> = Vec::new();
+    for board in boards {
+        let of_board = found.entry(board.no).or_default();
+        if of_board.windows.is_empty() {
+            let windows = board.periods().windows();
+            of_board.read += windows.len();
+            keys.extend(windows.into_iter().map(|window| score_key(board.no, window, player)));
+        }
+    }
+    keys.sort_unstable();
+    for some in keys.chunks(RECORDS_AT_ONCE) {
+        let records = tally.store.records(some)?;
+        for (key, _) in some.iter().zip(records).filter(|(_, record)| record.is_some()) {
+            found.entry(key.board).or_default().is_kept = true;
+        }
+    }
+    Ok(())
 }
 
 /// The windows of a leaderboard that are read, all time first.
@@ -156,7 +198,7 @@ pub(super) fn slots_of(board: &Arc<Board>, windows: Windows) -> Vec<Slot> {
     if windows == Windows::AllTime || board.definition.all_time {
         slots.push(slot(ALL_TIME, None));
     }
-    let Windows::Open(now) = windows else { return slots };
+    let (Windows::Open(now) | Windows::Kept(now)) = windows else { return slots };
     for state in &board.periods().rules {
         let Some(span) = state.span_at(now) else { continue };
         let window = state.target(span).window;
@@ -259,12 +301,18 @@ pub fn of_counted(tally: &Tally, submits: Vec<Counted>) -> Vec<Vec<WindowRank>> 
     submits.into_iter().map(|(.., windows)| windows.into_iter().filter_map(&mut rank).collect()).collect()
 }
 
-/// Whether anything is known of a player without a profile: a member, a score or a ban. Blocks.
+/// Whether anything is known of a player without a profile: a member, a score in a kept period, or a ban. Blocks.
 pub fn is_known(tally: &Tally, player: &PlayerId) -> Result<bool, Failure> {
     if tally.store.ledger().member_of(&Handle::Player(player.clone()))?.is_some() {
         return Ok(true);
     }
-    let (windows, mut after) = (Windows::Open(tally.now()), None);
+    let now = tally.now();
+    // Most players have an open score, which costs less to find.
+    Ok(is_on_any(tally, player, Windows::Open(now))? || is_on_any(tally, player, Windows::Kept(now))?)
+}
+
+fn is_on_any(tally: &Tally, player: &PlayerId, windows: Windows) -> Result<bool, Failure> {
+    let mut after = None;
     loop {
         let page = of_player(tally, player, windows, after.as_ref(), 1)?;
         if !page.items.is_empty() {

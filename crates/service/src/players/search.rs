@@ -2,19 +2,23 @@
 //!
 //! Every source is a range of a primary key, so a search reads few rows however many there are. Keys are compared byte by byte, so
 //! a search asks for several spellings of what was typed. Names of members and of profiles have no index, and are not searched.
+//! A player that no range has, such as one with a profile alone, is found by its whole id, by callers that may read members: a
+//! member must not learn of other players.
 
+use super::profile;
 use super::ranks::{RECORDS_AT_ONCE, Windows, slots_of};
 use crate::failure::Failure;
 use crate::scores::score_key;
 use crate::tally::Tally;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use tally_rules::ledger::member::HandleKind;
 use tally_rules::ledger::{Member, MemberId, Uuid};
-use tally_rules::{BoardId, PlayerId};
+use tally_rules::{BoardId, PlayerId, Rejection};
 use tally_store::{BoardNo, ScoreKey, Window};
 
-/// Leaderboards that one search reads, the first ones by name.
-pub const BOARDS_MAX: usize = 50;
+/// Leaderboards that one search reads: by name, and after them those of contests, the newest first.
+pub const BOARDS_MAX: usize = 200;
 
 /// Leaderboards that are named with a player.
 const NAMED_MAX: usize = 5;
@@ -36,7 +40,7 @@ pub struct Search {
     pub complete: bool,
 }
 
-/// At most `limit` players for what was typed; of members only if `with_members` is true. Blocks.
+/// At most `limit` players for what was typed; of members, and by a whole id, only if `with_members` is true. Blocks.
 pub fn search(tally: &Tally, typed: &str, limit: usize, with_members: bool) -> Result<Search, Failure> {
     let mut search = Search { items: BTreeMap::new(), complete: true };
     let spellings = spellings(typed.trim());
@@ -44,6 +48,9 @@ pub fn search(tally: &Tally, typed: &str, limit: usize, with_members: bool) -> R
         members(tally, typed.trim(), &spellings, limit, &mut search)?;
     }
     players(tally, &spellings, limit, &mut search)?;
+    if with_members && search.items.is_empty() {
+        by_id(tally, typed.trim(), &mut search)?;
+    }
     while search.items.len() > limit {
         search.items.pop_last();
         search.complete = false;
@@ -99,8 +106,21 @@ fn members(
     Ok(())
 }
 
+/// The player with that id, if anything is known of it.
+fn by_id(tally: &Tally, typed: &str, search: &mut Search) -> Result<(), Failure> {
+    let Ok(player) = PlayerId::new(typed) else { return Ok(()) };
+    match profile::of_known(tally, &player) {
+        Ok(_) => search.items.insert(player, FoundPlayer::default()),
+        Err(Failure::Rejected(Rejection::PlayerNotFound)) => None,
+        Err(failure) => return Err(failure),
+    };
+    Ok(())
+}
+
 fn players(tally: &Tally, spellings: &[String], limit: usize, search: &mut Search) -> Result<(), Failure> {
-    let mut boards = tally.boards.list(None, BOARDS_MAX + 1);
+    let mut boards = tally.boards.list(None, usize::MAX);
+    // Contests make many leaderboards, which would crowd out the others.
+    boards.sort_by_key(|board| board.id.is_reserved().then_some(Reverse(board.no)));
     search.complete &= boards.len() <= BOARDS_MAX;
     boards.truncate(BOARDS_MAX);
     let prefixes: Vec<PlayerId> = spellings.iter().filter_map(|text| PlayerId::new(text).ok()).collect();

@@ -9,7 +9,8 @@ use serde_json::json;
 use std::sync::Arc;
 use tally_rules::contest::application::ApplicationCounts;
 use tally_rules::contest::{ContestId, Record, State};
-use tally_service::contests::{change, read};
+use tally_service::contests::change;
+use tally_service::contests::read::{self, ContestFilter};
 use tally_wire::Problem;
 use tally_wire::api::{contests, currency};
 use tally_wire::cursor::{self, Names};
@@ -59,7 +60,7 @@ pub(in crate::http) async fn get(mut call: Call) -> Result<Response, Problem> {
     Ok(response::ok(&body))
 }
 
-/// `GET /v1/contests?state=&series=&limit=&cursor=`
+/// `GET /v1/contests?state=&series=&prefix=&limit=&cursor=`
 pub(in crate::http) async fn list(mut call: Call) -> Result<Response, Problem> {
     let limit = call.query.limit();
     let (state, text) = (call.query.text("state"), call.query.text("cursor"));
@@ -67,6 +68,7 @@ pub(in crate::http) async fn list(mut call: Call) -> Result<Response, Problem> {
         .query
         .text("series")
         .and_then(|text| ContestId::of_series(&text).map_err(|bad| call.query.wrong("series", bad.0)).ok());
+    let prefix = call.query.text("prefix");
     let state = state.and_then(|text| {
         let state = State::parse(&text);
         if state.is_none() {
@@ -77,12 +79,17 @@ pub(in crate::http) async fn list(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let tally = Arc::clone(&call.tally()?);
     let of = state.map_or("", State::as_str);
-    let of = series.as_ref().map_or_else(|| of.to_owned(), |series| format!("{of}:{}", series.as_str()));
+    let mut of = series.as_ref().map_or_else(|| of.to_owned(), |series| format!("{of}:{}", series.as_str()));
+    if let Some(prefix) = &prefix {
+        of = format!("{of}?{prefix}");
+    }
     let after = after(text.as_deref(), (Names::Contests, &of), |name| ContestId::new(name).ok())?;
+    let filter = ContestFilter { series, prefix };
     let found = blocking(move || {
-        let (rows, next) = match &series {
-            Some(series) => read::of_series(&tally, series, state, after.as_ref(), limit + 1)?,
-            None => (read::list(&tally, state, after.as_ref(), limit + 1)?, None),
+        let (rows, next) = if filter.is_empty() {
+            (read::list(&tally, state, after.as_ref(), limit + 1)?, None)
+        } else {
+            read::list_filtered(&tally, &filter, state, after.as_ref(), limit + 1)?
         };
         let counts = read::counts(&tally, &rows.rows.iter().map(|(_, record)| record).collect::<Vec<_>>());
         let mut counts = counts.into_iter();

@@ -1,19 +1,21 @@
 //! `…/players`, `…/prizes` and `…/refunds`: the players of a contest, bans, corrected scores, payouts and refunds. Players were `…/members`.
+//! Also the contests of a player.
 
 use super::{actor, after, blocking, identity, identity_of, page, sees_money};
 use crate::http::call::Call;
 use crate::http::leaderboards::write_submitted;
 use crate::http::problem;
 use crate::http::response::{self, Response};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use tally_rules::PlayerId;
 use tally_rules::contest::{ContestId, Payout};
+use tally_service::contests::of_player::{self as entered, Entered};
 use tally_service::contests::{ban as bans, correct as corrections, read};
 use tally_service::damaged::Listing;
 use tally_service::{Failure, Tally};
 use tally_wire::Problem;
-use tally_wire::api::contests::{write_member, write_payout};
+use tally_wire::api::contests::{ApplicationJson, write_member, write_payout};
 use tally_wire::api::scores::read_correction;
 use tally_wire::cursor::{self, Names};
 
@@ -31,6 +33,41 @@ pub(in crate::http) async fn members(mut call: Call) -> Result<Response, Problem
     };
     let next = |row: &read::ListedMember| cursor::encode_name_of(Names::Entrants, &of, row.player.as_str());
     Ok(response::ok(&page(rows, limit, show, next)))
+}
+
+/// `GET /v1/players/{player}/contests?limit=&cursor=`
+pub(in crate::http) async fn of_player(mut call: Call) -> Result<Response, Problem> {
+    let (limit, text) = (call.query.limit(), call.query.text("cursor"));
+    call.finish_query()?;
+    let (tally, player) = (call.tally()?, call.player()?);
+    let of = format!("player:{}", player.as_str());
+    let after = after(text.as_deref(), (Names::Contests, &of), |name| ContestId::new(name).ok())?;
+    let money = sees_money(&call, &tally, None).await?;
+    let name = player.clone();
+    let found = blocking(move || entered::of_name(&tally, &name, after.as_ref(), limit)).await?;
+    let items: Vec<Value> = found.entered.iter().map(|one| write_entered(&player, one, money)).collect();
+    let mut body = json!({"player": player.as_str(), "items": items});
+    if let Some(next) = found.next {
+        body["next_cursor"] = json!(cursor::encode_name_of(Names::Contests, &of, next.as_str()));
+    }
+    response::name_damaged(&mut body, &found.damaged);
+    Ok(response::ok(&body))
+}
+
+fn write_entered(player: &PlayerId, one: &Entered, money: bool) -> Value {
+    let mut item = json!({
+        "contest": one.id.as_str(),
+        "title": one.record.contest.title,
+        "state": one.record.state.as_str(),
+        "staff": one.is_staff,
+    });
+    if let Some(row) = &one.application {
+        item["application"] = json!(ApplicationJson::new(player, row));
+    }
+    if let Some(row) = &one.enrolled {
+        item["entry"] = write_member(&row.player, &row.enrolled, (row.banned, row.attempts), money);
+    }
+    item
 }
 
 /// `GET …/prizes?limit=&cursor=`

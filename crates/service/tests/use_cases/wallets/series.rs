@@ -184,7 +184,8 @@ fn a_change_counts_for_what_is_made_later_and_an_end_leaves_what_there_is() {
     change::create(tally, &name("daily-0"), &boss, &spec, None).unwrap();
     let of_series = |series: &str, after: Option<&str>, limit: usize| -> Vec<String> {
         let after = after.map(name);
-        let found = read::of_series(tally, &name(series), None, after.as_ref(), limit).unwrap();
+        let filter = read::ContestFilter { series: Some(name(series)), prefix: None };
+        let found = read::list_filtered(tally, &filter, None, after.as_ref(), limit).unwrap();
         assert_eq!(found.1, None);
         found.0.rows.into_iter().map(|(id, _)| id.as_str().to_owned()).collect()
     };

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tally_testkit::Request;
 use tally_testkit::routes::all;
 
-const LISTS: [&str; 10] = [
+const LISTS: [&str; 11] = [
     "/v1/leaderboards",
     "/v1/keys",
     "/v1/audit",
@@ -13,6 +13,7 @@ const LISTS: [&str; 10] = [
     "/v1/leaderboards/b/periods",
     "/v1/leaderboards/b/bans",
     "/v1/players/p/ranks",
+    "/v1/players/p/contests",
     "/v1/ledger/owed",
     "/v1/ledger/transactions",
     "/v1/holds",
@@ -41,7 +42,8 @@ const PARAMETERS: &[(&str, &[&str])] = &[
     ("/v1/imports/{board}/{digest}", &[]),
     ("/v1/players", &["prefix", "limit"]),
     ("/v1/players/{player}", &[]),
-    ("/v1/players/{player}/ranks", &["limit", "cursor"]),
+    ("/v1/players/{player}/ranks", &["limit", "cursor", "closed"]),
+    ("/v1/players/{player}/contests", &["limit", "cursor"]),
     ("/v1/keys", &["limit", "cursor"]),
     ("/v1/ledger/archives", &[]),
     ("/v1/webhooks", &[]),
@@ -60,7 +62,7 @@ const PARAMETERS: &[(&str, &[&str])] = &[
     ("/v1/wallets/{member}/transactions", &["limit", "cursor", "currency"]),
     ("/v1/holds", &["member", "state", "from", "until", "limit", "cursor"]),
     ("/v1/holds/{hold}", &[]),
-    ("/v1/contests", &["limit", "cursor", "state", "series"]),
+    ("/v1/contests", &["limit", "cursor", "state", "series", "prefix"]),
     ("/v1/contests/{contest}", &[]),
     ("/v1/contests/{contest}/applications", &["limit", "cursor", "state", "status"]),
     ("/v1/contests/{contest}/players", &["limit", "cursor"]),
@@ -253,6 +255,7 @@ fn cursors_belong_to_their_list() {
         ("/v1/audit", vec![&scores, &boards, &periods, &moves]),
         ("/v1/ledger/transactions", vec![&scores, &boards]),
         ("/v1/holds", vec![&scores, &boards, &moves]),
+        ("/v1/players/p/contests", vec![&scores, &boards]),
         (PAGE, vec![&boards, &worst, &other, &periods, &weekly]),
         ("/v1/leaderboards/w/scores", vec![&scores, &weekly]),
         ("/v1/leaderboards/w/periods", vec![&scores, &boards, &weekly]),

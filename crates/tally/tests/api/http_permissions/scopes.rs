@@ -84,6 +84,7 @@ const TABLE: [(&str, &[&str]); 9] = [
             "POST /v1/contests/{contest}/cancel",
             "POST /v1/contests/{contest}/applications",
             "GET /v1/contests/{contest}/applications",
+            "GET /v1/players/{player}/contests",
             "POST /v1/contests/{contest}/applications/accept",
             "POST /v1/contests/{contest}/applications/reject",
             "DELETE /v1/contests/{contest}/applications/{player}",

@@ -52,6 +52,7 @@ pub(crate) fn played(tour: &mut Tour<'_>) {
     }
     let page = Request::new("GET", "/v1/contests/friday-cup/applications?limit=1");
     let next = tour.good("listApplications", 200, page)["next_cursor"].as_str().expect("two").to_owned();
+    tour.example("listPlayerContests", 200);
     let path = format!("/v1/contests/friday-cup/applications?cursor={next}");
     tour.good("listApplications", 200, Request::new("GET", path));
     let reject = post("/v1/contests/friday-cup/applications/reject", &json!({"players": ["rai", "nobody"]}));
@@ -67,7 +68,7 @@ pub(crate) fn played(tour: &mut Tour<'_>) {
     let didi = post("/v1/contests/friday-cup/applications", &json!({"player": "didi"}));
     tour.refused("applyToContest", 422, "staff_cannot_apply", &didi);
     tour.example("startContest", 200);
-    for id in ["getContest", "listContests", "listContestPlayers"] {
+    for id in ["getContest", "listContests", "listContestPlayers", "listPlayerContests"] {
         tour.example(id, 200);
     }
     let manager = json!({"login_id": "manager", "name": "M", "player": "contest-manager"});
@@ -101,6 +102,7 @@ pub(crate) fn tour(tour: &mut Tour<'_>) {
     let cancelled = tour.good("cancelContest", 200, act("a-draft", "cancel"));
     assert_eq!(cancelled["state"], "cancelled");
     tour.good("listContests", 200, Request::new("GET", "/v1/contests?state=cancelled"));
+    tour.good("listContests", 200, Request::new("GET", "/v1/contests?prefix=FRI"));
     let page = tour.good("listContests", 200, Request::new("GET", "/v1/contests?limit=1"));
     let next = page["next_cursor"].as_str().expect("there are more").to_owned();
     tour.good("listContests", 200, Request::new("GET", format!("/v1/contests?cursor={next}")));

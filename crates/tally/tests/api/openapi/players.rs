@@ -10,6 +10,7 @@ pub(super) fn found(tour: &mut Tour<'_>) {
     tour.example("listPlayerRanks", 200);
     let again = Request::new("GET", "/v1/players/zico/ranks?limit=1").header("Tally-Int64", "string");
     tour.good("listPlayerRanks", 200, again);
+    tour.good("listPlayerRanks", 200, Request::new("GET", "/v1/players/zico/ranks?closed=true"));
     tour.example("listRanks", 200);
 }
 

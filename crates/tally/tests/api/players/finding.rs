@@ -50,6 +50,11 @@ fn a_player_is_found_by_its_beginning_on_any_leaderboard() {
     }
     let some = client.get("/v1/players?prefix=ha&limit=2").expect(200);
     assert_eq!((names(&some), &some["complete"]), (vec!["HARRY", "Hank"], &json!(false)));
+    // By its whole id alone, because no list has it.
+    let profile = json!({"name": "Lee"});
+    client.put("/v1/players/lonely", &profile).expect(201);
+    assert_eq!(find(&mut client, "lonely")["items"], json!([{"player": "lonely", "boards": []}]));
+    assert_eq!(names(&find(&mut client, "lone")), Vec::<&str>::new());
     client.get("/v1/players").refused(400, "invalid_parameter");
     client.get("/v1/players?prefix=%20").refused(400, "invalid_parameter");
     client.get("/v1/players?prefix=a&limit=101").refused(400, "invalid_parameter");

@@ -1,9 +1,10 @@
-//! Players: among each other, banned and restored, their profiles, and erased everywhere.
+//! Players: among each other, banned and restored, found, in contests, their profiles, and erased everywhere.
 //!
 //! One file a subject; this file has the shared part. Not here: random orders of these operations (`model.rs`), fields one by one
 //! (`bad_input`), permissions at every route (`http_permissions`).
 
 mod among;
+mod contests;
 mod correcting;
 mod erasing;
 mod finding;

@@ -109,6 +109,45 @@ fn a_player_without_a_profile_is_known_by_its_scores() {
     client.get("/v1/players/ann").refused(404, "player_not_found");
 }
 
+/// Lines of a file are the way to a score in a year that is over.
+#[test]
+fn a_player_is_known_by_a_score_in_a_closed_period() {
+    let mut server = TestTally::start(TALLY);
+    let mut client = server.client();
+    let yearly = json!([{"name": "yearly", "schedule": "0 0 1 1 *", "keep": 50}]);
+    create(&mut client, "plain", &json!({}));
+    create(&mut client, "years", &json!({"all_time": false, "periods": yearly}));
+    submit(&mut client, "plain", "bob", 1);
+    let path = server.data().join("old.csv");
+    std::fs::write(&path, "day,who\n2020-05-05,ann\n2021-05-05,ann\n2021-05-05,bob\n")
+        .expect("it is written");
+    let path = path.to_str().expect("a path of text").to_owned();
+    let columns = ["--player", "who", "--score-value", "1", "--at", "day"];
+    server.run(&[&["import", "scores", "years", &path], &columns[..]].concat()).expect(0);
+    for _ in 0..2 {
+        assert_eq!(client.get("/v1/players/ann").expect(200), json!({"player": "ann"}));
+        assert_eq!(ranks(&mut client, "ann")["items"], json!([]));
+        let years = json!({"board": "years", "banned": false, "ranks": []});
+        let kept = client.get("/v1/players/ann/ranks?closed=true").expect(200);
+        assert_eq!(kept["items"], json!([years]));
+        let kept = client.get("/v1/players/bob/ranks?closed=true").expect(200)["items"].clone();
+        assert_eq!((&kept[0]["board"], &kept[0]["ranks"][0]["rank"]), (&json!("plain"), &json!(1)));
+        assert_eq!((&kept[1], kept.get(2)), (&years, None));
+        let page = client.get("/v1/players/bob/ranks?closed=true&limit=1").expect(200);
+        let next = page["next_cursor"].as_str().expect("there is one more");
+        let rest = client.get(&format!("/v1/players/bob/ranks?closed=true&cursor={next}")).expect(200);
+        assert_eq!(rest["items"], json!([years]));
+        let found = client.get("/v1/players?prefix=ann").expect(200);
+        assert_eq!(found["items"], json!([{"player": "ann", "boards": []}]));
+        client.get("/v1/players/nobody").refused(404, "player_not_found");
+        server.terminate();
+        server.restart();
+        client = server.client();
+    }
+    client.delete("/v1/players/ann").expect(204);
+    client.get("/v1/players/ann").refused(404, "player_not_found");
+}
+
 #[test]
 fn each_of_many_ranks_is_answered_alone() {
     let server = TestTally::start(TALLY);

@@ -1,4 +1,4 @@
-//! Players: found by the beginning of a name, and one page for each with its ranks, its money and the acts on it.
+//! Players: found by the beginning of a name, and one page for each with its ranks, its money, its contests and the acts on it.
 
 use super::Console;
 use serde_json::{Value, json};
@@ -188,6 +188,32 @@ fn adjust(console: &mut Console) {
         (&rows["items"][0]["amount"], &rows["items"][0]["reason"]),
         (&json!("20"), &json!("won by a script"))
     );
+}
+
+/// A contest is found as a player is, and is on the page of a player that has applied to it.
+#[test]
+fn a_contest_is_found_and_a_player_has_it_without_a_score() {
+    let mut console = Console::empty();
+    let mut client = console.server.client();
+    client.post("/v1/contests", &json!({"id": "spring", "title": "Friday cup"})).expect(201);
+    client.post("/v1/contests/spring/open", &json!({})).expect(200);
+    client.post("/v1/contests/spring/applications", &json!({"player": "ann"})).expect(201);
+    console.show("#/players?q=FRI");
+    console.sees("Contests that were found");
+    console.sees_row(&["Friday cup", "spring", "open"]);
+    console.sees("Nobody is found for “FRI”");
+    console.check("contests-found");
+    console.picture("contests-found");
+    console.show("#/players/ann");
+    console.sees_row(&["Friday cup", "spring", "has applied", "open"]);
+    console.sees("On no leaderboard");
+    console.check("player-contests");
+    console.picture("player-contests");
+    console.click("Friday cup");
+    console.page.wait("location.hash === '#/contests/spring'");
+    // The player has no profile.
+    console.page.allow("status of 404");
+    console.end();
 }
 
 /// An address that leads nowhere says so, and leads back.
