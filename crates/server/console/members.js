@@ -1,15 +1,17 @@
-// Members: found by the beginning of a login, a player or a phone number, and named by their id.
+// Members: found by the beginning of a login, a player or a phone number, listed, and named by their id.
 
 import { get, part } from "./api.js";
 import { inline, toast } from "./dialog.js";
-import { button, card, chip, h, notice, playerLink, put, set } from "./dom.js";
+import { button, card, chip, empty, h, notice, playerLink, put, set } from "./dom.js";
 import { field, form } from "./form.js";
 import { makeMember } from "./member_form.js";
 import { may } from "./rights.js";
-import { table } from "./table.js";
+import { list, table } from "./table.js";
 import { t } from "./texts.js";
 
 const FOUND_MAX = 100;
+/** Members of a page of the list of all. */
+const LISTED = 20;
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const PHONE = /^(\+|00)?\d([\s-]?\d){3,19}$/;
 
@@ -81,7 +83,7 @@ export function copyable(id) {
   return [text, " ", button(t("wallets.copy"), copy, { kind: "small" })];
 }
 
-/** The card of the search. The address has the search, so it can be shared and gone back to. */
+/** The card of the search, which lists all members without one. The address has the search, so it can be shared and gone back to. */
 export function finder(q, signal) {
   const found = h("div", { "aria-live": "polite" });
   const input = field({ name: "q", label: t("wallets.find"), type: "search", required: true, value: q, hint: t("wallets.find_hint") });
@@ -90,8 +92,15 @@ export function finder(q, signal) {
     else if (text === q) await look(found, text, signal);
     else location.hash = `/wallets?q=${encodeURIComponent(text)}`;
   };
-  if (q) look(found, q, signal).catch((error) => inline(found, error));
+  (q ? look(found, q, signal) : everyone(found, signal)).catch((error) => inline(found, error));
   return card(t("wallets.members"), h("div", {}, h("div", { class: "body" }, form([input], t("wallets.find_go"), send, { inline: true })), found));
+}
+
+/** All members, the newest first. */
+async function everyone(place, signal) {
+  const all = list(rows(t("wallets.members")), (cursor) => get("/v1/members", { limit: LISTED, cursor }, signal), () => empty(t("wallets.no_member"), t("wallets.no_member_text")));
+  set(place, all.element);
+  await all.reload();
 }
 
 async function look(place, text, signal) {
@@ -105,11 +114,15 @@ async function look(place, text, signal) {
     set(place, notice("warn", h("p", { class: "strong" }, t("wallets.nobody")), h("p", { class: "small" }, t("wallets.nobody_hint")), make));
     return;
   }
-  const view = table(t("wallets.found"), [
+  const view = rows(t("wallets.found"));
+  view.update(members);
+  set(place, view.element, !complete && h("div", { class: "foot" }, t("wallets.more")));
+}
+
+function rows(caption) {
+  return table(caption, [
     { label: t("wallets.member"), cell: ({ id, name, login_id: login, closed_at: closed }) => [h("a", { class: "name", href: link(id) }, name), closed && [" ", chip(t("wallet.closed"), "bad")], h("span", { class: "under name" }, login)] },
     { label: t("wallets.player"), cell: ({ player }) => playerLink(player) },
     { label: t("wallets.phone"), kind: "wide", cell: ({ phone_number: phone }) => phone ?? h("span", { class: "soft" }, t("wallets.none")) },
   ], { key: ({ id }) => id });
-  view.update(members);
-  set(place, view.element, !complete && h("div", { class: "foot" }, t("wallets.more")));
 }

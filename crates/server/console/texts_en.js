@@ -957,6 +957,8 @@ export default {
   "wallets.found": "Members that were found",
   "wallets.nobody": "No member found",
   "wallets.nobody_hint": "Names are not searched: use the login, the player or the phone number.",
+  "wallets.no_member": "No member yet",
+  "wallets.no_member_text": "A member has wallets and can sign in. Make one here, or let your game server make them.",
   "wallets.more": "There may be more: type more of it.",
   "wallets.member": "Member",
   "wallets.a_member": "a member",

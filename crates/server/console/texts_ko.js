@@ -957,6 +957,8 @@ export default {
   "wallets.found": "찾은 회원",
   "wallets.nobody": "회원을 찾지 못했습니다",
   "wallets.nobody_hint": "이름으로는 찾지 않습니다. 로그인 ID, 플레이어 또는 전화번호로 찾으세요.",
+  "wallets.no_member": "아직 회원이 없습니다",
+  "wallets.no_member_text": "회원은 지갑이 있고 로그인할 수 있습니다. 여기에서 만들거나 게임 서버가 만들게 하세요.",
   "wallets.more": "더 있을 수 있습니다. 더 길게 입력하세요.",
   "wallets.member": "회원",
   "wallets.a_member": "회원",

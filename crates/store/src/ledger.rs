@@ -265,6 +265,13 @@ pub trait Ledger: Contests + EventReads + WebhookReads {
     /// The member of each id, in one query. The ids ascend.
     fn members(&self, ids: &[MemberId]) -> Result<Vec<Option<Member>>, StoreError>;
 
+    /// At most `limit` members before an id, newest first. An id has the instant of its member's creation.
+    fn newest_members(
+        &self,
+        before: MemberId,
+        limit: usize,
+    ) -> Result<Listing<(MemberId, Member)>, StoreError>;
+
     /// The member of a login, a phone number or a player.
     fn member_of(&self, handle: &Handle) -> Result<Option<MemberId>, StoreError>;
 

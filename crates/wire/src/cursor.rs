@@ -61,6 +61,8 @@ pub enum Names {
     Deliveries = 32,
     /// Banned players of a board.
     Bans = 33,
+    /// Members.
+    Members = 34,
 }
 
 impl ScoreCursor {

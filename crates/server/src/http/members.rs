@@ -1,7 +1,8 @@
-//! Members, for game servers: create, search, read, change, close and erase. Not here: `export`.
+//! Members, for game servers: create, search, list, read, change, close and erase. Not here: `export`.
 
 use super::call::{Call, bad_parameter};
-use super::keys::blocking;
+use super::contests::page;
+use super::keys::{blocking, invalid_cursor};
 use super::problem;
 use super::response::{self, Response};
 use hyper::StatusCode;
@@ -10,7 +11,7 @@ use std::sync::Arc;
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::member::{Handle, Login, Phone};
 use tally_rules::ledger::pin::Attempts;
-use tally_rules::ledger::{Member, MemberId};
+use tally_rules::ledger::{Member, MemberId, Uuid};
 use tally_rules::{Micros, Origin, PlayerId};
 use tally_service::members::NewMember;
 use tally_service::members::change::{MemberChange, Set};
@@ -19,6 +20,7 @@ use tally_service::{Failure, Tally};
 use tally_wire::Problem;
 use tally_wire::api::audit::read_rest;
 use tally_wire::api::members::{self, FieldChange, MemberRules};
+use tally_wire::cursor::{self, Names};
 
 /// `POST /v1/members`
 pub(super) async fn create(mut call: Call) -> Result<Response, Problem> {
@@ -51,16 +53,23 @@ pub(super) async fn create(mut call: Call) -> Result<Response, Problem> {
     Ok(response::replayed(response::json(StatusCode::CREATED, &body), made.replayed))
 }
 
-/// `GET /v1/members?login_id=|phone_number=|player=`
+/// `GET /v1/members?login_id=|phone_number=|player=`, or all of them with `limit=&cursor=`
 pub(super) async fn search(mut call: Call) -> Result<Response, Problem> {
     let tally = call.tally()?;
+    let (limit, cursor) = (call.query.limit(), call.query.text("cursor"));
     let asked =
         ["login_id", "phone_number", "player"].map(|name| call.query.text(name).map(|text| (name, text)));
     call.finish_query()?;
-    let mut asked = asked.into_iter().flatten();
-    let (Some((name, text)), None) = (asked.next(), asked.next()) else {
-        return Err(bad_parameter("login_id", "or `phone_number` or `player`: one of them is required"));
+    let read = |text: String| {
+        let id = cursor::decode_name(Names::Members, &text).and_then(|id| Uuid::parse(&id));
+        id.map(MemberId).ok_or_else(invalid_cursor)
     };
+    let before = cursor.map(read).transpose()?;
+    let mut asked = asked.into_iter().flatten();
+    let Some((name, text)) = asked.next() else { return list(tally, before, limit).await };
+    if asked.next().is_some() {
+        return Err(bad_parameter("login_id", "or `phone_number` or `player`: give at most one of them"));
+    }
     let handle = match name {
         "login_id" => Login::new(&text).map(Handle::Login),
         "phone_number" => Phone::parse(&text, country(&tally)).map(Handle::Phone),
@@ -74,6 +83,16 @@ pub(super) async fn search(mut call: Call) -> Result<Response, Problem> {
         .map(|(id, member)| members::write(*id, member, tally.members.pins.has(member)))
         .collect();
     Ok(response::ok(&json!({"items": items})))
+}
+
+/// Every member, newest first.
+async fn list(tally: Arc<Tally>, before: Option<MemberId>, limit: usize) -> Result<Response, Problem> {
+    let read = Arc::clone(&tally);
+    let found = blocking(move || find::list(&read, before, limit + 1)).await?;
+    let show =
+        |(id, member): &(MemberId, Member)| members::write(*id, member, tally.members.pins.has(member));
+    let next = |(id, _): &(MemberId, Member)| cursor::encode_name(Names::Members, &id.0.to_string());
+    Ok(response::ok(&page(found, limit, show, next)))
 }
 
 /// `GET /v1/members/{member}`

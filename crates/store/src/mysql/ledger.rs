@@ -263,6 +263,14 @@ impl Ledger for MySqlStore {
         table::get::<Members>(&self.pool, ids)
     }
 
+    fn newest_members(
+        &self,
+        before: MemberId,
+        limit: usize,
+    ) -> Result<Listing<(MemberId, Member)>, StoreError> {
+        newest::<Members>(self, before.0, limit)
+    }
+
     fn member_of(&self, handle: &Handle) -> Result<Option<MemberId>, StoreError> {
         table::get_one::<Handles>(&self.pool, handle)
     }

@@ -141,6 +141,14 @@ impl Ledger for Shards {
         self.of_first(|first| first.members(ids))
     }
 
+    fn newest_members(
+        &self,
+        before: MemberId,
+        limit: usize,
+    ) -> Result<Listing<(MemberId, Member)>, StoreError> {
+        self.of_first(|first| first.newest_members(before, limit))
+    }
+
     fn member_of(&self, handle: &Handle) -> Result<Option<MemberId>, StoreError> {
         self.of_first(|first| first.member_of(handle))
     }

@@ -227,6 +227,20 @@ impl Ledger for SqliteStore {
             .read(in_memory, |found, tables| fill("members", found, ids, |id| members::get(tables, id)))
     }
 
+    fn newest_members(
+        &self,
+        before: MemberId,
+        limit: usize,
+    ) -> Result<Listing<(MemberId, Member)>, StoreError> {
+        newest::list::<Members>(
+            &self.shared,
+            ("members", members::LIST, 11),
+            (MemberId, before.0),
+            limit,
+            members::decode,
+        )
+    }
+
     fn member_of(&self, handle: &Handle) -> Result<Option<MemberId>, StoreError> {
         one(
             &self.shared,

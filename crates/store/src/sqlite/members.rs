@@ -13,6 +13,8 @@ use tally_rules::{Micros, PlayerId};
 
 pub(super) const GET: &str = "SELECT login, phone, player, name, password, pin, pin_digits, pin_wrong, \
      pin_locked_until, tokens_from, closed_at FROM members WHERE id = ?1";
+pub(super) const LIST: &str = "SELECT login, phone, player, name, password, pin, pin_digits, pin_wrong, \
+     pin_locked_until, tokens_from, closed_at, id FROM members WHERE id < ?1 ORDER BY id DESC";
 pub(super) const PUT: &str = "REPLACE INTO members (id, login, phone, player, name, password, pin, pin_digits, \
      pin_wrong, pin_locked_until, tokens_from, closed_at) \
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";

@@ -1,4 +1,4 @@
-//! Rows whose ids ascend with time, newest first: the audit log, transfers and holds. Of these, only
+//! Rows whose ids ascend with time, newest first: the audit log, transfers, holds and members. Of these, only
 //! archived transfers are removed.
 //!
 //! Not here: the columns, and filters.

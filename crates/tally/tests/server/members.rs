@@ -78,6 +78,32 @@ fn a_member_signs_in_and_sees_what_is_its_own() {
     assert!(pages.len() >= 2);
 }
 
+/// Also one that is closed, whose handles are free.
+#[test]
+fn all_members_are_listed_the_newest_first() {
+    let mut server = start();
+    let ids: Vec<String> =
+        (0..5).map(|at| make(&server, &format!("m{at}"), &format!("010-123{at}"))).collect();
+    let close = format!("/v1/members/{}/close", ids[2]);
+    server.local().post(&close, &json!({})).expect(200);
+    for _ in 0..2 {
+        let mut local = server.local();
+        for path in ["/v1/members?limit=2", "/v1/members?limit=1000"] {
+            let (all, _) = tally_testkit::audit::read_pages(&mut local, path, "items");
+            let found: Vec<&str> = all.iter().filter_map(|one| one["id"].as_str()).collect();
+            let newest: Vec<&str> = ids.iter().rev().map(String::as_str).collect();
+            assert_eq!(found, newest, "{path}");
+            assert!(all[2]["closed_at"].is_string(), "{}", all[2]);
+            assert_eq!(all[0], local.get(&format!("/v1/members/{}", ids[4])).expect(200));
+        }
+        // From the tables as well as from memory.
+        server.terminate();
+        server.restart();
+    }
+    let two = server.local().get("/v1/members?login_id=m1&player=m1");
+    two.refused(400, "invalid_parameter");
+}
+
 #[test]
 fn a_retry_makes_one_member_and_names_are_taken_once() {
     let server = start();

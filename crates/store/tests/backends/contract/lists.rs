@@ -1,9 +1,9 @@
-//! Transfers and holds, newest first and page by page, wherever their rows are.
+//! Transfers, holds and members, newest first and page by page, wherever their rows are.
 
-use super::ledger::{change, member_id, wallet_key};
+use super::ledger::{a_member, change, member_id, wallet_key};
 use super::*;
 use tally_rules::ledger::hold::End;
-use tally_rules::ledger::{Currency, Hold, HoldId, Kind, Transfer, TransferId, Uuid};
+use tally_rules::ledger::{Currency, Hold, HoldId, Kind, Member, MemberId, Transfer, TransferId, Uuid};
 use tally_rules::{Actor, Origin};
 use tally_store::LedgerWriteSet;
 
@@ -117,6 +117,29 @@ pub(crate) fn holds_are_listed_as_they_are(backend: &dyn Backend) {
         _ => row(at, None),
     };
     let newest: Vec<_> = (1..10).rev().map(state).collect();
+    super::ledger::twice(backend, store, |store| {
+        check(&newest, |before, limit| list(store, before, limit));
+    });
+}
+
+pub(crate) fn members_are_listed_newest_first(backend: &dyn Backend) {
+    let store = open(backend);
+    let row = |at: i64, name: &str| (id(at), a_member(name, at % 2 == 0));
+    let list = |store: &dyn Store, before, limit| {
+        let page = store.ledger().newest_members(MemberId(before), limit).unwrap();
+        assert_eq!(page.damaged, []);
+        page.map(|(id, member)| (id.0, member)).rows
+    };
+    assert_eq!(list(&*store, Uuid([0xff; 16]), 9), []);
+    let put = |rows: Vec<(Uuid, Member)>| {
+        let members = rows.into_iter().map(|(id, member)| (MemberId(id), member)).collect();
+        change(&*store, LedgerWriteSet { members, ..Default::default() });
+    };
+    put((1..9).map(|at| row(at, "old")).collect());
+    store.checkpoint().unwrap();
+    // One has another name since, and one is new.
+    put(vec![row(4, "new"), row(9, "old")]);
+    let newest: Vec<_> = (1..10).rev().map(|at| row(at, if at == 4 { "new" } else { "old" })).collect();
     super::ledger::twice(backend, store, |store| {
         check(&newest, |before, limit| list(store, before, limit));
     });

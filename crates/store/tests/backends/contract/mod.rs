@@ -113,7 +113,10 @@ macro_rules! store_contract {
                 of_two_attempts_one_is_kept, a_file_that_is_missing_or_changed_is_named,
             ],
             credit: [credit_reads_back_and_is_found_when_it_is_due],
-            lists: [transfers_are_listed_newest_first, holds_are_listed_as_they_are],
+            lists: [
+                transfers_are_listed_newest_first, holds_are_listed_as_they_are,
+                members_are_listed_newest_first,
+            ],
             redacted: [redacted_rows_are_replaced_where_they_are],
             reversals: [
                 links_of_reversals_read_back_and_are_changed,

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tally_testkit::Request;
 use tally_testkit::routes::all;
 
-const LISTS: [&str; 11] = [
+const LISTS: [&str; 12] = [
     "/v1/leaderboards",
     "/v1/keys",
     "/v1/audit",
@@ -14,6 +14,7 @@ const LISTS: [&str; 11] = [
     "/v1/leaderboards/b/bans",
     "/v1/players/p/ranks",
     "/v1/players/p/contests",
+    "/v1/members",
     "/v1/ledger/owed",
     "/v1/ledger/transactions",
     "/v1/holds",
@@ -51,7 +52,7 @@ const PARAMETERS: &[(&str, &[&str])] = &[
     ("/v1/webhooks/{webhook}/deliveries", &["limit", "cursor", "state"]),
     ("/v1/audit", &["actor", "action", "subject", "subject_prefix", "from", "until", "limit", "cursor"]),
     ("/v1/currencies", &[]),
-    ("/v1/members", &["login_id", "phone_number", "player"]),
+    ("/v1/members", &["login_id", "phone_number", "player", "limit", "cursor"]),
     ("/v1/members/{member}", &[]),
     ("/v1/members/{member}/export", &["reason"]),
     ("/v1/me", &[]),
@@ -255,6 +256,7 @@ fn cursors_belong_to_their_list() {
         ("/v1/audit", vec![&scores, &boards, &periods, &moves]),
         ("/v1/ledger/transactions", vec![&scores, &boards]),
         ("/v1/holds", vec![&scores, &boards, &moves]),
+        ("/v1/members", vec![&scores, &boards, &moves]),
         ("/v1/players/p/contests", vec![&scores, &boards]),
         (PAGE, vec![&boards, &worst, &other, &periods, &weekly]),
         ("/v1/leaderboards/w/scores", vec![&scores, &weekly]),

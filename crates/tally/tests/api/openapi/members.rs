@@ -14,6 +14,7 @@ pub(crate) fn tour(tour: &mut Tour<'_>) {
     let find = |query: &str| Request::new("GET", format!("/v1/members?{query}"));
     tour.good("listMembers", 200, find("login_id=ann%40example.org"));
     tour.good("listMembers", 200, find("player=nobody"));
+    tour.good("listMembers", 200, find("limit=1"));
     let signed_in = tour.example("signIn", 200);
     tour.token = signed_in["data"]["accessToken"].as_str().expect("a token").to_owned();
     let row = json!({"player": "ann", "score": 3});

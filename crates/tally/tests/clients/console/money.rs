@@ -34,9 +34,17 @@ fn money_is_found_moved_and_in_balance() {
     let ann = client.post("/v1/members", &ann).expect(201)["id"].as_str().expect("an id").to_owned();
     let wallet = format!("#/wallets/{ann}");
 
+    // Without a search all members are there.
     console.show("#/wallets");
+    console.sees_row(&["Ann", "ann@example.org", "ann", "01012345678"]);
+    console.check("wallets-members");
+    console.picture("wallets-members");
     console.fill("Login, player, phone number or member id", "ANN@");
     console.click("Find");
+    console.page.wait("location.hash === '#/wallets?q=ANN%40'");
+    console.page.wait(
+        "[...document.querySelectorAll('caption')].some((one) => one.textContent === 'Members that were found')",
+    );
     console.sees_row(&["Ann", "ann@example.org", "01012345678"]);
     console.check("wallets-found");
     console.picture("wallets-found");
