@@ -103,7 +103,7 @@ fn fewer_closed_periods_ask_for_the_name() {
 }
 
 /// Closes a period of `rush` that `bob` has won while it is no member, and returns its name.
-fn missed(console: &Console) -> String {
+pub(super) fn missed(console: &Console) -> String {
     let mut client = console.server.client();
     let prizes = json!([{"from": 1, "to": 1, "currency": "KRW", "amount": 700}]);
     let rule =

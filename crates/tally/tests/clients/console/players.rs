@@ -190,6 +190,51 @@ fn adjust(console: &mut Console) {
     );
 }
 
+/// The work of a desk in one go, with the mouse: only a name and a reason are typed.
+#[test]
+fn a_desk_finds_a_cheater_bans_restores_pays_and_shows_who_did_what() {
+    let mut console = Console::empty();
+    super::boards::missed(&console);
+    let mut client = console.server.client();
+    client.put("/v1/leaderboards/speed", &json!({})).expect(201);
+    client.post("/v1/leaderboards/speed/scores", &json!({"player": "bob", "score": 8})).expect(200);
+    console.click("Players");
+    console.sees("The last bans");
+    console.fill("Player, login, phone number or member id", "BO");
+    console.click("Search");
+    console.sees_row(&["bob", "rush", "speed"]);
+    console.click("bob");
+    console.page.wait("location.hash === '#/players/bob'");
+    console.sees_row(&["speed", "1", "of 1"]);
+    console.sees_row(&["rush", "700 KRW", "the player is no member"]);
+    console.fill("Reason", "a bot");
+    console.click("Ban everywhere");
+    console.sees("bob is banned on 2 leaderboards");
+    console.sees("banned everywhere");
+    console.click("Undo");
+    console.sees("bob is restored on 2 leaderboards");
+    console.page.wait("!help.text().includes('banned everywhere') && help.row('speed', 'of 1') !== null");
+    console.click("New member");
+    console.fill("Reason", "it signed up late");
+    console.click("Make");
+    console.sees("bob is a member");
+    console.sees_row(&["rush", "700 KRW", "can be paid now"]);
+    console.click("Pay this period");
+    console.sees("A prize is paid once only");
+    console.click("Pay what is unpaid");
+    console.sees("700 KRW paid to bob");
+    console.sees("Balance 700 KRW");
+    console.click("Who did what");
+    console.page.wait("location.hash === '#/audit?subject=bob'");
+    for board in ["rush", "speed"] {
+        console.sees_row(&["Player banned", board, "“a bot”"]);
+        console.sees_row(&["Ban lifted", board, "“undone”"]);
+    }
+    console.check("desk-audit");
+    console.picture("desk-audit");
+    console.end();
+}
+
 /// A contest is found as a player is, and is on the page of a player that has applied to it.
 #[test]
 fn a_contest_is_found_and_a_player_has_it_without_a_score() {
