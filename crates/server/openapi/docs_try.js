@@ -1,6 +1,7 @@
 // The form of an operation that sends the request from this page, and shows what the server answers.
 //
 // The key is that of the console in the same tab. A change has an idempotency key, which stays the same until an answer comes.
+// Every method but GET asks first: the example in a body may move money, and a tunnel gives the server of players a local address.
 
 import { examplesOf, make, sample, written } from "./docs_parts.js";
 
@@ -138,7 +139,7 @@ function form(path, method, operation, parameters) {
   const isChange = parameters.some((one) => one.name === "Idempotency-Key");
   const button = (text, kind) => make("button", { type: kind ?? "button" }, text);
   const [send, stop, yes, no] = [button("Send", "submit"), button("Stop"), button("Yes, send it"), button("No")];
-  const question = make("p", { class: "question", hidden: true }, "This deletes. Send it? ", yes, " ", no);
+  const question = make("p", { class: "question", hidden: true }, `This ${method === "delete" ? "deletes" : "may change the data of this server"}. Send it? `, yes, " ", no);
   const place = make("div", { class: "outcome", role: "status" });
   // The idempotency key of a request without an answer yet, and what was sent under it.
   let open = { request: "", idempotent: "" };
@@ -183,8 +184,8 @@ function form(path, method, operation, parameters) {
   const made = make("form", {}, fields.map((one) => one.row), body ? body.row : "", send, " ", stop, question);
   made.addEventListener("submit", (event) => {
     event.preventDefault();
-    if (method === "delete") ask(true);
-    else transmit();
+    if (method === "get") transmit();
+    else ask(true);
   });
   return [made, place];
 }

@@ -63,7 +63,15 @@ fn the_page_of_the_api_sends_requests() {
     form(&mut page, "putLeaderboard", "board", "arcade & more");
     page.wait("document.getElementById('try-putLeaderboard-body').value.includes('\"update\"')");
     form(&mut page, "putLeaderboard", "body", r#"{"update": "latest"}"#);
+    // What changes something asks before it is sent.
     page.eval("document.querySelector('#putLeaderboard form [type=submit]').click(); true");
+    let asks = |operation: &str, words: &str| {
+        let question = format!("document.querySelector('#{operation} .question')");
+        format!("!{question}.hidden && {question}.textContent.startsWith({})", json!(words))
+    };
+    page.wait(&asks("putLeaderboard", "This may change"));
+    server.client().get("/v1/leaderboards/arcade%20%26%20more").refused(404, "leaderboard_not_found");
+    page.eval("document.querySelector('#putLeaderboard .question button').click(); true");
     page.wait("document.querySelector('#putLeaderboard .outcome .status')?.textContent === '201'");
     for text in ["x-request-id: ", "Idempotency-Key: docs-", "\"update\": \"latest\""] {
         let shown = "document.querySelector('#putLeaderboard .outcome').textContent";
@@ -72,10 +80,12 @@ fn the_page_of_the_api_sends_requests() {
     let made = server.client().get("/v1/leaderboards/arcade%20%26%20more").expect(200);
     assert_eq!(made["update"], "latest");
 
-    // What deletes asks before it is sent.
+    form(&mut page, "getLeaderboard", "board", "arcade & more");
+    page.eval("document.querySelector('#getLeaderboard form [type=submit]').click(); true");
+    page.wait("document.querySelector('#getLeaderboard .outcome .status')?.textContent === '200'");
     form(&mut page, "deleteLeaderboard", "board", "arcade & more");
     page.eval("document.querySelector('#deleteLeaderboard form [type=submit]').click(); true");
-    page.wait("document.querySelector('#deleteLeaderboard .question').hidden === false");
+    page.wait(&asks("deleteLeaderboard", "This deletes"));
     page.eval("document.querySelector('#deleteLeaderboard .question button').click(); true");
     page.wait("document.querySelector('#deleteLeaderboard .outcome .status')?.textContent === '204'");
     server.client().get("/v1/leaderboards/arcade%20%26%20more").refused(404, "leaderboard_not_found");
