@@ -2,9 +2,10 @@
 
 import { get, part } from "./api.js";
 import { h, playerLink, set } from "./dom.js";
-import { when } from "./format.js";
-import { isAdmin, may } from "./rights.js";
-import { named } from "./texts.js";
+import { money, when } from "./format.js";
+import { loginLink } from "./members.js";
+import { isAdmin } from "./rights.js";
+import { named, t, tt } from "./texts.js";
 
 /** The acts of the log, as they are stored. */
 export const ACTS = [
@@ -24,6 +25,13 @@ export const ACTS = [
 /** Names of keys and addresses of webhooks, by id. */
 let keys = new Map();
 let hooks = new Map();
+
+/** What one key may read, another may not. */
+window.addEventListener("tally:key", () => {
+  keys = new Map();
+  hooks = new Map();
+  read.clear();
+});
 
 /** Reads the names that one request has for all; before the first rows. */
 export async function readNames(signal) {
@@ -48,7 +56,7 @@ export function act(action) {
 export function actorOf(actor) {
   const [kind, id] = actor.split(":");
   if (kind === "key") return keys.has(id) ? h("span", { class: "name", title: actor }, keys.get(id)) : h("code", {}, actor);
-  if (kind === "member") return member(id);
+  if (kind === "member") return loginLink(id);
   return named(`actor.${kind}`);
 }
 
@@ -65,10 +73,10 @@ export function subjectOf({ action, subject }) {
     case "score":
       return playerLink(subject);
     case "member":
-      return member(subject);
+      return loginLink(subject);
     case "money":
       // A reversal is of a transfer, and its detail names the members.
-      return action === "money.reversed" || !UUID.test(subject) ? h("code", {}, subject) : member(subject);
+      return action === "money.reversed" || !UUID.test(subject) ? h("code", {}, subject) : loginLink(subject);
     case "contest":
       return UUID.test(subject) ? later(link("contests"), `/v1/contests/${part(subject)}`, ({ title }) => title) : link("contests");
     case "series":
@@ -90,20 +98,17 @@ export function actCell({ at, action, actor, detail, reason }) {
   ];
 }
 
-/** The detail of an act. Those of money name members by their ids. */
+/** The detail of an act. One with money has the amount in the smallest unit, and members by their ids. */
 function detailOf({ action, detail }) {
-  if (!action.startsWith("money.") || !detail) return detail;
-  return detail.split(SIDE).map((one, at) => (at % 2 === 1 ? member(one) : one));
+  const [, units, currency, from, to, id] = (action.startsWith("money.") && MOVED.exec(detail)) || [];
+  if (units === undefined) return detail;
+  const sides = [from && "from", to && "to"].filter(Boolean).join("_");
+  const values = { sum: money(units, currency), ...(from && { from: loginLink(from) }), ...(to && { to: loginLink(to) }) };
+  return [sides ? tt(`audit.moved.${sides}`, values) : values.sum, ", ", t("audit.transaction", { id })];
 }
 
-const SIDE = /(?<=(?:from|to) )([0-9a-f-]{36})/;
+const MOVED = /^(\d+) (\S+)(?: from ([0-9a-f-]{36}))?(?: to ([0-9a-f-]{36}))?, transaction ([0-9a-f-]{36})$/;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-
-/** A member by its login, as soon as that is read. */
-function member(id) {
-  const link = h("a", { class: "name", href: `#/wallets/${part(id)}` }, id);
-  return may("members:read") ? later(link, `/v1/members/${part(id)}`, ({ login_id: login }) => login) : link;
-}
 
 /** Names that were read, by path. */
 const read = new Map();

@@ -20,8 +20,11 @@ export function link(member) {
   return `#/wallets/${encodeURIComponent(member)}`;
 }
 
-/** The members by id that were read, so that a list asks once for each. */
+/** The members by id that were read with this key, so that a list asks once for each. */
 const known = new Map();
+const KEPT = 500;
+
+window.addEventListener("tally:key", () => known.clear());
 
 /** Forgets what is known of a member that has changed. */
 export function forget(id) {
@@ -30,6 +33,7 @@ export function forget(id) {
 
 function read(id) {
   if (!known.has(id)) {
+    if (known.size >= KEPT) known.clear();
     const asked = get(`/v1/members/${part(id)}`);
     asked.catch(() => known.delete(id));
     known.set(id, asked);
@@ -47,6 +51,13 @@ export function memberLink(id) {
   };
   // The wallet of a pool has no member, and some keys may not read members. The link holds for both.
   if (may("members:read")) read(id).then(fill).catch(() => {});
+  return made;
+}
+
+/** A link to a member's page with its login, as soon as that is read. */
+export function loginLink(id) {
+  const made = h("a", { class: "name", href: link(id) }, id);
+  if (may("members:read")) read(id).then(({ login_id: login }) => set(made, login)).catch(() => {});
   return made;
 }
 

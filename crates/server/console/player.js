@@ -1,6 +1,6 @@
 // One player: its ranks everywhere, closed periods, money, missed prizes, contests, and the acts on it.
 
-import { act, actorOf, readNames } from "./acts.js";
+import { actCell, actorOf, readNames } from "./acts.js";
 import { get, part } from "./api.js";
 import { whoDidWhat } from "./ban.js";
 import { inline } from "./dialog.js";
@@ -105,8 +105,8 @@ function about({ name, avatar_url: avatar, metadata }) {
 function audit(player, signal) {
   const view = table(t("player.acts"), [
     { label: t("players.when"), kind: "wide", cell: ({ at }) => h("span", { class: "soft" }, when(at)) },
-    { label: t("player.act"), cell: ({ action, detail, reason, at }) => [h("span", { class: "strong" }, act(action)), h("span", { class: "under narrow" }, when(at)), detail && h("span", { class: "under name" }, detail), reason && h("span", { class: "under name" }, `“${reason}”`)] },
-    { label: t("players.by"), cell: ({ actor }) => actorOf(actor) },
+    { label: t("player.act"), cell: actCell },
+    { label: t("players.by"), kind: "wide", cell: ({ actor }) => actorOf(actor) },
   ], { key: ({ id }) => id });
   const all = list(view, actsOf(player, signal), () => empty(t("player.no_act"), t("player.no_act_about")));
   const said = h("div", {});

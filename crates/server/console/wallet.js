@@ -21,10 +21,12 @@ export function render(root, { member: id }, signal) {
   const place = h("div", {}, head(title, { crumb }));
   put(root, place);
   const load = async () => {
-    const member = await get(`/v1/members/${part(id)}`, {}, signal).catch(absent);
+    const reads = may("members:read");
+    const member = reads ? await get(`/v1/members/${part(id)}`, {}, signal).catch(absent) : null;
     const found = member || may("money:read") ? await walletsOf(id, signal).catch(absent) : null;
     if (member) document.title = `${member.name} · tally`;
     if (member) show(place, member, found?.items ?? [], { load, signal });
+    else if (found && !reads) show(place, { id, name: id }, found.items, { load, signal });
     else if (found) showPool(place, id, found.items, signal);
     else set(place, head(title, { crumb }), notice("bad", h("p", { class: "strong" }, t("wallet.no_member")), h("p", {}, h("a", { href: "#/wallets" }, t("wallet.find_another")))));
   };
@@ -51,8 +53,8 @@ async function walletsOf(id, signal) {
   return may("money:read") ? get(`/v1/wallets/${part(id)}`, {}, signal) : { items: [] };
 }
 
+/** A member with its wallets. A caller that may not read members has its id alone. */
 function show(place, member, wallets, { load, signal }) {
-  const mark = member.erasure ? chip(t("wallet.erased"), "bad") : member.closed_at ? chip(t("wallet.closed"), "bad") : chip(t("wallet.open"), "ok");
   const purse = h("div", { class: "stack" });
   let now = wallets;
   const showPurse = () => set(purse, now.map(amounts));
@@ -67,7 +69,9 @@ function show(place, member, wallets, { load, signal }) {
   const held = may("money:read") ? holdsOf(member, wallets, renew, signal) : null;
   const adjusts = opened && mayAdjust() && card(t("wallet.adjust_title"), h("div", { class: "body" }, adjust(member, () => now, renew)));
   const left = h("div", { class: "stack" }, purse, adjusts, history?.element, held?.element);
-  const right = h("div", { class: "stack" }, who(member, load), isAdmin() && data(member, load));
+  if (!may("members:read")) return set(place, head(title, { crumb, about: t("wallet.nameless") }), left);
+  const mark = member.erasure ? chip(t("wallet.erased"), "bad") : member.closed_at ? chip(t("wallet.closed"), "bad") : chip(t("wallet.open"), "ok");
+  const right = h("div", { class: "stack" }, identity(member, load), isAdmin() && data(member, load));
   set(place, head(member.name, { crumb, marks: [mark, h("span", { class: "soft name" }, member.login_id)] }), h("div", { class: "two" }, left, right));
 }
 
@@ -90,7 +94,7 @@ function holdsOf(member, wallets, renew, signal) {
   return { element: card(t("wallet.holds"), all.element, { side: h("div", { class: "row" }, states, make) }), reload: all.reload };
 }
 
-function who(member, load) {
+function identity(member, load) {
   const locked = member.pin_locked_until && t("wallet.locked", { at: when(member.pin_locked_until) });
   const path = `/v1/members/${part(member.id)}`;
   const unlock = async (made) => {

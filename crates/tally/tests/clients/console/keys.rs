@@ -75,6 +75,21 @@ fn acts(console: &mut Console, admin: &str) {
     console.fill("On", "final");
     console.click("Show");
     console.sees("No act fits the filter.");
+    // A key that may not read keys sees no name that another key has read.
+    let auditor = client.post("/v1/keys", &json!({"scopes": ["audit:read"]})).expect(201);
+    use_key(console, auditor["key"].as_str().expect("a key"));
+    console.show("#/audit");
+    console.sees_row(&["Leaderboard made", "“season 2”", "finals", "key:"]);
+    use_key(console, admin);
+    client.delete(&format!("/v1/keys/{}", auditor["id"].as_str().expect("an id"))).expect(204);
+}
+
+/// Uses another key in this tab.
+fn use_key(console: &mut Console, key: &str) {
+    console.click("Forget the key");
+    console.fill("API key", key);
+    console.click("Use this key");
+    console.page.wait("document.querySelector('dialog[open]') === null");
 }
 
 /// The key is shown once, and used by this tab from then on.
@@ -186,13 +201,7 @@ fn staff(console: &mut Console, admin: &str) {
     let contest = json!({"id": "cup", "title": "Cup", "staff": ["Ann & Ben", "cleo"]});
     client.post("/v1/contests", &contest).expect(201);
     let made = client.post("/v1/keys", &json!({"role": "server"})).expect(201);
-    let key = |console: &mut Console, key: &str| {
-        console.click("Forget the key");
-        console.fill("API key", key);
-        console.click("Use this key");
-        console.page.wait("document.querySelector('dialog[open]') === null");
-    };
-    key(console, made["key"].as_str().expect("a key"));
+    use_key(console, made["key"].as_str().expect("a key"));
     console.show("#/contests/cup");
     // Without a player of the staff it may edit the contest, and nothing else.
     console.page.wait("help.all('main button').map((one) => one.innerText).join() === 'Edit'");
@@ -210,6 +219,6 @@ fn staff(console: &mut Console, admin: &str) {
     console.page.wait("document.querySelector('main [role=alert]') === null");
     console.check("contest-staff");
     console.picture("contest-staff");
-    key(console, admin);
+    use_key(console, admin);
     client.delete(&format!("/v1/keys/{}", made["id"].as_str().expect("an id"))).expect(204);
 }

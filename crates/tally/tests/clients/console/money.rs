@@ -1,8 +1,9 @@
 //! Wallets: a member found, made, changed and closed; money given, taken and taken back; holds and their ends; both sides of a
 //! transfer; what is owed.
 
-use super::Console;
+use super::{Console, TALLY};
 use serde_json::json;
+use tally_testkit::TestTally;
 
 #[test]
 fn the_largest_sums_fit_on_a_phone() {
@@ -103,6 +104,38 @@ fn money_is_found_moved_and_in_balance() {
     console.sees_row(&["capture", "−3 000", "7 000"]);
     take_back(&mut console);
     console.page.allow("status of 422");
+    console.end();
+}
+
+/// The audit log has amounts as every page has them. A key that reads money and no members opens a wallet.
+#[test]
+fn money_is_read_in_the_log_and_without_names() {
+    let mut console = Console::on(TestTally::start_set(TALLY, &[("TALLY_CURRENCIES_USD", "2")]));
+    let mut client = console.server.client();
+    let member = |login: &str| json!({"login_id": login, "name": login, "player": login});
+    let mut made = |login: &str| client.post("/v1/members", &member(login)).expect(201)["id"].clone();
+    let (ann, bob) = (made("ann"), made("bob"));
+    let deposit = json!({"to": ann, "amount": 123_456, "currency": "USD", "reason": "a gift"});
+    client.post("/v1/deposits", &deposit).expect(201);
+    let transfer = json!({"from": ann, "to": bob, "amount": 700, "currency": "USD", "reason": "a swap"});
+    client.post("/v1/transfers", &transfer).expect(201);
+    console.show("#/audit");
+    console.sees_row(&["Money deposited", "1 234.56 USD to ann, transaction", "“a gift”"]);
+    console.sees_row(&["Money transferred", "7.00 USD from ann to bob, transaction", "“a swap”"]);
+    console.show("#/players/ann");
+    console.sees_row(&["Money deposited", "1 234.56 USD to ann, transaction", "“a gift”"]);
+    console.check("acts with money");
+
+    let admin = client.post("/v1/keys", &json!({"role": "admin"})).expect(201);
+    let mut admin = console.server.client().with_key(admin["key"].as_str().expect("a key"));
+    let reader = admin.post("/v1/keys", &json!({"scopes": ["money:read"]})).expect(201)["key"].clone();
+    console.page.eval(&format!("sessionStorage.setItem('tally.key', {reader}); true"));
+    console.show(&format!("#/wallets/{}", ann.as_str().expect("an id")));
+    console.sees("This key may not read members, so names are not shown.");
+    console.sees("Balance 1 227.56 USD");
+    console.check("a wallet without its member");
+    // The page that was open still asked without a key.
+    console.page.allow("status of 401");
     console.end();
 }
 
