@@ -129,14 +129,16 @@ function random() {
   return `console-${Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
 }
 
-/** Reads a list page by page to its end; `each` gets the items of a page. */
-export async function walk(path, query, name, each, signal) {
+/** Reads a list page by page to its end, or to a number of pages; `each` gets the items of a page. Returns whether it was read to its end. */
+export async function walk(path, query, name, each, signal, pagesMax = Infinity) {
   let cursor = null;
-  do {
+  for (let pages = 0; pages < pagesMax; pages += 1) {
     const page = await get(path, { ...query, limit: 1000, cursor }, signal);
     await each(page[name], page);
     cursor = page.next_cursor ?? null;
-  } while (cursor);
+    if (!cursor) return true;
+  }
+  return false;
 }
 
 /** The next page that has items: a request reads a bounded part, so a page may be empty and have a cursor. */

@@ -1,6 +1,6 @@
 // What waits for a person: contests to act on, and payments that cannot be made. Each is a kind, a title, a sentence and a link.
 
-import { get } from "./api.js";
+import { get, walk } from "./api.js";
 import { seconds, zoned } from "./format.js";
 import { may } from "./rights.js";
 import { named, t } from "./texts.js";
@@ -44,16 +44,14 @@ function contestLine(contest) {
 export async function owedLines(signal) {
   if (!may("money:read")) return [];
   const owed = { prize: new Map(), refund: new Map() };
-  let cursor = null;
-  for (let at = 0; at < PAGES && (cursor || at === 0); at += 1) {
-    const page = await get("/v1/ledger/owed", { no_member: true, limit: 1000, cursor }, signal);
+  const count = (items) => {
     // What is under way is paid within seconds.
-    for (const { type, reason } of page.items.filter(({ reason: why }) => why !== "pending")) {
+    for (const { type, reason } of items.filter(({ reason: why }) => why !== "pending")) {
       const of = owed[type] ?? owed.prize;
       of.set(reason, (of.get(reason) ?? 0) + 1);
     }
-    cursor = page.next_cursor;
-  }
+  };
+  await walk("/v1/ledger/owed", { no_member: true }, "items", count, signal, PAGES);
   return [["attention.prizes", owed.prize], ["attention.fees", owed.refund]].filter(([, of]) => of.size > 0).map(([key, of]) => {
     const number = [...of.values()].reduce((sum, one) => sum + one, 0);
     const why = [...of].map(([reason, n]) => t("attention.because", { n, reason: named(`unpaid.${reason}`) }));

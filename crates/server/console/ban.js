@@ -23,8 +23,8 @@ export function why() {
 }
 
 /** The acts of the audit log on a player, for callers that may read it. */
-export function whoDidWhat(player) {
-  return may("audit:read") && h("a", { href: `#${withQuery("/audit", { subject: player })}` }, t("player.who_did_what"));
+export function actsOn(player) {
+  return may("audit:read") && h("a", { href: `#${withQuery("/audit", { subject: player })}` }, t("player.to_acts"));
 }
 
 /** Bans on these places, with one undo for all of them. `changed()` is called when it was done, and when it was undone. */
@@ -40,7 +40,7 @@ export async function restore(player, places, given, changed) {
 }
 
 function say(what, player, done, undo) {
-  const link = whoDidWhat(player);
+  const link = actsOn(player);
   toast("ok", t(`player.done.${what}`, { player, where: where(done) }), [t(`player.done_about.${what}`), link && [" ", link]], undo);
 }
 

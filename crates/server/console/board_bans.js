@@ -1,7 +1,7 @@
 // The banned players of a board, with the way back. Nothing is shown while there are none.
 
 import { get, part } from "./api.js";
-import { place, restore, whoDidWhat } from "./ban.js";
+import { place, restore, actsOn } from "./ban.js";
 import { failed } from "./dialog.js";
 import { button, card, chip, h, playerLink } from "./dom.js";
 import { every } from "./live.js";
@@ -17,7 +17,7 @@ export function bans(board, signal, changed) {
   const again = () => Promise.all([all.reload().then(show), changed()]);
   const back = ({ player }) => restore(player, [place(board, player)], "", again);
   const view = table(t("board.bans_of", { board }), [
-    { label: t("board.player"), cell: ({ player }) => [playerLink(player), " ", chip(t("player.banned"), "bad"), h("span", { class: "under" }, whoDidWhat(player))] },
+    { label: t("board.player"), cell: ({ player }) => [playerLink(player), " ", chip(t("player.banned"), "bad"), h("span", { class: "under" }, actsOn(player))] },
     ...(may("boards:admin") ? [{ label: t("board.actions"), kind: "actions", cell: (one) => button(t("player.restore"), () => back(one), { kind: "small", failed }) }] : []),
   ], { key: ({ player }) => player });
   const all = list(view, (cursor) => get(`/v1/leaderboards/${part(board)}/bans`, { limit: 20, cursor }, signal), () => h("div", {}));

@@ -1,7 +1,7 @@
 // The periods of a board, newest first, each with its winner and what its prizes came to.
 
 import { get, part } from "./api.js";
-import { prizesOf, sums } from "./board_prizes.js";
+import { payoutsOf, prizesOf, sums } from "./board_prizes.js";
 import { inline } from "./dialog.js";
 import { button, card, chip, empty, h, playerLink, set } from "./dom.js";
 import { grouped, when } from "./format.js";
@@ -24,14 +24,18 @@ const STATES = { open: "live", closing: "warn", closed: "" };
  */
 export function periods(board, chosen, signal, open) {
   const path = `/v1/leaderboards/${part(board.board)}`;
-  const known = new Map();
+  let known = new Map();
   let wanted = chosen;
   const shown = h("div", { "aria-live": "polite" });
   const rule = ({ name }) => board.periods.find((one) => one.name === name);
   const show = (period) => {
-    const { element: prizes, unpaid } = prizesOf(board, period, rule(period), signal, () => all.reload());
+    const { element: prizes, unpaid } = prizesOf(board, period, rule(period), signal, paid);
     set(shown, prizes);
     return unpaid;
+  };
+  const paid = () => {
+    known = new Map();
+    return all.reload();
   };
   const scroll = () => shown.scrollIntoView({ block: "start" });
   // An empty card below the window would leave nothing to scroll to.
@@ -43,17 +47,18 @@ export function periods(board, chosen, signal, open) {
     { label: t("periods.prizes"), kind: "num", cell: (row) => prizeCell(row, rule(row), look) },
   ], { key: ({ period }) => period });
 
-  /** The first player and the prizes; those of a closed period are requested until nothing of it can change. */
+  /** The first player and the prizes. Those of a closed period are read until each payout had its turn, and again after a payment. */
   const more = async (item) => {
-    if (known.has(item.period)) return known.get(item.period);
+    // What was read before a payment is not kept after it.
+    const kept = known;
+    if (kept.has(item.period)) return kept.get(item.period);
     const [{ entries }, prizes] = await Promise.all([
       get(`${path}/scores`, { period: item.period, limit: 1 }, signal),
-      item.state === "closed" ? get(`${path}/prizes`, { period: item.period, limit: 1000 }, signal) : null,
+      item.state === "closed" ? payoutsOf(board.board, item.period, signal) : null,
     ]);
     const found = { winner: entries[0], sums: prizes && sums(prizes.items) };
-    const settled = prizes?.settled ? !(found.sums.owed || found.sums.missed) : !rule(item)?.prizes || Date.now() - Date.parse(item.ends_at) > PAID_BY;
-    const done = item.state === "closed" && settled;
-    if (done) known.set(item.period, found);
+    const settled = prizes?.settled || !rule(item)?.prizes || Date.now() - Date.parse(item.ends_at) > PAID_BY;
+    if (item.state === "closed" && settled) kept.set(item.period, found);
     return found;
   };
   const load = async (cursor) => {
@@ -83,7 +88,7 @@ function name({ period, state, starts_at: start, ends_at: end }, zone, open) {
 }
 
 function winnerCell(entry) {
-  if (!entry) return h("span", { class: "soft" }, t("periods.nobody"));
+  if (!entry) return h("span", { class: "soft" }, t("periods.no_player"));
   return [playerLink(entry.player), h("span", { class: "under" }, grouped(entry.score))];
 }
 

@@ -1,7 +1,7 @@
 // A player on a board: found by its id, with its rank and its neighbours; banned, restored, removed.
 
 import { change, get, part } from "./api.js";
-import { ban, place, restore, whoDidWhat, why } from "./ban.js";
+import { ban, place, restore, actsOn, why } from "./ban.js";
 import { confirmTyped, failed, inline, toast } from "./dialog.js";
 import { button, facts, h, notice, playerLink, set } from "./dom.js";
 import { grouped, when } from "./format.js";
@@ -36,7 +36,7 @@ export function search(board, period, signal, changed) {
       if (error.code === "player_not_ranked") {
         const banned = await isBanned(player);
         if (present !== player) return;
-        const text = [banned ? t("board.banned_here") : t("board.never_here"), banned && [" ", whoDidWhat(player)]];
+        const text = [banned ? t("board.banned_here") : t("board.never_here"), banned && [" ", actsOn(player)]];
         set(found, notice("warn", h("p", { class: "strong" }, playerLink(player), " ", t("board.not_ranked")), h("p", { class: "small" }, text)), banned && acts(player, false));
       } else {
         inline(found, error);

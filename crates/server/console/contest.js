@@ -119,8 +119,8 @@ function partsOf(contest, path, signal, decides) {
   const boards = contest.divisions ?? (contest.board ? [{ n: null, board: contest.board }] : []);
   const start = contest.start_report;
   return [
-    state === "settled" && payments("prizes", path, signal, decides),
-    state === "cancelled" && counts.players > 0 && payments("refunds", path, signal, decides),
+    state === "settled" && payments("prizes", contest.id, signal, decides),
+    state === "cancelled" && counts.players > 0 && payments("refunds", contest.id, signal, decides),
     counts.players > 0 && boards.length > 0 && h("div", { class: "two" }, ranks(boards, signal), players(path, contest, signal, decides)),
     start?.failed_total > 0 && failedTable(start.failed, start.failed_total),
     counts.players === 0 && card(t("contest.players"), empty(t("contest.no_players"), t("contest.no_players_text"))),

@@ -5,7 +5,7 @@ import { contestFields, someChange } from "./contest_form.js";
 import { winners } from "./contest_winners.js";
 import { confirmActs, dialog, toast } from "./dialog.js";
 import { h } from "./dom.js";
-import { grouped, money, seconds, zoned } from "./format.js";
+import { grouped, money, seconds, totalOf, zoned } from "./format.js";
 import { form, reason } from "./form.js";
 import { table } from "./table.js";
 import { t } from "./texts.js";
@@ -79,8 +79,8 @@ async function settles(contest, signal) {
 
 function prizes(found) {
   if (found === null || found.winners.length === 0) return [careful(t("contest.settles_nothing"))];
-  const { winners: rows, sums, all } = found;
-  const total = [...sums].map(([currency, sum]) => money(sum, currency)).join(" + ");
+  const { winners: rows, all } = found;
+  const total = totalOf(rows);
   const players = new Set(rows.map(({ player }) => player)).size;
   const view = table(t("contest.winners"), [
     { label: t("contest.rank"), kind: "num fit", cell: ({ rank }) => grouped(rank) },

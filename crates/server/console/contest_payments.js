@@ -1,10 +1,11 @@
 // The prizes or the fees paid back of a contest that is over: what could not be paid with its reason, and one button that pays again.
 
-import { change, get, walk } from "./api.js";
-import { failed, inline, toast } from "./dialog.js";
+import { get, part, walk } from "./api.js";
+import { failed, inline } from "./dialog.js";
 import { button, card, chip, empty, h, notice, playerLink, set } from "./dom.js";
-import { grouped, money } from "./format.js";
+import { grouped, money, totalOf } from "./format.js";
 import { every } from "./live.js";
+import { isUnpaid, repay } from "./repay.js";
 import { may } from "./rights.js";
 import { list, table } from "./table.js";
 import { named, t } from "./texts.js";
@@ -19,8 +20,8 @@ export function walletLink(member) {
   return h("a", { href: `#/wallets/${encodeURIComponent(member)}` }, t("contest.wallet"));
 }
 
-/** The cards; `what` is `prizes` or `refunds`, and `decides` whether the caller may pay again. */
-export function payments(what, path, signal, decides) {
+/** The cards of a contest; `what` is `prizes` or `refunds`, and `decides` whether the caller may pay again. */
+export function payments(what, contest, signal, decides) {
   const sees = may("money:read");
   const columns = [
     what === "prizes" && { label: t("contest.rank"), kind: "num fit", cell: ({ rank }) => grouped(rank) },
@@ -30,7 +31,7 @@ export function payments(what, path, signal, decides) {
   ].filter(Boolean);
   const key = ({ division, rank, player, pool }) => `${division} ${rank} ${player} ${pool}`;
   const view = table(t(`contest.payments.${what}`), columns, { key });
-  const rows = `${path}/${what}`;
+  const rows = `/v1/contests/${part(contest)}/${what}`;
   const all = list(view, (cursor) => get(rows, { limit: 20, cursor }, signal), () => empty(t(`contest.none_of.${what}`), t(`contest.none_text.${what}`)));
   const unpaid = h("div", {});
   const said = h("div", {});
@@ -39,36 +40,27 @@ export function payments(what, path, signal, decides) {
     set(said);
   };
   every(PAUSE, signal, read, (error) => inline(said, error));
-  if (sees) showUnpaid(unpaid, { rows, path, signal, decides, columns, key, read }).catch(failed);
+  if (sees) showUnpaid(unpaid, { rows, contest, signal, decides, columns, key, read }).catch(failed);
   return h("div", { class: "stack" }, unpaid, card(t(`contest.payments.${what}`), h("div", {}, said, all.element)));
 }
 
 /** What could not be paid, above everything that was. */
 async function showUnpaid(place, from) {
-  const { rows, path, signal, decides, columns, key, read } = from;
+  const { rows, contest, signal, decides, columns, key, read } = from;
   const open = [];
   await walk(rows, {}, "items", (items) => open.push(...items.filter(isUnpaid)), signal);
   if (open.length === 0) return set(place);
-  const sums = new Map();
-  for (const { amount, currency } of open) sums.set(currency, (sums.get(currency) ?? 0n) + BigInt(amount));
-  const total = [...sums].map(([currency, sum]) => money(sum, currency)).join(" + ");
-  const again = decides && button(t("contest.pay_again"), async () => {
-    await change("POST", `${path}/repay`);
-    const before = open.length;
-    const left = await showUnpaid(place, from);
-    toast(left > 0 ? "bad" : "ok", left > 0 ? t("contest.still_unpaid", { n: left, before }) : t("contest.all_paid"));
+  const renew = async () => {
+    await showUnpaid(place, from);
     await read();
-  }, { kind: "main", failed });
+  };
+  const again = decides && button(t("contest.pay_again"), () => repay({ contest }, renew), { kind: "main", failed });
   const view = table(t("contest.unpaid"), columns, { key });
   view.update(open.slice(0, NAMED));
   const more = open.length > NAMED && h("div", { class: "foot" }, t("contest.first_of", { shown: grouped(NAMED), total: grouped(open.length) }));
-  const head = h("div", { class: "body" }, notice("warn", h("p", { class: "strong" }, t("contest.unpaid_sum", { n: open.length, total })), h("p", { class: "small" }, t("contest.unpaid_text"))));
+  const head = h("div", { class: "body" }, notice("warn", h("p", { class: "strong" }, t("contest.unpaid_sum", { n: open.length, total: totalOf(open) })), h("p", { class: "small" }, t("contest.unpaid_text"))));
   set(place, card(t("contest.unpaid"), h("div", {}, head, view.element, more), { side: again }));
-  return open.length;
 }
-
-/** A payment that was rejected, and may be tried again. */
-const isUnpaid = ({ paid, reason }) => paid === false && Boolean(reason) && reason !== "reversed";
 
 /** What is below a name, in one line. */
 export function under(parts) {

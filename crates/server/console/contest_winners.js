@@ -1,21 +1,22 @@
 // The prizes that a contest would pay now, computed as the server does when it is settled: before that, it has none to read.
 
 import { get, part } from "./api.js";
+import { sumsOf } from "./format.js";
 
 /** The most players of a leaderboard that are read, and the most divisions. */
 const READ = 1000;
 const DIVISIONS = 20;
 
 /**
- * `{winners, sums, all}`: rows of `{rank, player, amount, currency}`, the sums by currency, and whether every winner is there: more
- * than are read may win. `null` if the contest pays nothing.
+ * `{winners, all}`: rows of `{rank, player, amount, currency}`, and whether every winner is there: more than are read may win. `null`
+ * if the contest pays nothing.
  */
 export async function winners(contest, signal) {
   const { prizes, pool, divisions, board, entry_fee: fee, pool_account: account, counts } = contest;
   if ((prizes.length === 0 && !pool) || counts.players === 0) return null;
   const last = Math.max(0, ...prizes.map(({ to }) => to), ...(pool?.prizes ?? []).map(({ to }) => to));
   const boards = divisions ?? [{ board, players: counts.players }];
-  const found = { winners: [], sums: new Map(), all: boards.length <= DIVISIONS };
+  const found = { winners: [], all: boards.length <= DIVISIONS };
   for (const one of boards.slice(0, DIVISIONS)) {
     const page = await get(`/v1/leaderboards/${part(one.board)}/scores`, { limit: READ }, signal);
     const toWin = pool ? (BigInt(account.to_win) * BigInt(one.players)) / BigInt(counts.players) : 0n;
@@ -25,7 +26,6 @@ export async function winners(contest, signal) {
       for (const [currency, amount] of [...ofTable(contest, rank, players.length), ...(pool ? ofPool(pool, toWin, fee.currency, rank, players.length) : [])]) {
         if (amount === 0n) continue;
         players.forEach((player) => found.winners.push({ division: one.n, rank, player, amount, currency }));
-        found.sums.set(currency, (found.sums.get(currency) ?? 0n) + amount * BigInt(players.length));
       }
     }
   }
@@ -51,8 +51,7 @@ function common({ from, to }, rank, positions) {
 /** What each of so many players gets of the table that share a rank: `[currency, amount]`. */
 function ofTable({ prizes, prize_ties: how }, rank, tied) {
   const positions = how === "split" ? tied : 1;
-  const sums = new Map();
-  for (const prize of prizes) sums.set(prize.currency, (sums.get(prize.currency) ?? 0n) + common(prize, rank, positions) * BigInt(prize.amount));
+  const sums = sumsOf(prizes, (prize) => common(prize, rank, positions) * BigInt(prize.amount));
   return [...sums].map(([currency, sum]) => [currency, sum / BigInt(positions)]);
 }
 

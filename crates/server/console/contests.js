@@ -1,6 +1,6 @@
 // Contests: the list by state, and creating one.
 
-import { change, get } from "./api.js";
+import { change, somePage } from "./api.js";
 import { contestFields } from "./contest_form.js";
 import { dialog, inline, toast } from "./dialog.js";
 import { button, chip, choice, empty, h, head, put, set } from "./dom.js";
@@ -52,7 +52,7 @@ export function contestList(signal, { state = "", series, nothing, heading }) {
     { label: t("contests.next", { zone: zoneName() }), kind: "wide", cell: next },
   ], { key: ({ id }) => id });
   const none = () => (present === "" ? nothing() : empty(t("contests.none_in", { state: t(`contest_state.${present}`) }), t("contests.none_in_text")));
-  const all = list(view, (cursor) => page({ state: present, series, limit: 50 }, cursor, signal), none);
+  const all = list(view, (cursor) => somePage("/v1/contests", { state: present, series, limit: 50, cursor }, signal), none);
   const said = h("div", {});
   const failed = (error) => inline(said, error);
   const choices = [["", t("contests.all")], ...Object.keys(STATES).map((one) => [one, t(`contest_state.${one}`)])];
@@ -67,17 +67,6 @@ export function contestList(signal, { state = "", series, nothing, heading }) {
   const top = heading && h("div", { class: "top" }, h("h2", {}, heading), states);
   const card = h("section", { class: "card" }, top, said, all.element);
   return heading ? card : h("div", { class: "stack" }, states, card);
-}
-
-/** The next page with items: the contests read for a page of a series are bounded, so a page may be empty. */
-async function page(query, after, signal) {
-  let answer;
-  let cursor = after;
-  do {
-    answer = await get("/v1/contests", { ...query, cursor }, signal);
-    cursor = answer.next_cursor;
-  } while (answer.items.length === 0 && cursor);
-  return answer;
 }
 
 function name({ id, title: text, series }, of) {

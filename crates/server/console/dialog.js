@@ -23,7 +23,7 @@ export function dialog(title, content, { wide } = {}) {
 /**
   * Confirms an act that can be undone, or one with few consequences. `consequences` says what it does, in numbers: a list of
   * texts or elements. `label` is the act's own verb. `why` asks for a reason, which may stay empty: true, or
-  * `{frequent, required, who}` with frequent reasons to choose from. Resolves to `null`, or to `{reason}`.
+  * `{frequent, required, kept}` with frequent reasons to choose from. Resolves to `null`, or to `{reason}`.
  */
 export function confirmActs(title, consequences, label, { reason: why, danger } = {}) {
   return new Promise((resolve) => {
@@ -34,7 +34,7 @@ export function confirmActs(title, consequences, label, { reason: why, danger } 
         box.close();
       };
       const facts = consequences.filter(Boolean).map((one) => h("li", {}, one));
-      const content = why ? [reason(why.who, why)] : [];
+      const content = why ? [reason(why.kept, why)] : [];
       return [facts.length > 0 && h("ul", { class: "acts" }, facts), form(content, label, go, { cancel: () => box.close(), kind: danger ? "main danger" : "main" })];
     });
     made.addEventListener("close", () => resolve(sure));

@@ -35,8 +35,8 @@ export function field(options) {
 }
 
 /** The field of a reason, by default an optional one for the audit log. */
-export function reason(who = t("common.reason_kept"), { frequent, required } = {}) {
-  const hint = required ? who : t("common.reason_hint", { who });
+export function reason(kept = t("common.reason_kept"), { frequent, required } = {}) {
+  const hint = required ? kept : t("common.reason_hint", { kept });
   return field({ name: "reason", label: t("common.reason"), maxlength: 255, hint, frequent, required });
 }
 

@@ -47,6 +47,18 @@ export function money(amount, currency) {
   return currency ? `${decimal(amount, currency)}${space}${currency}` : grouped(amount);
 }
 
+/** The sums of rows by currency: of their amounts, or of what `of` returns. */
+export function sumsOf(rows, of = ({ amount }) => amount) {
+  const sums = new Map();
+  for (const row of rows) sums.set(row.currency, (sums.get(row.currency) ?? 0n) + BigInt(of(row)));
+  return sums;
+}
+
+/** The same in words. */
+export function totalOf(rows, of) {
+  return [...sumsOf(rows, of)].map(([currency, sum]) => money(sum, currency)).join(" + ");
+}
+
 /** Three significant digits, with a letter for thousands. */
 export function brief(value) {
   if (value === null || !Number.isFinite(value)) return "–";

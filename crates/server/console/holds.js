@@ -59,7 +59,7 @@ async function end(hold, ended, captures) {
 
 async function release(hold, wallet, ended) {
   const title = t("wallet.void_ask", { sum: money(hold.amount, hold.currency) });
-  const sure = await confirmActs(title, effects(hold, wallet, 0n), t("wallet.void"), { reason: { who: t("wallet.unseen") } });
+  const sure = await confirmActs(title, effects(hold, wallet, 0n), t("wallet.void"), { reason: { kept: t("wallet.unseen") } });
   if (!sure) return;
   await change("POST", `/v1/holds/${part(hold.id)}/void`, sure.reason ? { reason: sure.reason } : {});
   toast("ok", t("wallet.voided_now"));

@@ -122,7 +122,7 @@ async function look(place, text, signal) {
   if (exact && !members.some(({ id }) => id === exact.id)) members.unshift(exact);
   if (members.length === 0) {
     const make = may("members:write") && button(t("wallets.new"), () => makeMember({ login_id: text }), { kind: "small" });
-    set(place, notice("warn", h("p", { class: "strong" }, t("wallets.nobody")), h("p", { class: "small" }, t("wallets.nobody_hint")), make));
+    set(place, notice("warn", h("p", { class: "strong" }, t("wallets.no_match")), h("p", { class: "small" }, t("wallets.no_match_hint")), make));
     return;
   }
   const view = rows(t("wallets.found"));

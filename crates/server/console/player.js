@@ -1,8 +1,8 @@
 // One player: its ranks everywhere, closed periods, money, missed prizes, contests, and the acts on it.
 
 import { actCell, actorOf, readNames } from "./acts.js";
-import { get, part } from "./api.js";
-import { whoDidWhat } from "./ban.js";
+import { get, part, walk } from "./api.js";
+import { actsOn } from "./ban.js";
 import { inline } from "./dialog.js";
 import { card, empty, h, head, put, set } from "./dom.js";
 import { when } from "./format.js";
@@ -58,7 +58,7 @@ export function render(root, { player }, signal) {
     // A new member, and a payment, show what they changed without leaving the page.
     const moved = () => Promise.all([purse?.reload(), missed?.reload(), acts?.reload()]);
     const purse = money(player, signal, moved);
-    const missed = owed(player, boards, signal, moved);
+    const missed = owed(player, signal, moved);
     put(right, profile && about(profile), purse?.element, missed?.element, contests(played));
   };
   start().catch((error) => inline(wrong, error));
@@ -67,17 +67,11 @@ export function render(root, { player }, signal) {
 /** Every leaderboard of the player, also those that have it in closed periods alone, up to a bound. */
 async function everywhere(path, signal) {
   const items = [];
-  let cursor = null;
-  for (let pages = 0; pages < PAGES_MAX; pages += 1) {
-    const page = await get(`${path}/ranks`, { limit: 1000, cursor, closed: true }, signal);
-    items.push(...page.items);
-    cursor = page.next_cursor ?? null;
-    if (!cursor) return { items, complete: true };
-  }
-  return { items, complete: false };
+  const complete = await walk(`${path}/ranks`, { closed: true }, "items", (found) => items.push(...found), signal, PAGES_MAX);
+  return { items, complete };
 }
 
-/** A contest that is over keeps its result: nobody is banned on it any more. */
+/** A contest that is over keeps its result: no player is banned on it any more. */
 const isFinal = (contest) => ["settled", "cancelled"].includes(contest?.state);
 
 function headOf(player, profile, items) {
@@ -112,7 +106,7 @@ function audit(player, signal) {
   const said = h("div", {});
   const reload = () => readNames(signal).then(all.reload).catch((error) => inline(said, error));
   reload();
-  return { element: card(t("player.acts"), h("div", {}, said, all.element), { side: whoDidWhat(player) }), reload };
+  return { element: card(t("player.acts"), h("div", {}, said, all.element), { side: actsOn(player) }), reload };
 }
 
 /** Acts whose subject is a player. */

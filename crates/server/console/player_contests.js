@@ -1,6 +1,6 @@
 // The contests of a player: those it has applied to, takes part in or runs, and those whose leaderboards have its scores.
 
-import { get, part } from "./api.js";
+import { get, part, walk } from "./api.js";
 import { link, stateChip } from "./contests.js";
 import { card, chip, h } from "./dom.js";
 import { may } from "./rights.js";
@@ -27,16 +27,10 @@ export async function contestsOf(player, boards, signal) {
 async function entered(player, signal) {
   const found = new Map();
   if (!may("contests:manage")) return { found, complete: true };
-  let cursor = null;
-  for (let pages = 0; pages < PAGES_MAX; pages += 1) {
-    // Without the list, the leaderboards still have contests.
-    const page = await get(`/v1/players/${part(player)}/contests`, { limit: 1000, cursor }, signal).catch(() => null);
-    if (!page) return { found, complete: false };
-    for (const one of page.items) found.set(one.contest, { ...one, id: one.contest });
-    cursor = page.next_cursor ?? null;
-    if (!cursor) return { found, complete: true };
-  }
-  return { found, complete: false };
+  const note = (items) => items.forEach((one) => found.set(one.contest, { ...one, id: one.contest }));
+  // Without the list, the leaderboards still have contests.
+  const complete = await walk(`/v1/players/${part(player)}/contests`, {}, "items", note, signal, PAGES_MAX).catch(() => false);
+  return { found, complete };
 }
 
 /** A card; nothing without a contest. A contest has its id if its title and state cannot be read. */

@@ -33,14 +33,14 @@ export function money(player, signal, changed) {
     if (may("money:read")) await show();
     const adjusts = !member.closed_at && mayAdjust() &&
       h("details", {}, h("summary", {}, t("wallet.adjust_title")), h("div", { class: "body" }, adjust(member, () => wallets, may("money:read") ? show : () => {})));
-    set(place, put(h("div", { class: "body stack" }), who(member), purse, adjusts));
+    set(place, put(h("div", { class: "body stack" }), identity(member), purse, adjusts));
   };
   const reload = () => load().catch((error) => inline(place, error));
   reload();
   return { element: card(t("wallet.of_player"), place), reload };
 }
 
-function who(member) {
+function identity(member) {
   return facts([
     [t("wallet.name"), h("a", { class: "name", href: link(member.id) }, member.name)],
     [t("wallet.login"), member.login_id],

@@ -1,7 +1,7 @@
 // The ranks of a player on every leaderboard, and the acts on them: a ban that asks nothing, a corrected score, both undone.
 
 import { change } from "./api.js";
-import { ban, place, restore, whoDidWhat, why } from "./ban.js";
+import { ban, place, restore, actsOn, why } from "./ban.js";
 import { link as boardLink } from "./boards.js";
 import { dialog, failed, toast } from "./dialog.js";
 import { button, card, chip, empty, h, notice } from "./dom.js";
@@ -73,7 +73,7 @@ function correct(player, { board: name, period, score, subscore }, again) {
         await change("POST", path, { score, ...(subscore !== undefined && { subscore }), period, reason: UNDONE });
         await again();
       };
-      const link = whoDidWhat(player);
+      const link = actsOn(player);
       toast("ok", t("player.corrected", { player }), [rank === null ? null : t("player.rank_now", { rank: grouped(rank) }), link && [" ", link]], { label: t("player.undo"), run: undo });
       await again();
     };

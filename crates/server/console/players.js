@@ -2,7 +2,7 @@
 
 import { actorOf, readNames } from "./acts.js";
 import { get, part } from "./api.js";
-import { whoDidWhat } from "./ban.js";
+import { actsOn } from "./ban.js";
 import { link as boardLink } from "./boards.js";
 import { stateChip as contestState, link as contestLink } from "./contests.js";
 import { inline } from "./dialog.js";
@@ -57,7 +57,7 @@ async function lookForPlayers(text, signal) {
   const { items, complete } = await get("/v1/players", { prefix: text, limit: FOUND_MAX }, signal);
   if (items.length === 0) {
     const more = complete ? null : [" ", t("players.not_all")];
-    return notice("warn", h("p", { class: "strong" }, t("players.nobody", { text })), h("p", { class: "small" }, t("players.nobody_about"), more));
+    return notice("warn", h("p", { class: "strong" }, t("players.none", { text })), h("p", { class: "small" }, t("players.none_about"), more));
   }
   const states = await bansOf(items.map(({ player }) => player), signal);
   const view = table(t("players.found_list"), [
@@ -91,7 +91,7 @@ export function banChip({ all, banned: on }) {
 /** The last bans of the audit log. A ban everywhere is one row, and a row says whether the player is still banned. */
 function bans(signal) {
   const view = table(t("players.bans"), [
-    { label: t("board.player"), cell: ({ player, reason, still, boards }) => [playerLink(player), " ", stateChip(still, boards.length), reason && h("span", { class: "under name" }, `“${reason}”`), h("span", { class: "under" }, whoDidWhat(player))] },
+    { label: t("board.player"), cell: ({ player, reason, still, boards }) => [playerLink(player), " ", stateChip(still, boards.length), reason && h("span", { class: "under name" }, `“${reason}”`), h("span", { class: "under" }, actsOn(player))] },
     { label: t("players.on"), cell: ({ boards }) => boards.map((board) => h("div", {}, h("a", { class: "name", href: boardLink(board) }, board))) },
     { label: t("players.when"), kind: "wide num", cell: ({ at }) => h("span", { class: "soft" }, when(at)) },
     { label: t("players.by"), kind: "wide", cell: ({ actor }) => actorOf(actor) },

@@ -1,7 +1,7 @@
 // Prizes as rows of a form: from place, to place, amount; or shares of the fees in per cent. The total is shown below.
 
 import { button, h, icon, put, set } from "./dom.js";
-import { currencies, money } from "./format.js";
+import { currencies, money, sumsOf } from "./format.js";
 import { t } from "./texts.js";
 
 /**
@@ -100,12 +100,10 @@ function read(row, n, shares) {
 
 /** What all rows are together, as far as they can be read. */
 function total(rows, shares) {
-  const sums = new Map();
-  for (const { from, to, amount, currency } of rows) {
-    if (!COUNT.test(from) || !(to === "" || COUNT.test(to)) || !(shares ? PERCENT : AMOUNT).test(amount)) continue;
-    const places = BigInt(to || from) - BigInt(from) + 1n;
-    if (places > 0n) sums.set(currency, (sums.get(currency) ?? 0n) + places * BigInt(shares ? parts(amount) : amount));
-  }
+  const places = ({ from, to }) => BigInt(to || from) - BigInt(from) + 1n;
+  const legible = ({ from, to, amount }) => COUNT.test(from) && (to === "" || COUNT.test(to)) && (shares ? PERCENT : AMOUNT).test(amount);
+  const counted = rows.filter((row) => legible(row) && places(row) > 0n);
+  const sums = sumsOf(counted, (row) => places(row) * BigInt(shares ? parts(row.amount) : row.amount));
   if (sums.size === 0) return null;
   const all = [...sums].map(([currency, sum]) => (shares ? `${Number(sum) / 100} %` : money(sum, currency)));
   return t("contests.row_total", { total: all.join(" + ") });

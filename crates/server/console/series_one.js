@@ -1,6 +1,6 @@
 // One series: when its contests take place, what they are, and those that it made.
 
-import { change, get, part, withQuery } from "./api.js";
+import { change, get, part, walk, withQuery } from "./api.js";
 import { someChange } from "./contest_form.js";
 import { contestList, link } from "./contests.js";
 import { factsCard, rules } from "./contest_facts.js";
@@ -92,11 +92,6 @@ async function end({ id, template }, path, signal) {
 /** How many contests of a series are in a state. */
 async function number(series, state, signal) {
   let found = 0;
-  let cursor = null;
-  do {
-    const page = await get("/v1/contests", { series, state, limit: 1000, cursor }, signal);
-    found += page.items.length;
-    cursor = page.next_cursor;
-  } while (cursor);
+  await walk("/v1/contests", { series, state }, "items", (items) => (found += items.length), signal);
   return found;
 }

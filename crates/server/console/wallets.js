@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { inline } from "./dialog.js";
 import { button, card, coded, empty, h, head, notice, put, set } from "./dom.js";
-import { decimal, money } from "./format.js";
+import { decimal, money, totalOf } from "./format.js";
 import { field, form } from "./form.js";
 import { holds } from "./holds.js";
 import { every } from "./live.js";
@@ -79,7 +79,7 @@ function books(signal) {
     view.update(accounts);
     if (accounts.length === 0) set(place, empty(t("wallets.no_money"), t("wallets.no_money_text")));
     else if (view.element.parentElement !== place) set(place, view.element);
-    set(sums, h("span", {}, totals(accounts)), h("span", {}, t("wallets.equal")));
+    set(sums, h("span", {}, t("wallets.moved", { sums: totalOf(accounts, ({ debits }) => debits) })), h("span", {}, t("wallets.equal")));
   }, (error) => {
     before = null;
     inline(verdict, error);
@@ -97,10 +97,4 @@ function balance({ debits, credits, currency }) {
   const left = BigInt(debits) - BigInt(credits);
   const side = left === 0n ? "" : ` ${left < 0n ? t("wallets.cr") : t("wallets.dr")}`;
   return money(left < 0n ? -left : left, currency) + side;
-}
-
-function totals(accounts) {
-  const sums = new Map();
-  for (const { currency, debits } of accounts) sums.set(currency, (sums.get(currency) ?? 0n) + BigInt(debits));
-  return t("wallets.moved", { sums: [...sums].map(([currency, sum]) => money(sum, currency)).join(", ") });
 }

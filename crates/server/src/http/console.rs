@@ -103,6 +103,7 @@ const FILES: &[File] = &[
     file!("players.js" SCRIPT),
     file!("prize_rows.js" SCRIPT),
     file!("ranking.js" SCRIPT),
+    file!("repay.js" SCRIPT),
     file!("rights.js" SCRIPT),
     file!("samples.js" SCRIPT),
     file!("schedules.js" SCRIPT),

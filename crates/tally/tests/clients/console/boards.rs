@@ -136,8 +136,8 @@ fn a_missed_prize_is_paid_on_the_page_of_its_player() {
     console.sees_row(&["rush", "700 KRW", "can be paid now"]);
     console.page.wait("location.hash === '#/players/bob'");
     console.click("Pay this period");
-    console.sees("A prize is paid once only");
-    console.click("Pay what is unpaid");
+    console.sees("The server tries 1 payment once more: 700 KRW at most.");
+    console.click("Pay again");
     console.sees("700 KRW paid to bob");
     console.page.wait("!help.text().includes('Missed prizes and fees')");
     console.sees("Balance 700 KRW");
@@ -170,13 +170,16 @@ fn a_missed_prize_is_paid_again() {
     console.sees_row(&["1", "bob", "700 KRW", "can be paid now"]);
     let member = client.get("/v1/members?player=bob").expect(200)["items"][0]["id"].clone();
     console.click("Pay what is unpaid");
-    console.sees("A prize is paid once only");
+    console.sees("The server tries 1 payment once more: 700 KRW at most.");
+    console.sees("Each is paid once only.");
     console.fill("Reason", "it signed up late");
     console.check("board-repay");
     console.picture("board-repay");
-    console.click("Pay what is unpaid");
+    console.click("Pay again");
     console.sees("700 KRW paid to bob Everything is paid");
     console.sees_row(&["1", "bob", "700 KRW", "paid"]);
+    // The list reads a period once, and again after a payment.
+    console.sees_row(&[&period, "700 KRW paid"]);
     console.page.wait("!help.text().includes('no member')");
     console.picture("board-prizes");
     let wallets = client.get(&format!("/v1/wallets/{}", member.as_str().expect("an id"))).expect(200);

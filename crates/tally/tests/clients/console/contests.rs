@@ -80,7 +80,7 @@ fn create(console: &mut Console) {
     console.page.wait("help.field('Title') !== undefined && help.field('Entry fee') === undefined");
     console.click("Cancel");
     console.click("Start");
-    console.sees("Nobody is accepted: the contest starts without players.");
+    console.sees("No player is accepted: the contest starts without players.");
     console.check("contest-start-empty");
     console.click("Cancel");
     console.click("Cancel the contest");

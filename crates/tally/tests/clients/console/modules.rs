@@ -76,6 +76,22 @@ const ROUTES: &str = r#"(async () => {
     return [routes, of(0.9), of(1.5), of(null)];
 })()"#;
 
+/// The sums of a period are of all payouts, however many pages they have.
+const PAYOUTS: &str = r#"(async () => {
+    const { payoutsOf, sums } = await import('/console/board_prizes.js');
+    const { fetch } = window;
+    const row = { paid: true, amount: '7', currency: 'KRW' };
+    const first = { settled: false, items: Array(1000).fill(row), next_cursor: 'more' };
+    const last = { settled: true, items: [row] };
+    window.fetch = (path, options) => (path.includes('/prizes?') ? new Response(JSON.stringify(path.includes('cursor=more') ? last : first)) : fetch(path, options));
+    try {
+        const { items, settled } = await payoutsOf('goals', 'weekly:2026-11-16');
+        return [items.length, settled, sums(items).lines.map((line) => line.replace(/\s/g, ' '))];
+    } finally {
+        window.fetch = fetch;
+    }
+})()"#;
+
 /// A message above an open dialog can be clicked, and stays when the dialog is closed.
 const MESSAGES: &str = r#"(async () => {
     const { dialog, toast } = await import('/console/dialog.js');
@@ -155,6 +171,7 @@ fn modules_compute_what_they_should() {
     assert_eq!(console.page.eval(NUMBERS), json!(written));
     let slow = json!([["warn", "HTTP is slow: p99 is 1.5 s", "#/server"]]);
     assert_eq!(console.page.eval(ROUTES), json!([[["/a", [4, 5]]], [], slow, []]));
+    assert_eq!(console.page.eval(PAYOUTS), json!([1001, true, ["7 007 KRW paid"]]));
     assert_eq!(console.page.eval(MESSAGES), json!([true, true]));
     assert_eq!(console.page.eval(TIMES), json!(["28 Nov 2026, 14:03 GMT+9", true, "–"]));
     assert_eq!(console.page.eval(AXES), json!(["100.0 %", "2"]));

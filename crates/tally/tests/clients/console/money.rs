@@ -261,8 +261,11 @@ fn what_is_owed_is_shown_with_its_reason() {
         console.check("unpaid prizes of a contest");
     }
     console.picture("contest-unpaid");
+    // It asks as the list of what is owed does.
     console.click("Pay again");
-    console.sees("1 of 1 is still not paid");
+    console.sees("The server tries 1 payment once more: 500 KRW at most.");
+    console.click("Pay again");
+    console.sees("Nothing could be paid");
     // The failure is of this page.
     console.show("#/contests");
     console.page.wait("document.querySelector('.toast.bad') === null");

@@ -57,7 +57,7 @@ fn the_acts_on_a_player_are_on_nothing_else() {
     console.show("#/players/ann");
     console.sees_row(&["Player banned", "“it cheats”"]);
     console.page.wait("help.row('“a new board”') === null && help.row('“it lies”') === null");
-    console.click("Who did what");
+    console.click("Acts in the audit log");
     console.page.wait("location.hash === '#/audit?subject=ann'");
     console.sees_row(&["Leaderboard made", "“a new board”"]);
     console.sees_row(&["Player banned", "“it cheats”"]);
@@ -81,7 +81,7 @@ fn find(console: &mut Console) {
     console.picture("players-found");
     console.fill("Player, login, phone number or member id", "nobody");
     console.click("Search");
-    console.sees("Nobody is found for “nobody”");
+    console.sees("No player found for “nobody”");
     console.show("#/players?q=chea");
     console.sees_row(&["cheater", "Cee"]);
     console.click("cheater");

@@ -1,0 +1,79 @@
+// Another try for the payments of a contest or a closed period that were not made: asked with its numbers, and what came of it.
+
+import { change, get, part, walk, withQuery } from "./api.js";
+import { confirmActs, toast } from "./dialog.js";
+import { playerLink } from "./dom.js";
+import { totalOf } from "./format.js";
+import { t } from "./texts.js";
+
+/** Reasons that a try by hand may overcome. The server itself pays the others. */
+export const BY_HAND = new Set(["limit_exceeded", "member_closed", "no_member"]);
+
+/** Whether a payment was refused, and may be tried again. */
+export const isUnpaid = ({ paid, reason }) => paid === false && BY_HAND.has(reason);
+
+/** Names that a message has. */
+const NAMED_MAX = 5;
+
+/** Asks, with what is paid at most, and tries all that is unpaid of `{contest}` or of `{board, period}`. `done` is called after it. */
+export async function repay(of, done) {
+  const { name, list, query, send } = of.contest ? await ofContest(of) : ofPeriod(of);
+  const read = async () => {
+    const rows = [];
+    await walk(list, query, "items", (items) => rows.push(...items));
+    return rows;
+  };
+  const before = (await read()).filter(isUnpaid);
+  if (before.length === 0) {
+    toast("ok", t("repay.all_paid"));
+    return done();
+  }
+  const consequences = [t("repay.tries", { payments: t("repay.payments", { n: before.length }), sums: totalOf(before) }), t("repay.once")];
+  const sure = await confirmActs(t("repay.ask", { name }), consequences, t("repay.go"), { reason: true });
+  if (!sure) return;
+  const { pending } = await send(sure.reason);
+  const tried = new Set(before.map(keyOf));
+  const after = await read();
+  report(after.filter((row) => row.paid && tried.has(keyOf(row))), after.filter(isUnpaid), pending);
+  await done();
+}
+
+/** A settled contest owes prizes, and a cancelled one fees. */
+async function ofContest({ contest }) {
+  const path = `/v1/contests/${part(contest)}`;
+  const { state } = await get(path);
+  const send = (reason) => change("POST", withQuery(`${path}/repay`, { reason }), {});
+  return { name: contest, list: `${path}/${state === "cancelled" ? "refunds" : "prizes"}`, query: {}, send };
+}
+
+function ofPeriod({ board, period }) {
+  const path = `/v1/leaderboards/${part(board)}/prizes`;
+  const send = (reason) => change("POST", withQuery(`${path}/repay`, { period }), reason ? { reason } : {});
+  return { name: `${board} ${period}`, list: path, query: { period }, send };
+}
+
+const keyOf = ({ division, rank, player, currency, pool }) => JSON.stringify([division, rank, player, currency, pool]);
+
+/** Says which players were paid, and which payments are left, with links to their players. */
+function report(paid, left, pending) {
+  const missed = left.filter(({ reason }) => reason === "no_member");
+  const owed = left.filter(({ reason }) => reason !== "no_member");
+  const rest = [["no_member", missed], ["owed", owed]].filter(([, rows]) => rows.length > 0).map(([name, rows]) => [t(`repay.left.${name}`, { n: rows.length }), " ", links(rows), " "]);
+  const end = pending > 0 ? t("repay.being_paid") : t("repay.all_paid");
+  if (paid.length > 0) toast("ok", t("repay.paid_to", { sum: totalOf(paid), players: names(paid) }), rest.length > 0 ? rest : end);
+  else if (left.length > 0) toast("bad", t("repay.none_paid"), rest);
+  else toast("ok", end);
+}
+
+const players = (rows) => [...new Set(rows.map(({ player }) => player))];
+
+function names(rows) {
+  const all = players(rows);
+  return all.length > NAMED_MAX ? t("repay.players", { n: all.length }) : all.join(", ");
+}
+
+function links(rows) {
+  const all = players(rows);
+  const listed = all.slice(0, NAMED_MAX).map((player, at) => [at > 0 && ", ", playerLink(player)]);
+  return [listed, all.length > NAMED_MAX && ", …"];
+}
