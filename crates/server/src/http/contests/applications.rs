@@ -4,6 +4,7 @@ use super::{actor, after, blocking, identity, page};
 use crate::http::call::Call;
 use crate::http::problem;
 use crate::http::response::{self, Response};
+use crate::http::span;
 use hyper::StatusCode;
 use serde_json::{Value, json};
 use tally_rules::contest::{Application, Status};
@@ -13,9 +14,9 @@ use tally_service::contests::actions::ActionResult;
 use tally_service::contests::execute::{ActingAs, ContestActor};
 use tally_service::contests::{apply as applying, read};
 use tally_service::{CallerKind, Failure, Fault};
+use tally_wire::Problem;
 use tally_wire::api::contests::{ApplicationJson, read_application, read_players};
 use tally_wire::cursor::{self, Names};
-use tally_wire::{Problem, Query};
 
 /// `POST …/applications`
 pub(in crate::http) async fn apply(mut call: Call) -> Result<Response, Problem> {
@@ -57,7 +58,7 @@ pub(in crate::http) async fn list(mut call: Call) -> Result<Response, Problem> {
     let limit = call.query.limit();
     let text = call.query.text("cursor");
     // `status` is the older name.
-    let [state, older] = ["state", "status"].map(|name| state(&mut call.query, name));
+    let [state, older] = ["state", "status"].map(|name| span::choice(&mut call.query, name, Status::ALL));
     call.finish_query()?;
     let status = state.or(older).unwrap_or(Status::Pending);
     let (tally, id) = (call.tally()?, call.contest()?);
@@ -71,15 +72,6 @@ pub(in crate::http) async fn list(mut call: Call) -> Result<Response, Problem> {
         cursor::encode_name_of(Names::Applications, &of, &row.place.to_string())
     };
     Ok(response::ok(&page(rows, limit, show, next)))
-}
-
-fn state(query: &mut Query, name: &'static str) -> Option<Status> {
-    let text = query.text(name)?;
-    let state = Status::parse(&text);
-    if state.is_none() {
-        query.wrong(name, format!("must be one of: {}", Status::choices()));
-    }
-    state
 }
 
 /// `POST …/applications/accept`

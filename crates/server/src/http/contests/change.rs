@@ -4,6 +4,7 @@ use super::{actor, after, blocking, identity, page, shown};
 use crate::http::call::Call;
 use crate::http::guard::check_uncounted;
 use crate::http::response::{self, Response};
+use crate::http::span;
 use hyper::StatusCode;
 use serde_json::json;
 use std::sync::Arc;
@@ -63,19 +64,13 @@ pub(in crate::http) async fn get(mut call: Call) -> Result<Response, Problem> {
 /// `GET /v1/contests?state=&series=&prefix=&limit=&cursor=`
 pub(in crate::http) async fn list(mut call: Call) -> Result<Response, Problem> {
     let limit = call.query.limit();
-    let (state, text) = (call.query.text("state"), call.query.text("cursor"));
+    let text = call.query.text("cursor");
     let series = call
         .query
         .text("series")
         .and_then(|text| ContestId::of_series(&text).map_err(|bad| call.query.wrong("series", bad.0)).ok());
     let prefix = call.query.text("prefix");
-    let state = state.and_then(|text| {
-        let state = State::parse(&text);
-        if state.is_none() {
-            call.query.wrong("state", format!("must be one of: {}", State::choices()));
-        }
-        state
-    });
+    let state = span::choice(&mut call.query, "state", State::ALL);
     call.finish_query()?;
     let tally = Arc::clone(&call.tally()?);
     let of = state.map_or("", State::as_str);
