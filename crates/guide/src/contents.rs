@@ -101,6 +101,7 @@ pub(crate) const SECTIONS: &[Section] = &[
         "docs/operate/rows.md"
         "docs/operate/secret.md"
         "docs/operate/security.md"
+        "docs/operate/slow-requests.md"
         "docs/operate/starts-and-ends.md"
         "docs/operate/upgrades.md"
     ),

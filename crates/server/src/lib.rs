@@ -18,6 +18,7 @@ pub mod readiness;
 pub mod resp;
 mod responses;
 mod security;
+mod slow_requests;
 mod streams;
 pub mod tls;
 mod traces;

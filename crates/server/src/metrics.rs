@@ -8,7 +8,7 @@ mod scrape;
 use crate::accept::Refused;
 use crate::readiness::Readiness;
 use crate::resp::counts::AllCounts;
-use crate::security;
+use crate::{security, slow_requests};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::{encode_eof, encode_registry};
 use prometheus_client::metrics::counter::Counter;
@@ -72,6 +72,10 @@ pub struct Metrics {
 /// The handles of one route.
 #[derive(Clone, Debug)]
 pub struct RouteMetrics {
+    pub(crate) route: &'static str,
+    pub(crate) method: &'static str,
+    /// Whether its slow requests are shown.
+    pub(crate) shows_slow: bool,
     classes: [Counter; 5],
     seconds: Histogram,
 }
@@ -139,6 +143,9 @@ impl Metrics {
     pub fn route(&self, route: &'static str, method: &'static str) -> RouteMetrics {
         let class = |class| self.answered.get_or_create(&Answered { route, method, class }).clone();
         RouteMetrics {
+            route,
+            method,
+            shows_slow: slow_requests::has(method, route),
             classes: ["1xx", "2xx", "3xx", "4xx", "5xx"].map(class),
             seconds: self.seconds.get_or_create(&Route { route, method }).clone(),
         }

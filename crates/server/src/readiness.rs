@@ -9,6 +9,7 @@ use crate::machine::Machine;
 use crate::metrics::Metrics;
 use crate::responses::Responses;
 use crate::security::{Event, Security};
+use crate::slow_requests::SlowRequests;
 use crate::streams::Streams;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -30,6 +31,8 @@ pub struct Readiness {
     pub limits: Limits,
     /// The metrics of the listeners.
     pub metrics: Metrics,
+    /// The slowest requests of the last minutes.
+    pub(crate) slow_requests: SlowRequests,
     /// Where spans of sampled requests go, if tracing is on.
     pub traces: Option<Arc<Traces>>,
     /// KiB of bodies that are being received.
@@ -136,6 +139,7 @@ impl Readiness {
             streams: Streams::new(&limits),
             limits,
             metrics: Metrics::new(),
+            slow_requests: SlowRequests::default(),
             traces,
             security,
             local_token,

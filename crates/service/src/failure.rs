@@ -1,6 +1,6 @@
 //! Why a use case has no result: a rejection or a fault.
 
-use crate::traces;
+use crate::{stages, traces};
 use tally_ranking::RankingError;
 use tally_rules::Rejection;
 use tally_store::{CorruptRow, StoreError, WindowKey};
@@ -183,8 +183,14 @@ pub async fn blocking<T: Send + 'static>(
     if Handle::try_current().is_err() {
         return traces::follow_blocking(sink, work);
     }
-    let done = tokio::task::spawn_blocking(move || traces::follow_blocking(sink, work)).await;
-    done.unwrap_or_else(|error| Err(Fault::Broken(error.to_string()).into()))
+    let measured = move || stages::measure_blocking(|| traces::follow_blocking(sink, work));
+    match tokio::task::spawn_blocking(measured).await {
+        Ok((done, spent)) => {
+            stages::add(spent);
+            done
+        }
+        Err(error) => Err(Fault::Broken(error.to_string()).into()),
+    }
 }
 
 /// The fault of a whole list: that of its first row, if every row has one.

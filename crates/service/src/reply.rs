@@ -3,6 +3,7 @@
 use crate::failure::{Failure, Fault};
 use crate::requests::KeyGuard;
 use crate::settings::Background;
+use crate::stages::{self, Passage};
 use crate::traces::SampledEntry;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tally_lanes::{AffinityGuard, BatchHandler, Lane, LaneTimings, Reply, SubmitError};
@@ -20,10 +21,12 @@ pub(crate) struct PendingReply<T> {
     /// Its affinity to a lane, if there are several: until its changes can be read.
     guard: Option<AffinityGuard>,
     to: To<T>,
+    /// Known before the reply is sent.
+    passage: Option<Passage>,
 }
 
 enum To<T> {
-    One(oneshot::Sender<LaneReply<T>>, Option<Box<SampledEntry>>),
+    One(oneshot::Sender<(LaneReply<T>, Option<Passage>)>, Option<Box<SampledEntry>>),
     Place(Arc<Collector<T>>, usize),
 }
 
@@ -72,8 +75,10 @@ impl<Q> Entry<Q> {
     }
 }
 
-/// Replies so far, the number of missing ones, and the caller that waits for all.
-type Collected<T> = (Vec<Option<LaneReply<T>>>, usize, Option<oneshot::Sender<Vec<LaneReply<T>>>>);
+/// Replies so far, the number of missing ones, and the caller that waits for all. It gets the passage of the last one.
+type Collected<T> = (Vec<Option<LaneReply<T>>>, usize, Option<oneshot::Sender<CollectedReplies<T>>>);
+
+type CollectedReplies<T> = (Vec<LaneReply<T>>, Option<Passage>);
 
 struct Collector<T> {
     state: Mutex<Collected<T>>,
@@ -90,10 +95,11 @@ pub(crate) async fn ask<W, T: Send + 'static>(
 where
     W: BatchHandler<Answer = Result<T, Rejection>, Fault = Fault>,
 {
-    let (sender, reply) = oneshot::channel();
-    let pending = PendingReply { _running: running, guard, to: To::One(sender, SampledEntry::now()) };
+    let ((pending, reply), entered) = (pending(running, guard), stages::entered());
     lane.submit(request, pending).map_err(submit_failure)?;
-    Ok(reply.await.map_err(|_| lost())???)
+    let (answer, passage) = reply.await.map_err(|_| lost())?;
+    stages::add_passage(entered, passage);
+    Ok(answer??)
 }
 
 /// The same on a thread that may block. For lanes without threads it runs steps of the lane until there is a reply.
@@ -105,14 +111,24 @@ pub(crate) fn ask_blocking<W, T: Send + 'static>(
 where
     W: BatchHandler<Answer = Result<T, Rejection>, Fault = Fault>,
 {
-    let (sender, reply) = oneshot::channel();
-    let pending = PendingReply { _running: running, guard, to: To::One(sender, SampledEntry::now()) };
+    let ((pending, reply), entered) = (pending(running, guard), stages::entered());
     lane.submit(request, pending).map_err(submit_failure)?;
     if let Background::ByHand(meanwhile) = background {
         meanwhile();
         while reply.is_empty() && lane.step() {}
     }
-    Ok(reply.blocking_recv().map_err(|_| lost())???)
+    let (answer, passage) = reply.blocking_recv().map_err(|_| lost())?;
+    stages::add_passage(entered, passage);
+    Ok(answer??)
+}
+
+type ReplyChannel<T> = (PendingReply<T>, oneshot::Receiver<(LaneReply<T>, Option<Passage>)>);
+
+/// The two ends of the reply to one request.
+fn pending<T>(running: Vec<KeyGuard>, guard: Option<AffinityGuard>) -> ReplyChannel<T> {
+    let (sender, reply) = oneshot::channel();
+    let to = To::One(sender, SampledEntry::now());
+    (PendingReply { _running: running, guard, to, passage: None }, reply)
 }
 
 /// Neighbours in one lane, or none of them; replies in order.
@@ -132,14 +148,19 @@ where
         sampled: SampledEntry::now(),
     });
     let many = requests.into_iter().enumerate().map(|(at, Entry { request, running, guard })| {
-        (request, PendingReply { _running: running, guard, to: To::Place(Arc::clone(&answers), at) })
+        let to = To::Place(Arc::clone(&answers), at);
+        (request, PendingReply { _running: running, guard, to, passage: None })
     });
-    lane.submit_all(many.collect()).map_err(submit_failure)?;
-    reply.await.map_err(|_| lost())
+    let (many, entered) = (many.collect(), stages::entered());
+    lane.submit_all(many).map_err(submit_failure)?;
+    let (answers, passage) = reply.await.map_err(|_| lost())?;
+    stages::add_passage(entered, passage);
+    Ok(answers)
 }
 
 impl<T: Send + 'static> Reply<LaneReply<T>> for PendingReply<T> {
     fn record_timings(&mut self, timings: &LaneTimings) {
+        self.passage = Some(Passage::of(timings));
         let sampled = match &self.to {
             To::One(_, sampled) => sampled,
             To::Place(collector, _) => &collector.sampled,
@@ -150,7 +171,7 @@ impl<T: Send + 'static> Reply<LaneReply<T>> for PendingReply<T> {
     }
 
     fn send(self, answer: LaneReply<T>) {
-        let Self { _running, guard, to } = self;
+        let Self { _running, guard, to, passage } = self;
         drop(_running);
         match guard {
             // It may have been done, and be published late: what follows must not be decided in another lane before.
@@ -159,14 +180,14 @@ impl<T: Send + 'static> Reply<LaneReply<T>> for PendingReply<T> {
         }
         match to {
             // The receiver is gone when the client has hung up; its request is done all the same.
-            To::One(sender, _) => drop(sender.send(answer)),
-            To::Place(collector, at) => collector.put(at, answer),
+            To::One(sender, _) => drop(sender.send((answer, passage))),
+            To::Place(collector, at) => collector.put(at, answer, passage),
         }
     }
 }
 
 impl<T> Collector<T> {
-    fn put(&self, at: usize, answer: LaneReply<T>) {
+    fn put(&self, at: usize, answer: LaneReply<T>, passage: Option<Passage>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let (answers, missing, sender) = &mut *state;
         answers[at] = Some(answer);
@@ -174,7 +195,7 @@ impl<T> Collector<T> {
         if *missing == 0 {
             let all = answers.drain(..).map(|one| one.expect("every place was answered")).collect();
             if let Some(sender) = sender.take() {
-                drop(sender.send(all));
+                drop(sender.send((all, passage)));
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::plan::{ScoreKey, WindowKey};
 use crate::{CorruptRow, Slow, StoreError};
+use std::time::Instant;
 use tally_rules::Micros;
 
 /// The gauges of [`Maintenance::gauges`] that only grow while a store is open: counters, in the terms of Prometheus.
@@ -69,6 +70,11 @@ pub trait Maintenance: Send + Sync {
 
     /// The last transactions that took longer than [`crate::SLOW`], the newest last.
     fn slow(&self) -> Vec<Slow> {
+        Vec::new()
+    }
+
+    /// The background work that has used the same files at some moment since then: `flush`, `checkpoint`.
+    fn worked_since(&self, _since: Instant) -> Vec<&'static str> {
         Vec::new()
     }
 }

@@ -15,6 +15,7 @@ use hyper::http::request::Parts;
 use serde_json::{Value, json};
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Instant;
 use tally_rules::contest::ContestId;
 use tally_rules::idempotency::{IdempotencyKey, RequestFingerprint, RequestKey};
 use tally_rules::ledger::{MemberId, Uuid};
@@ -207,7 +208,10 @@ impl Call {
     }
 
     async fn bytes_within(&mut self, bytes_max: usize) -> Result<Bytes, Problem> {
-        let received = self.body.receive(&self.readiness, bytes_max).await?;
+        let began = Instant::now();
+        let received = self.body.receive(&self.readiness, bytes_max).await;
+        tally_service::stages::add_body(began.elapsed());
+        let received = received?;
         self.body_part = received.part;
         Ok(received.bytes)
     }

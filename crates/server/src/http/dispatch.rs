@@ -7,14 +7,16 @@ use super::routes::{HEALTH_PATHS, OLDER_PATHS, OPEN_PATHS, ROUTES, Route, Serves
 use super::{audit, console, guard, guide, not_found, problem, service};
 use crate::metrics::RouteMetrics;
 use crate::readiness::Readiness;
+use crate::slow_requests::{SlowRequest, UNMATCHED};
 use crate::traces::HttpSample;
 use hyper::body::Incoming;
 use hyper::header::{CACHE_CONTROL, EXPECT, HeaderName, HeaderValue, ORIGIN, X_CONTENT_TYPE_OPTIONS};
 use hyper::{Method, Request};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant, SystemTime};
 use tally_rules::role::Permission;
+use tally_service::stages::{self, Stages};
 use tally_wire::Problem;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -48,7 +50,7 @@ impl Dispatch {
         for (path, routes) in by_path {
             paths.insert(path, routes).expect("the list of routes has no contradictions");
         }
-        let unmatched = readiness.metrics.route("none", "any");
+        let unmatched = readiness.metrics.route(UNMATCHED, "any");
         let run = getrandom::u32().unwrap_or(0);
         Self { readiness, paths, unmatched, serves, requests: AtomicU64::new(0), run }
     }
@@ -65,13 +67,17 @@ impl Dispatch {
         let (unread, linger) = (Unread::new(body), peer.linger.clone());
         let expect = parts.headers.contains_key(EXPECT);
         let request = Request::from_parts(parts, unread.clone());
-        let (mut response, metrics) = self.run(peer, request, (&path, &id), sampled.as_ref()).await;
+        let mut stages = Stages::default();
+        let followed = (sampled.as_ref(), &mut stages);
+        let (mut response, metrics) = self.run(peer, request, (&path, &id), followed).await;
         unread.settle(expect, &linger, &mut response).await;
         let status = response.status().as_u16();
         if let Some(sampled) = sampled {
             sampled.answered(status);
         }
-        metrics.count(status, started.elapsed());
+        let took = started.elapsed();
+        metrics.count(status, took);
+        self.note_slow(metrics, status, (started, took), stages);
         if status == 500 {
             tracing::error!(request_id = %id, %method, path, status, "request failed");
         } else {
@@ -92,7 +98,7 @@ impl Dispatch {
         peer: Peer,
         request: Request<Unread>,
         (path, id): (&str, &str),
-        sampled: Option<&HttpSample>,
+        (sampled, stages): (Option<&HttpSample>, &mut Stages),
     ) -> (Response, &RouteMetrics) {
         // Health checks have slots of their own when all others are taken.
         if peer.reserved
@@ -130,7 +136,7 @@ impl Dispatch {
         if let Some(sampled) = sampled {
             sampled.route(route.path);
         }
-        let operated = self.operate((peer, request), (route, path, id), params, sampled).await;
+        let operated = self.operate((peer, request), (route, path, id), params, (sampled, stages)).await;
         let response = operated.unwrap_or_else(|wrong| {
             problem::render(&not_found::name_path(wrong, |name| found.params.get(name)), path, id)
         });
@@ -152,7 +158,7 @@ impl Dispatch {
         (mut peer, request): (Peer, Request<Unread>),
         (route, path, id): (&'static Route, &str, &str),
         params: Vec<(&'static str, String)>,
-        sampled: Option<&HttpSample>,
+        (sampled, stages): (Option<&HttpSample>, &mut Stages),
     ) -> Result<Response, Problem> {
         let (parts, body) = request.into_parts();
         peer.trust = peer.trust.of_request(&parts);
@@ -166,10 +172,11 @@ impl Dispatch {
         let caller = authenticated.caller.clone();
         let call = Call::new(Arc::clone(&self.readiness), (authenticated, peer), route, parts, body, params);
         let operated = (route.run)(call);
-        let operated = match sampled {
-            None => operated.await,
-            Some(sampled) => tally_service::traces::follow(sampled.sink(), operated).await,
+        let (operated, spent) = match sampled {
+            None => stages::measure(operated).await,
+            Some(sampled) => stages::measure(tally_service::traces::follow(sampled.sink(), operated)).await,
         };
+        *stages = spent;
         match &operated {
             Ok(response) => audit::done(&self.readiness, from, (route, path), &caller, response),
             Err(wrong) if audit::is_event(wrong) => {
@@ -178,6 +185,29 @@ impl Dispatch {
             Err(_) => {}
         }
         operated
+    }
+
+    /// Records a request if it is among the slowest.
+    fn note_slow(
+        &self,
+        metrics: &RouteMetrics,
+        status: u16,
+        (started, took): (Instant, Duration),
+        stages: Stages,
+    ) {
+        if !metrics.shows_slow {
+            return;
+        }
+        let now = (started + took).saturating_duration_since(self.readiness.started);
+        self.readiness.slow_requests.note(now, took, || SlowRequest {
+            at: SystemTime::now(),
+            method: metrics.method,
+            route: metrics.route,
+            status,
+            took,
+            stages,
+            beside: self.readiness.loaded().map_or_else(Vec::new, |tally| tally.store.worked_since(started)),
+        });
     }
 
     /// The request id of the caller if it is valid, else a new one.

@@ -4,6 +4,7 @@ use super::call::Call;
 use super::response::{self, Response};
 use super::{console, guide, openapi, problem};
 use crate::readiness::{Finding, Parts, Readiness};
+use crate::slow_requests::SlowRequest;
 use hyper::{HeaderMap, Method, StatusCode};
 use serde_json::{Map, Value, json};
 use std::time::{Duration, SystemTime};
@@ -87,6 +88,8 @@ pub(super) async fn status(mut call: Call) -> Result<Response, Problem> {
         "boards": boards.iter().map(board).collect::<Vec<_>>(),
         "lanes": [lane("scores", tally.lanes(), &tally.lane_stats()), lane("ledger", 1, &tally.ledger_stats())],
     });
+    let slow_requests = call.readiness.slow_requests.list(call.readiness.started.elapsed());
+    status["slow_requests"] = slow_requests.iter().map(SlowRequest::shown).collect();
     let admin = call.caller.may(Permission::Administer);
     status["caller"] = caller(&call);
     let in_redis = tally.settings.applications.as_ref().map_or("store", |_| "redis");

@@ -262,4 +262,8 @@ impl<D: Difference> Maintenance for Wrapped<D> {
     fn slow(&self) -> Vec<Slow> {
         self.0.inner().slow()
     }
+
+    fn worked_since(&self, since: std::time::Instant) -> Vec<&'static str> {
+        self.0.inner().worked_since(since)
+    }
 }

@@ -5,6 +5,7 @@ use super::directory::Delta;
 use super::split::FIRST;
 use crate::plan::{ScoreKey, WindowKey};
 use crate::{CorruptRow, Maintenance, Slow, StoreError, Transactions};
+use std::time::Instant;
 use tally_rules::Micros;
 
 impl Maintenance for Shards {
@@ -68,6 +69,13 @@ impl Maintenance for Shards {
     fn slow(&self) -> Vec<Slow> {
         let mut all: Vec<_> = self.inner.all.iter().flat_map(|store| store.slow()).collect();
         all.sort_by_key(|slow| slow.at);
+        all
+    }
+
+    fn worked_since(&self, since: Instant) -> Vec<&'static str> {
+        let mut all: Vec<_> = self.inner.all.iter().flat_map(|store| store.worked_since(since)).collect();
+        all.sort_unstable();
+        all.dedup();
         all
     }
 }

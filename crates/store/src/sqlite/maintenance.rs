@@ -5,6 +5,7 @@ use super::{files, memtable, meta, purge, requests};
 use crate::plan::{ScoreKey, WindowKey};
 use crate::{Coordination, CorruptRow, Maintenance, Slow, StoreError};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 use tally_rules::Micros;
 
 impl Coordination for SqliteStore {}
@@ -88,5 +89,9 @@ impl Maintenance for SqliteStore {
 
     fn slow(&self) -> Vec<Slow> {
         self.shared.slows.list()
+    }
+
+    fn worked_since(&self, since: Instant) -> Vec<&'static str> {
+        self.shared.counters.worked_since(since)
     }
 }

@@ -17,8 +17,8 @@ use crate::plan::BatchId;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// A checkpoint begins when this fraction of the log's limit is waiting: little, because other syncs wait for its sync.
@@ -43,24 +43,44 @@ pub(super) struct Counters {
     /// The duration of the last checkpoint, in microseconds.
     pub(super) last_micros: AtomicU64,
     busy: AtomicU8,
+    /// When the last of each of [`WORKS`] ended.
+    ended: Mutex<[Option<Instant>; WORKS.len()]>,
 }
 
 const WRITES: u8 = 1;
 const CHECKPOINTS: u8 = 2;
 
+/// What uses the tables, with the name of each.
+const WORKS: [(u8, &str); 2] = [(WRITES, "flush"), (CHECKPOINTS, "checkpoint")];
+
 impl Counters {
     /// What uses the tables at this moment.
     pub(super) fn busy(&self) -> Option<&'static str> {
-        match self.busy.load(Ordering::Relaxed) {
-            WRITES => Some("flush"),
-            CHECKPOINTS => Some("checkpoint"),
-            _ => None,
-        }
+        let busy = self.busy.load(Ordering::Relaxed);
+        WORKS.iter().find(|(work, _)| *work == busy).map(|(_, name)| *name)
+    }
+
+    /// What has used the tables at some moment since then.
+    pub(super) fn worked_since(&self, since: Instant) -> Vec<&'static str> {
+        // Read first: work that ends in between is then found by its end.
+        let busy = self.busy();
+        let ended = *self.ended();
+        let worked = |(at, (_, name)): (usize, &(u8, &'static str))| {
+            (busy == Some(*name) || ended[at].is_some_and(|ended| ended >= since)).then_some(*name)
+        };
+        WORKS.iter().enumerate().filter_map(worked).collect()
+    }
+
+    fn ended(&self) -> MutexGuard<'_, [Option<Instant>; WORKS.len()]> {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn while_busy<T>(&self, with: u8, work: impl FnOnce() -> T) -> T {
         self.busy.store(with, Ordering::Relaxed);
         let done = work();
+        if let Some(at) = WORKS.iter().position(|(work, _)| *work == with) {
+            self.ended()[at] = Some(Instant::now());
+        }
         self.busy.store(0, Ordering::Relaxed);
         done
     }
@@ -221,5 +241,22 @@ impl Tables {
             }
         }
         done
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_is_known_while_it_runs_and_by_its_end() {
+        let counters = Counters::default();
+        let before = Instant::now();
+        assert!(counters.worked_since(before).is_empty());
+        counters.while_busy(WRITES, || assert_eq!(counters.worked_since(Instant::now()), ["flush"]));
+        counters.while_busy(CHECKPOINTS, || ());
+        assert_eq!(counters.worked_since(before), ["flush", "checkpoint"]);
+        let after = Instant::now() + Duration::from_secs(1);
+        assert!(counters.worked_since(after).is_empty());
     }
 }

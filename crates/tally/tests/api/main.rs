@@ -25,6 +25,7 @@ mod resp_differential;
 mod resp_kill;
 mod resp_periods;
 mod resp_permissions;
+mod slow_requests;
 mod traces;
 mod webhooks;
 

@@ -12,6 +12,7 @@ mod matrix;
 mod ranking_redis;
 mod servers;
 mod shards;
+mod slow_requests;
 
 /// The program under test.
 const TALLY: &str = env!("CARGO_BIN_EXE_tally");
