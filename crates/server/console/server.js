@@ -1,9 +1,9 @@
-// The page of the server: rates, latencies and memory, the slowest routes, and what the store measures.
+// The page of the server: rates, latencies and memory, the slowest routes and requests, and what the store measures.
 
 import { chart, legend } from "./chart.js";
 import { inline } from "./dialog.js";
 import { card, chip, empty, facts, h, head, put, renew, set } from "./dom.js";
-import { brief, bytes, grouped, percent, seconds } from "./format.js";
+import { brief, bytes, grouped, percent, seconds, time } from "./format.js";
 import { every } from "./live.js";
 import { latest, minute, PAUSE, points, read } from "./samples.js";
 import { table } from "./table.js";
@@ -21,17 +21,19 @@ export function render(root, _parameters, signal) {
   const boards = boardTable();
   const memory = h("div", {});
   const routes = routeCards();
+  const slow = slowCard();
   const store = storeCard();
   put(root, head(t("nav.server"), { about: t("server.about"), marks }), h("div", { class: "stack" },
     wrong,
     h("div", { class: "charts" }, charts.map(({ element }) => element)),
-    h("div", { class: "two" }, h("div", { class: "stack" }, routes.slowest, card(t("server.memory"), memory)), h("div", { class: "stack" }, store.element, routes.passwords))));
+    h("div", { class: "two" }, h("div", { class: "stack" }, routes.slowest, slow.element, card(t("server.memory"), memory)), h("div", { class: "stack" }, store.element, routes.passwords))));
   const show = () => {
     if (!latest) return;
     const { status } = latest;
     renew(marks, [status.version, Math.floor(status.uptime_s / 10), status.store.kind], () => state(status));
     charts.forEach((one) => one.update(points));
     routes.update(minute?.routes ?? []);
+    slow.update(status.slow_requests);
     showBoards(memory, boards, status);
     store.update(status.store);
   };
@@ -125,6 +127,24 @@ function routeCards() {
     apart.hidden = slow.length === 0;
   };
   return { slowest, passwords: apart, update };
+}
+
+/** The slowest requests, each with the stage that took longest. */
+function slowCard() {
+  const share = ({ cause, stages_ms: stages, ms }) => `${t(`stage.${cause}`)}, ${percent(ms > 0 ? Math.min(1, stages[cause] / ms) : 0)}`;
+  const requests = table(t("server.slow"), [
+    { label: t("server.request"), cell: ({ method, route, status }) => [h("code", {}, `${method} ${route}`), status >= 400 && ` ${status}`] },
+    { label: t("server.at"), kind: "num wide", cell: ({ at }) => time(Date.parse(at)) },
+    { label: t("server.took"), kind: "num", cell: ({ ms }) => seconds(ms / 1e3) },
+    { label: t("server.cause"), cell: share },
+    { label: t("server.beside"), kind: "wide", cell: ({ beside }) => beside.map((work) => t(`work.${work}`)).join(", ") },
+  ]);
+  const place = h("div", {}, h("p", { class: "body soft" }, t("server.no_routes")));
+  const update = (all) => {
+    requests.update(all, { flash: false });
+    if (all.length > 0 && requests.element.parentElement !== place) set(place, requests.element);
+  };
+  return { element: card(t("server.slow"), place, { side: h("span", { class: "small soft" }, t("server.last_two_minutes")) }), update };
 }
 
 function boardTable() {

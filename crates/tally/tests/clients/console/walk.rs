@@ -209,6 +209,9 @@ fn the_page_of_the_server_moves_and_does_not_grow() {
     console.page.wait(
         "import('/console/samples.js').then(({ points }) => points.some(({ resp }) => resp?.rate > 0 && resp.p99 > 0))",
     );
+    // A slow request has the share of its longest stage.
+    console.sees("Slowest requests");
+    console.sees_row(&["/v1/", "%"]);
     console.picture("server-moving");
     // More readings than are kept: the history is bounded, and so is the page.
     let read = "import('/console/samples.js').then(async (samples) => { \
