@@ -3,10 +3,12 @@
 //!
 //! Ctrl-C ends the arrivals, not the command: the figures of a part are worth as much as those of a whole run.
 //!
-//! The load is `tally_load::open`. Not here: showing figures (`show`), and comparing trial balances (`books`).
+//! The load is `tally_load::open`. Not here: showing figures (`show`), comparing trial balances (`books`), and slow
+//! requests (`slow`).
 
 mod books;
 mod show;
+mod slow;
 
 use crate::cli::{Cli, LoadArgs, LoadSkew, LoadWhat};
 use crate::config::Usage;
@@ -72,10 +74,13 @@ pub(crate) fn run(cli: &Cli, args: &LoadArgs) -> Result<ExitCode> {
         outcome => outcome.with_context(|| format!("load {}", client.shown()))?,
     };
     // Looked up again, because a restarted server has another token.
-    let after = Target::running(cli, &args.target).and_then(|target| Books::read(&target.client));
+    let again = Target::running(cli, &args.target);
+    let slow = again.as_ref().ok().and_then(|target| slow::read(&target.client, outcome.begun));
+    let after = again.and_then(|target| Books::read(&target.client));
     let books = books::compare(before.as_ref(), after.ok().flatten().as_ref());
     let results: Vec<_> = plan.thresholds.iter().map(|threshold| threshold.check(&outcome)).collect();
-    let report = show::report(args, (&outcome, &plan.schedule), &results, &books);
+    let mut report = show::report(args, (&outcome, &plan.schedule), &results, &books);
+    report.tables.extend(slow);
     print!("{}", report.to_text());
     if let Some(file) = &args.report {
         std::fs::write(file, report.to_html()).with_context(|| format!("write {}", file.display()))?;
