@@ -1,9 +1,9 @@
-// The frame: which page is shown, which key is used, light or dark, the language, and whether the server is ready.
+// The frame: which page is shown, which key is used, light or dark, the language, the zone of times, and whether the server is ready.
 
 import { Problem, ask, get, key, useKey } from "./api.js";
 import { dialog, failed, inline, toast } from "./dialog.js";
 import { button, coded, h, icon, put, set } from "./dom.js";
-import { useCurrencies } from "./format.js";
+import { useCurrencies, zoneName } from "./format.js";
 import { field, form } from "./form.js";
 import { every } from "./live.js";
 import { isAdmin, may, readRights } from "./rights.js";
@@ -66,6 +66,7 @@ function start() {
   nav.setAttribute("aria-label", t("app.navigation"));
   const address = (name) => (name === "overview" ? "#/" : `#/${name}`);
   put(nav, LINKS.map((name) => h("a", { href: address(name), "data-page": name }, icon(name), t(`nav.${name}`))));
+  set(document.getElementById("zone"), t("app.zone", { zone: zoneName() }));
   showTools();
   window.addEventListener("hashchange", () => {
     // A page change closes the dialogs of the previous page.

@@ -15,6 +15,7 @@ import { date } from "./format.js";
 import { ranking } from "./ranking.js";
 import { may } from "./rights.js";
 import { t } from "./texts.js";
+import { zoneOf } from "./zones.js";
 
 export const title = ({ board }) => board;
 
@@ -47,12 +48,13 @@ async function show(top, body, { name, player, period, anew }, signal) {
 
   const chosen = period ?? null;
   const changed = () => Promise.all([ranks.refresh(), history.refresh(), hidden.refresh()]);
-  const found = search(name, () => parts.value, signal, changed);
+  const zone = () => zoneOf(board.periods, parts.value);
+  const found = search(name, { period: () => parts.value, zone }, signal, changed);
   const parts = choose(board, (value) => {
     ranks.follow(value);
     found.again();
   });
-  const ranks = ranking(name, signal, { nothing: () => noPlayers(name), tool: parts.element });
+  const ranks = ranking(name, signal, { nothing: () => noPlayers(name), tool: parts.element, zone });
   const history = periods(board, chosen, signal, (value) => {
     parts.add(value);
     ranks.follow(value);

@@ -4,7 +4,7 @@ import { get, part } from "./api.js";
 import { payoutsOf, prizesOf, sums } from "./board_prizes.js";
 import { inline } from "./dialog.js";
 import { button, card, chip, empty, h, playerLink, set } from "./dom.js";
-import { grouped, when } from "./format.js";
+import { grouped, zoned } from "./format.js";
 import { every } from "./live.js";
 import { words } from "./schedules.js";
 import { list, table } from "./table.js";
@@ -84,7 +84,7 @@ export function periods(board, chosen, signal, open) {
 /** The period, and when it began and ends on the clocks of its time zone. */
 function name({ period, state, starts_at: start, ends_at: end }, zone, open) {
   const go = h("button", { type: "button", class: "plain small name", click: () => open(period) }, period);
-  return [go, " ", chip(t(`periods.state.${state}`), STATES[state]), h("span", { class: "under" }, t("periods.span", { start: when(start, zone), end: when(end, zone) }))];
+  return [go, " ", chip(t(`periods.state.${state}`), STATES[state]), h("span", { class: "under" }, t("periods.span", { start: zoned(start, zone), end: zoned(end, zone) }))];
 }
 
 function winnerCell(entry) {

@@ -4,7 +4,7 @@ import { change, get, part } from "./api.js";
 import { ban, place, restore, actsOn, why } from "./ban.js";
 import { confirmTyped, failed, inline, toast } from "./dialog.js";
 import { button, facts, h, notice, playerLink, set } from "./dom.js";
-import { grouped, when } from "./format.js";
+import { grouped, when, zoneName } from "./format.js";
 import { field, form } from "./form.js";
 import { columns } from "./ranking.js";
 import { may } from "./rights.js";
@@ -13,8 +13,8 @@ import { t } from "./texts.js";
 
 const AROUND = 3;
 
-/** A card that finds players. `period` returns the chosen window; `changed` is called after a ban, a restore or a removal. */
-export function search(board, period, signal, changed) {
+/** A card that finds players. `period` and `zone` return the chosen window and its time zone; `changed` is called after a ban, a restore or a removal. */
+export function search(board, { period, zone }, signal, changed) {
   const found = h("div", { class: "stack", "aria-live": "polite" });
   let present = null;
   const input = field({ name: "player", label: t("board.player_id"), type: "search", required: true, hint: t("board.player_id_about") });
@@ -30,7 +30,7 @@ export function search(board, period, signal, changed) {
       const query = { period: period() };
       const around = get(`${path}/around`, { ...query, above: AROUND, below: AROUND, expand: "player" }, signal);
       const [rank, others] = await Promise.all([get(path, query, signal), around]);
-      if (present === player) set(found, shown(rank), among(rank, others), acts(player, true));
+      if (present === player) set(found, shown(rank, zone()), among(rank, others), acts(player, true));
     } catch (error) {
       if (present !== player) return;
       if (error.code === "player_not_ranked") {
@@ -50,7 +50,7 @@ export function search(board, period, signal, changed) {
   };
 
   const among = ({ player }, { entries }) => {
-    const view = table(t("board.around", { player }), columns().slice(0, 3), { key: (one) => one.player, mark: (one) => (one.player === player ? "self" : null) });
+    const view = table(t("board.around", { player }), columns(), { key: (one) => one.player, mark: (one) => (one.player === player ? "self" : null) });
     view.update(entries);
     return view.element;
   };
@@ -75,7 +75,7 @@ export function search(board, period, signal, changed) {
   return { element, find, again: () => present && find(present) };
 }
 
-function shown({ player, rank, score, subscore, percentile, total, at }) {
+function shown({ player, rank, score, subscore, percentile, total, at }, zone) {
   return h("div", { class: "stack" },
     h("h3", {}, playerLink(player)),
     facts([
@@ -83,6 +83,6 @@ function shown({ player, rank, score, subscore, percentile, total, at }) {
       [t("board.score"), grouped(score)],
       subscore !== undefined && [t("board.subscore"), grouped(subscore)],
       [t("board.percentile"), h("abbr", { title: t("board.percentile_about", { percentile }) }, `${percentile}`)],
-      [t("board.since"), when(at)],
+      [t("board.scored_at", { zone: zoneName(zone) }), when(at, zone)],
     ]));
 }

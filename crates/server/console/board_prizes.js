@@ -4,7 +4,7 @@ import { get, part, walk } from "./api.js";
 import { prizes as tableOf } from "./board_changes.js";
 import { failed, inline } from "./dialog.js";
 import { button, card, chip, empty, facts, h, playerLink, set } from "./dom.js";
-import { grouped, money, totalOf, when } from "./format.js";
+import { grouped, money, totalOf, zoned } from "./format.js";
 import { makeMember } from "./member_form.js";
 import { memberOf } from "./members.js";
 import { repay } from "./repay.js";
@@ -81,7 +81,7 @@ async function show(board, period, rule, signal, { place, side, again }) {
   set(side, pay);
   const about = rule && h("p", { class: "small soft" }, t("periods.rule_prizes", { prizes: tableOf(rule) }));
   if (items.length === 0) {
-    const text = period.state === "closed" ? settled ? t("periods.no_winner") : t("periods.no_payout_about") : t("periods.paid_at", { at: when(period.ends_at, rule?.time_zone) });
+    const text = period.state === "closed" ? settled ? t("periods.no_winner") : t("periods.no_payout_about") : t("periods.paid_at", { at: zoned(period.ends_at, rule?.time_zone) });
     set(place, h("div", {}, about && h("div", { class: "body" }, about), empty(t("periods.no_payout"), text)));
     return unpaid;
   }

@@ -13,10 +13,9 @@ const MINUTE = { ...DAY, hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
 
 const clock = new Intl.DateTimeFormat(LOCALE, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
 const day = new Intl.DateTimeFormat(LOCALE, DAY);
-const minute = new Intl.DateTimeFormat(LOCALE, MINUTE);
 
 /** The reader's zone. */
-const HERE = minute.resolvedOptions().timeZone;
+const HERE = day.resolvedOptions().timeZone;
 
 /** Minor digits of the currencies. */
 const digitsOf = new Map();
@@ -103,35 +102,38 @@ export function percent(value) {
   return value === null || Number.isNaN(value) ? "–" : `${(value * 100).toFixed(value > 0.995 && value < 1 ? 2 : 1)} %`;
 }
 
-/** An instant to the minute: in the reader's zone, which the page names once; or in a given zone, with its name. */
-export function when(text, zone) {
-  if (!text) return "–";
-  return (zone ? inZone(zone) : minute).format(new Date(text));
+/** An instant to the minute in a zone that the page names once: the reader's, if none is given. */
+export function when(text, zone = HERE) {
+  return text ? inZone(zone).minute.format(new Date(text)) : "–";
 }
 
-/** An instant in the reader's zone, with the name of the zone. */
-export function zoned(text) {
-  return when(text, HERE);
+/** The same with the short name that the zone has at that instant, such as `GMT+9`. */
+export function zoned(text, zone = HERE) {
+  return text ? inZone(zone).named.format(new Date(text)) : "–";
 }
 
-/** The short name of the reader's zone now, such as `GMT+9`. */
-export function zoneName() {
-  return inZone(HERE).formatToParts(new Date()).find(({ type }) => type === "timeZoneName").value;
+/** The name of a zone, such as `Asia/Seoul`, which holds in summer and winter. */
+export function zoneName(zone = HERE) {
+  return inZone(zone).name;
 }
 
 const zones = new Map();
 
 function inZone(zone) {
-  if (!zones.has(zone)) zones.set(zone, named(zone));
+  if (!zones.has(zone)) zones.set(zone, formats(zone));
   return zones.get(zone);
 }
 
-function named(timeZone) {
+function formats(timeZone) {
+  const form = (of) => ({
+    minute: new Intl.DateTimeFormat(LOCALE, { ...MINUTE, ...of }),
+    named: new Intl.DateTimeFormat(LOCALE, { ...MINUTE, ...of, timeZoneName: "short" }),
+  });
   try {
-    return new Intl.DateTimeFormat(LOCALE, { ...MINUTE, timeZone, timeZoneName: "short" });
+    return { name: timeZone, ...form({ timeZone }) };
   } catch {
     // The server knows a zone that the browser does not.
-    return new Intl.DateTimeFormat(LOCALE, { ...MINUTE, timeZoneName: "short" });
+    return { name: HERE, ...form({}) };
   }
 }
 

@@ -5,7 +5,7 @@ import { actCell, actorOf, readNames, subjectOf } from "./acts.js";
 import { contestLines, owedLines } from "./attention.js";
 import { failed, inline } from "./dialog.js";
 import { card, coded, facts, h, head, icon, notice, put, renew, set } from "./dom.js";
-import { grouped, when, zoneName } from "./format.js";
+import { grouped, when, zoned, zoneName } from "./format.js";
 import { every } from "./live.js";
 import { may } from "./rights.js";
 import { latest, minute, PAUSE, read } from "./samples.js";
@@ -90,7 +90,7 @@ function showToday(place, activity) {
   const { today, yesterday } = activity;
   renew(place, activity, () => {
     const value = (name) => [grouped(today[name]), h("span", { class: "small soft" }, yesterday ? t("overview.yesterday", { n: yesterday[name] }) : t("overview.no_yesterday"))];
-    const note = t("overview.since", { when: when(today.since), zone: zoneName() });
+    const note = t("overview.since", { when: zoned(today.since) });
     return card(t("overview.today"), h("div", { class: "body" }, facts([[t("overview.scores"), value("scores")], may("money:read") && [t("overview.transfers"), value("transfers")]], "big")), { side: h("span", { class: "small soft" }, note) });
   });
 }

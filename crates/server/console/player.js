@@ -32,12 +32,13 @@ export function render(root, { player }, signal) {
   put(root, top, wrong, h("div", { class: "two" }, left, right));
   const path = `/v1/players/${part(player)}`;
   let profile = null;
+  let rules = new Map();
   const acts = may("audit:read") && audit(player, signal);
   const place = h("div", { class: "stack" });
   const load = async () => {
     const { items, complete } = await everywhere(path, signal);
     const played = await contestsOf(player, items.map(({ board }) => board), signal);
-    const shown = items.map((item) => ({ ...item, final: isFinal(played.found.get(contestOf(item.board))) }));
+    const shown = items.map((item) => ({ ...item, final: isFinal(played.found.get(contestOf(item.board))), rules: rules.get(item.board)?.periods ?? [] }));
     set(wrong);
     set(top, headOf(player, profile, shown));
     set(place, ranks(player, shown, complete, again));
@@ -52,8 +53,11 @@ export function render(root, { player }, signal) {
       if (error.status === 404) return null;
       throw error;
     });
+    rules = await withPeriods(signal);
     const { items, played } = await load();
-    const boards = await withPeriods(items, signal);
+    // As the API answers them: the player need not be in an open period.
+    const names = new Set(items.map(({ board }) => board));
+    const boards = [...rules.values()].filter(({ board }) => names.has(board));
     put(left, place, history(player, boards, signal), acts?.element);
     // A new member, and a payment, show what they changed without leaving the page.
     const moved = () => Promise.all([purse?.reload(), missed?.reload(), acts?.reload()]);
@@ -81,11 +85,10 @@ function headOf(player, profile, items) {
   return head(profile?.name ?? player, { crumb: ["#/players", t("players.title")], marks: marks.length > 0 ? marks : null });
 }
 
-/** The leaderboards of the player with periods, as the API answers them: the player need not be in an open one. */
-async function withPeriods(items, signal) {
-  const names = new Set(items.map(({ board }) => board));
-  const { items: all } = await get("/v1/leaderboards", { limit: BOARDS_MAX }, signal);
-  return all.filter(({ board, periods }) => names.has(board) && periods.length > 0);
+/** The leaderboards with periods, by name. */
+async function withPeriods(signal) {
+  const { items } = await get("/v1/leaderboards", { limit: BOARDS_MAX }, signal);
+  return new Map(items.filter(({ periods }) => periods.length > 0).map((board) => [board.board, board]));
 }
 
 function about({ name, avatar_url: avatar, metadata }) {

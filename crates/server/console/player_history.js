@@ -4,9 +4,10 @@ import { ask, get, part, withQuery } from "./api.js";
 import { link as boardLink } from "./boards.js";
 import { inline } from "./dialog.js";
 import { card, empty, h, set } from "./dom.js";
-import { grouped, when } from "./format.js";
+import { grouped, zoned } from "./format.js";
 import { table } from "./table.js";
 import { t } from "./texts.js";
+import { zoneOf } from "./zones.js";
 
 /** Closed periods that are shown of a leaderboard. */
 const PERIODS_MAX = 50;
@@ -15,11 +16,12 @@ const PERIODS_MAX = 50;
 export function history(player, found, signal) {
   const boards = found.map(({ board }) => board);
   if (boards.length === 0) return null;
+  const rules = (name) => found.find(({ board }) => board === name).periods;
   const view = table(t("player.closed_periods"), [
     { label: t("periods.period"), cell: ({ board, period }) => h("a", { class: "name", href: withQuery(boardLink(board), { period }) }, period) },
     { label: t("board.rank"), kind: "num", cell: ({ rank, total }) => t("board.of", { rank: grouped(rank), total: grouped(total) }) },
     { label: t("board.score"), kind: "num", cell: ({ score }) => h("span", { class: "strong" }, grouped(score)) },
-    { label: t("board.since"), kind: "wide num", cell: ({ at }) => h("span", { class: "soft" }, when(at)) },
+    { label: t("player.scored_at"), kind: "wide num", cell: ({ board, period, at }) => h("span", { class: "soft" }, zoned(at, zoneOf(rules(board), period))) },
   ], { key: ({ period }) => period });
   const place = h("div", { "aria-live": "polite" });
   const load = async (board) => {

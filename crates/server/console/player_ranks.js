@@ -5,13 +5,14 @@ import { ban, place, restore, actsOn, why } from "./ban.js";
 import { link as boardLink } from "./boards.js";
 import { dialog, failed, toast } from "./dialog.js";
 import { button, card, chip, empty, h, notice } from "./dom.js";
-import { grouped, when } from "./format.js";
+import { grouped, zoned } from "./format.js";
 import { UNDONE, field, form, reason } from "./form.js";
 import { may } from "./rights.js";
 import { table } from "./table.js";
 import { t } from "./texts.js";
+import { zoneOf } from "./zones.js";
 
-/** A card for the leaderboards of a player, of which some are `final`; `again` reads them anew. */
+/** A card for the leaderboards of a player, of which some are `final` and some have period `rules`; `again` reads them anew. */
 export function ranks(player, items, complete, again) {
   const asked = may("boards:admin") && items.length > 0 && why();
   const rows = items.flatMap((item) => rowsOf(item));
@@ -19,7 +20,7 @@ export function ranks(player, items, complete, again) {
     { label: t("boards.board"), cell: board },
     { label: t("board.rank"), kind: "num", cell: ({ rank, total, banned }) => (banned || !rank ? h("span", { class: "soft" }, t(banned ? "player.hidden" : "player.only_closed")) : [h("span", { class: "strong" }, grouped(rank)), h("span", { class: "under" }, t("player.of", { n: total }))]) },
     { label: t("board.score"), kind: "num", cell: ({ score, subscore }) => [h("span", { class: "strong" }, grouped(score)), subscore !== undefined && h("span", { class: "under" }, grouped(subscore))] },
-    { label: t("board.since"), kind: "wide num", cell: ({ at }) => h("span", { class: "soft" }, when(at)) },
+    { label: t("player.scored_at"), kind: "wide num", cell: ({ at, zone }) => h("span", { class: "soft" }, zoned(at, zone)) },
     ...(asked ? [{ label: t("board.actions"), kind: "actions", cell: (row) => acts(player, row, asked, again) }] : []),
   ], { key: ({ board: name, period }) => `${name} ${period}` });
   view.update(rows, { flash: false });
@@ -29,10 +30,10 @@ export function ranks(player, items, complete, again) {
   return card(t("boards.list"), h("div", {}, top, more, rows.length > 0 ? view.element : none));
 }
 
-/** A row for each window; a ban without a score, and a score in closed periods alone, have one too. */
-function rowsOf({ board: name, banned, final, ranks: of }) {
+/** A row for each window, in its time zone; a ban without a score, and a score in closed periods alone, have one too. */
+function rowsOf({ board: name, banned, final, rules, ranks: of }) {
   const windows = of.length > 0 ? of : [{ period: null }];
-  return windows.map((window, at) => ({ ...window, board: name, banned, final, first: at === 0 }));
+  return windows.map((window, at) => ({ ...window, zone: zoneOf(rules, window.period), board: name, banned, final, first: at === 0 }));
 }
 
 function board({ board: name, period, banned, first }) {

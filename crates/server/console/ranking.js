@@ -3,7 +3,7 @@
 import { get, part } from "./api.js";
 import { inline } from "./dialog.js";
 import { button, choice, h, icon, playerLink, set } from "./dom.js";
-import { grouped, when } from "./format.js";
+import { grouped, when, zoneName } from "./format.js";
 import { every } from "./live.js";
 import { table } from "./table.js";
 import { t } from "./texts.js";
@@ -14,24 +14,25 @@ const PAUSE = 2000;
 
 const MEDALS = { 1: "first", 2: "second", 3: "third" };
 
-/** The columns of ranks. */
+/** The columns of ranks, without when a score was made. */
 export function columns() {
   const named = ({ player, profile }) => [playerLink(player), profile?.name && profile.name !== player && h("span", { class: "under name" }, profile.name)];
   return [
     { label: t("board.rank"), kind: "num fit", cell: ({ rank }) => h("span", { class: `medal ${MEDALS[rank] ?? ""}` }, grouped(rank)) },
     { label: t("board.player"), cell: named },
     { label: t("board.score"), kind: "num", cell: ({ score, subscore }) => [h("span", { class: "strong" }, grouped(score)), subscore !== undefined && h("span", { class: "under" }, grouped(subscore))] },
-    { label: t("board.since"), kind: "wide num", cell: ({ at }) => h("span", { class: "soft" }, when(at)) },
   ];
 }
 
 /**
   * A card of ranks. `nothing` returns the content of an empty ranking, `tool` is in its head.
-  * `follow(period)` shows another window of the board.
+  * `follow(period)` shows another window of the board. `zone` returns the time zone of the shown one, if it has its own.
  */
-export function ranking(board, signal, { nothing, tool, title = t("board.ranks") }) {
+export function ranking(board, signal, { nothing, tool, title = t("board.ranks"), zone = () => undefined }) {
   const state = { period: null, order: "best", limit: 20, before: [], cursor: null, next: null };
-  const view = table(t("board.ranks_of", { board }), columns(), { key: ({ player }) => player });
+  const heading = h("span", {});
+  const scored = { label: t("player.scored_at"), heading, kind: "wide num", cell: ({ at }) => h("span", { class: "soft" }, when(at, zone())) };
+  const view = table(t("board.ranks_of", { board }), [...columns(), scored], { key: ({ player }) => player });
   const place = h("div", {});
   const said = h("div", {});
   const foot = h("span", { "aria-live": "polite" });
@@ -44,6 +45,8 @@ export function ranking(board, signal, { nothing, tool, title = t("board.ranks")
   const pages = h("div", { class: "row" }, back, next);
   const element = h("section", { class: "card" }, h("div", { class: "top" }, h("h2", {}, title), tools), said, place, h("div", { class: "foot" }, foot, pages));
 
+  const nameZone = () => set(heading, t("board.scored_at", { zone: zoneName(zone()) }));
+  nameZone();
   let asked = 0;
   const load = async () => {
     asked += 1;
@@ -73,6 +76,7 @@ export function ranking(board, signal, { nothing, tool, title = t("board.ranks")
   const run = every(PAUSE, signal, load, failed);
   const now = () => {
     view.clear();
+    nameZone();
     load().catch(failed);
   };
   const begin = (change) => {

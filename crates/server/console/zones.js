@@ -1,4 +1,4 @@
-// Clock times of a form in a named time zone, and the instants that they are.
+// Time zones: that of a leaderboard's window; clock times of a form in a named zone, and the instants that they are.
 
 import { field } from "./form.js";
 import { zones } from "./schedules.js";
@@ -8,6 +8,13 @@ import { t } from "./texts.js";
 export function zoneField(present, label, hint) {
   const { own, options } = zones(present);
   return field({ name: "time_zone", label, hint, value: present ?? own, options });
+}
+
+/** The zone of a window of a board: that of its period rule, and for all time the one of all rules. Without one it is the reader's. */
+export function zoneOf(rules, window) {
+  const whole = !window || window === "all_time";
+  const names = rules.filter(({ name }) => whole || name === window.split(":")[0]).map(({ time_zone: zone }) => zone);
+  return new Set(names).size === 1 ? names[0] : undefined;
 }
 
 /** The clock of a zone at an instant, as if it were UTC, in milliseconds. */

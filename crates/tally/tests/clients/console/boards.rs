@@ -68,6 +68,14 @@ fn a_change_of_periods_says_first_what_it_does() {
         .wait("help.text().includes('weekly-2: every week') && !help.text().includes('weekly: every week')");
     let made = console.server.client().get("/v1/leaderboards/arcade").expect(200);
     assert_eq!(made["periods"].as_array().map(Vec::len), Some(1));
+    // Times of a leaderboard are those of its zone; the frame names the zone of all others.
+    let row = json!({"player": "ann", "score": 7});
+    console.server.client().post("/v1/leaderboards/arcade/scores", &row).expect(200);
+    console.sees("Scored at (Asia/Seoul)");
+    console.sees("Times in ");
+    console.show("#/players/ann");
+    console.sees_row(&["arcade", "GMT+9"]);
+    console.sees_row(&["weekly-2:", "GMT+9"]);
     console.end();
 }
 

@@ -108,11 +108,14 @@ const MESSAGES: &str = r#"(async () => {
     return [above, stays];
 })()"#;
 
-/// A time in a zone has its name, and a zone that the browser does not know is no error.
+/// A time in a zone may have its name, and a zone that the browser does not know is no error. A window of a board has a zone.
 const TIMES: &str = r#"(async () => {
-    const { when } = await import('/console/format.js');
+    const { when, zoned, zoneName } = await import('/console/format.js');
+    const { zoneOf } = await import('/console/zones.js');
     const at = '2026-11-28T05:03:00Z';
-    return [when(at, 'Asia/Seoul'), when(at, 'Nowhere/Else').startsWith('2'), when(null)];
+    const rules = [{ name: 'weekly', time_zone: 'Asia/Seoul' }, { name: 'daily', time_zone: 'Europe/Paris' }];
+    const windows = [zoneOf(rules, 'weekly'), zoneOf(rules, 'daily:2026-11-28'), zoneOf(rules, 'all_time') ?? null, zoneOf(rules.slice(1), 'all_time')];
+    return [when(at, 'Asia/Seoul'), zoned(at, 'Asia/Seoul'), zoned(at, 'Nowhere/Else').startsWith('2'), zoneName('Nowhere/Else') === zoneName(), when(null), windows];
 })()"#;
 
 const NUMBERS: &str = r#"(async () => {
@@ -173,7 +176,9 @@ fn modules_compute_what_they_should() {
     assert_eq!(console.page.eval(ROUTES), json!([[["/a", [4, 5]]], [], slow, []]));
     assert_eq!(console.page.eval(PAYOUTS), json!([1001, true, ["7 007 KRW paid"]]));
     assert_eq!(console.page.eval(MESSAGES), json!([true, true]));
-    assert_eq!(console.page.eval(TIMES), json!(["28 Nov 2026, 14:03 GMT+9", true, "–"]));
+    let windows = json!(["Asia/Seoul", "Europe/Paris", null, "Europe/Paris"]);
+    let times = json!(["28 Nov 2026, 14:03", "28 Nov 2026, 14:03 GMT+9", true, true, "–", windows]);
+    assert_eq!(console.page.eval(TIMES), times);
     assert_eq!(console.page.eval(AXES), json!(["100.0 %", "2"]));
     console.end();
 }
