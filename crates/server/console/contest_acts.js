@@ -4,7 +4,7 @@ import { change, get } from "./api.js";
 import { contestFields, someChange } from "./contest_form.js";
 import { winners } from "./contest_winners.js";
 import { confirmActs, dialog, toast } from "./dialog.js";
-import { h } from "./dom.js";
+import { h, playerLink } from "./dom.js";
 import { grouped, money, seconds, totalOf, zoned } from "./format.js";
 import { form, reason } from "./form.js";
 import { table } from "./table.js";
@@ -84,7 +84,7 @@ function prizes(found) {
   const players = new Set(rows.map(({ player }) => player)).size;
   const view = table(t("contest.winners"), [
     { label: t("contest.rank"), kind: "num fit", cell: ({ rank }) => grouped(rank) },
-    { label: t("contest.player"), cell: ({ player, division }) => [h("span", { class: "name" }, player), division && h("span", { class: "under" }, t("contest.division", { n: division }))] },
+    { label: t("contest.player"), cell: ({ player, division }) => [playerLink(player), division && h("span", { class: "under" }, t("contest.division", { n: division }))] },
     { label: t("contest.amount"), kind: "num", cell: ({ amount, currency }) => money(amount, currency) },
   ]);
   view.update(rows.slice(0, NAMED).map((row) => ({ ...row, amount: String(row.amount) })));

@@ -115,7 +115,7 @@ export function applications(contest, path, signal, look) {
     }
     const good = players.length - bad.length;
     if (good > 0) toast("ok", t(`contest.decided.${what}`, { n: good }));
-    set(said, bad.length > 0 && notice("warn", h("p", { class: "strong" }, t(`contest.undecided.${what}`, { n: bad.length })), bad.slice(0, 20).map(({ player, error }) => h("p", { class: "small" }, `${player}: ${error.detail}`))));
+    set(said, bad.length > 0 && notice("warn", h("p", { class: "strong" }, t(`contest.undecided.${what}`, { n: bad.length })), bad.slice(0, 20).map(({ player, error }) => h("p", { class: "small" }, playerLink(player), `: ${error.detail}`))));
     await Promise.all([reload(), look()]);
   };
   const apply = async ({ player }, made) => {

@@ -38,6 +38,8 @@ export function confirmActs(title, consequences, label, { reason: why, danger } 
       return [facts.length > 0 && h("ul", { class: "acts" }, facts), form(content, label, go, { cancel: () => box.close(), kind: danger ? "main danger" : "main" })];
     });
     made.addEventListener("close", () => resolve(sure));
+    // Links of the consequences come before it.
+    made.querySelector("form :is(input, button)").focus();
   });
 }
 

@@ -22,7 +22,7 @@ const GRAVEST = ["bad", "warn", "info"];
 
 export const title = t("nav.overview");
 
-export function render(root, _parameters, signal) {
+export function render(root, { needs: wanted }, signal) {
   const wrong = h("div", {});
   const needs = h("div", { "aria-live": "polite" }, looking());
   const today = h("div", { hidden: true });
@@ -44,7 +44,7 @@ export function render(root, _parameters, signal) {
     // One reading has no latency.
     if (!lines || !minute) return;
     const found = [...warnings(latest, minute, balanced), ...lines].toSorted(([one], [other]) => GRAVEST.indexOf(one) - GRAVEST.indexOf(other));
-    renew(needs, found, () => (found.length > 0 ? lineList(found) : allWell()));
+    renew(needs, found, () => (found.length > 0 ? lineList(found, wanted === "all") : allWell()));
   };
   // All is well only after every read.
   const lost = (error) => {
@@ -77,10 +77,12 @@ function allWell() {
   return h("div", { class: "body" }, notice("ok", h("p", {}, t("overview.all_well"))));
 }
 
-function lineList(found) {
+/** A list of what needs attention: its first lines with a link to the whole list, or the whole list. */
+export function lineList(found, whole) {
   const one = ([kind, name, text, link]) => h("li", { class: kind }, icon(kind === "info" ? "next" : "bad"), h("div", {}, h("a", { class: "strong name", href: link }, name), h("p", { class: "small soft name" }, coded(text))));
-  const more = found.length > LINES_SHOWN && h("li", {}, h("a", { href: "#/contests" }, t("overview.more", { n: found.length - LINES_SHOWN })));
-  return h("ul", { class: "needs" }, found.slice(0, LINES_SHOWN).map(one), more);
+  const lines = whole ? found : found.slice(0, LINES_SHOWN);
+  const more = lines.length < found.length && h("li", {}, h("a", { href: "#/?needs=all" }, t("overview.more", { n: found.length - lines.length })));
+  return h("ul", { class: "needs" }, lines.map(one), more);
 }
 
 /** Scores and transfers of today beside those of yesterday. Days are those of UTC, as the server counts them. */

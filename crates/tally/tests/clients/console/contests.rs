@@ -281,9 +281,11 @@ fn settle(console: &mut Console) {
     console.sees("is corrected");
     console.sees_row(&["1", "99"]);
     console.click("Settle and pay prizes");
-    // The winners are named before they are paid.
+    // The winners are named before they are paid, each with a link to its page.
     console.sees("4 players get 170 000 KRW in all:");
-    console.page.wait("document.querySelectorAll('dialog tbody tr').length === 4");
+    console
+        .page
+        .wait("document.querySelectorAll('dialog tbody tr a.name[href^=\"#/players/\"]').length === 4");
     let winners = |console: &mut Console, place: &str| {
         let rows = format!("[...document.querySelectorAll('{place} tbody tr')].slice(0, 4)");
         console.page.eval(&format!("{rows}.map((row) => row.querySelector('.name').innerText)"))

@@ -118,6 +118,15 @@ const TIMES: &str = r#"(async () => {
     return [when(at, 'Asia/Seoul'), zoned(at, 'Asia/Seoul'), zoned(at, 'Nowhere/Else').startsWith('2'), zoneName('Nowhere/Else') === zoneName(), when(null), windows];
 })()"#;
 
+/// What needs attention: a long list ends with a link to the whole one.
+const NEEDS: &str = r#"(async () => {
+    const { lineList } = await import('/console/overview.js');
+    const found = [...Array(22).keys()].map((at) => ['info', `Cup ${at}`, 'Ready', '#/contests/cup']);
+    const [first, whole] = [lineList(found, false), lineList(found, true)];
+    const more = [...first.querySelectorAll('a')].at(-1);
+    return [first.children.length, more.textContent, more.getAttribute('href'), whole.children.length, whole.textContent.includes('more')];
+})()"#;
+
 const NUMBERS: &str = r#"(async () => {
     const { grouped, bytes, seconds, brief, percent } = await import('/console/format.js');
     return [grouped('-9223372036854775808'), grouped(1234.5), grouped(null), grouped('inf'), bytes(1536), bytes(12),
@@ -179,6 +188,7 @@ fn modules_compute_what_they_should() {
     let windows = json!(["Asia/Seoul", "Europe/Paris", null, "Europe/Paris"]);
     let times = json!(["28 Nov 2026, 14:03", "28 Nov 2026, 14:03 GMT+9", true, true, "–", windows]);
     assert_eq!(console.page.eval(TIMES), times);
+    assert_eq!(console.page.eval(NEEDS), json!([21, "2 more", "#/?needs=all", 22, false]));
     assert_eq!(console.page.eval(AXES), json!(["100.0 %", "2"]));
     console.end();
 }
