@@ -5,7 +5,7 @@ import { actCell, actorOf, readNames, subjectOf } from "./acts.js";
 import { contestLines, owedLines } from "./attention.js";
 import { failed, inline } from "./dialog.js";
 import { card, coded, facts, h, head, icon, notice, put, renew, set } from "./dom.js";
-import { grouped, when, zoned, zoneName } from "./format.js";
+import { decimal, grouped, when, zoned, zoneName } from "./format.js";
 import { every } from "./live.js";
 import { may } from "./rights.js";
 import { latest, minute, PAUSE, read } from "./samples.js";
@@ -85,15 +85,21 @@ export function lineList(found, whole) {
   return h("ul", { class: "needs" }, lines.map(one), more);
 }
 
-/** Scores and transfers of today beside those of yesterday. Days are those of UTC, as the server counts them. */
+/** Scores, transfers and the money that moved today beside those of yesterday. Days are those of UTC, as the server counts them. */
 function showToday(place, activity) {
   place.hidden = !activity;
   if (!activity) return;
   const { today, yesterday } = activity;
   renew(place, activity, () => {
-    const value = (name) => [grouped(today[name]), h("span", { class: "small soft" }, yesterday ? t("overview.yesterday", { n: yesterday[name] }) : t("overview.no_yesterday"))];
+    const beside = (now, before) => [now, h("div", { class: "small soft" }, yesterday ? before : t("overview.no_yesterday"))];
+    const value = (name) => beside(grouped(today[name]), t("overview.yesterday", { n: yesterday?.[name] }));
+    const sums = [today, yesterday].map((day) => new Map((day?.moved ?? []).map(({ currency, amount }) => [currency, amount])));
+    const moved = [...new Set(sums.flatMap((of) => [...of.keys()]))].map((currency) => {
+      const [now, before] = sums.map((of) => decimal(of.get(currency) ?? "0", currency));
+      return [t("overview.moved", { currency }), beside(now, t("overview.money_yesterday", { sum: before }))];
+    });
     const note = t("overview.since", { when: zoned(today.since) });
-    return card(t("overview.today"), h("div", { class: "body" }, facts([[t("overview.scores"), value("scores")], may("money:read") && [t("overview.transfers"), value("transfers")]], "big")), { side: h("span", { class: "small soft" }, note) });
+    return card(t("overview.today"), h("div", { class: "body" }, facts([[t("overview.scores"), value("scores")], may("money:read") && [t("overview.transfers"), value("transfers")], ...moved], "big")), { side: h("span", { class: "small soft" }, note) });
   });
 }
 

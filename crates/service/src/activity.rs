@@ -1,11 +1,15 @@
-//! What this server has done on each of the last days: scores and transfers that it has committed.
+//! What this server has done on each of the last days: scores and transfers that it has committed, and the money that these moved.
 //!
 //! The counts are in memory, so they begin with the start, and each server has its own. Each is a ring of days in UTC. A batch adds to
-//! it once, without a lock. Not here: counters that never start again, which are metrics.
+//! it once: to counts without a lock, to sums under one that only the lane of the ledger and readers of the status take. Not here:
+//! counters that never start again, which are metrics.
 
 use crate::tally::Tally;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 use tally_rules::Micros;
+use tally_rules::ledger::{Currency, Transfer};
 
 /// Microseconds of a day.
 const DAY: i64 = 86_400 * 1_000_000;
@@ -16,13 +20,18 @@ const DAYS: usize = 4;
 /// The low bits of a slot are its count; the bits above are its day, which end in the year 2149.
 const COUNT_BITS: u32 = 48;
 
+/// The place of a day in a ring.
+fn place(day: u64) -> usize {
+    (day % DAYS as u64) as usize
+}
+
 /// Counts of the last days. A slot of 0 has nothing.
 #[derive(Debug, Default)]
 struct Days([AtomicU64; DAYS]);
 
 impl Days {
     fn slot(&self, day: u64) -> &AtomicU64 {
-        &self.0[(day % DAYS as u64) as usize]
+        &self.0[place(day)]
     }
 
     fn add(&self, day: u64, count: u64) {
@@ -40,8 +49,50 @@ impl Days {
     }
 }
 
+/// Sums of the last days in each currency, of which a server has a few. Each place has the number of its day.
+#[derive(Debug, Default)]
+struct Sums(Mutex<[(u64, BTreeMap<Currency, u128>); DAYS]>);
+
+impl Sums {
+    fn add(&self, day: u64, sums: BTreeMap<Currency, u128>) {
+        let mut days = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (counted, present) = &mut days[place(day)];
+        if *counted != day {
+            (*counted, *present) = (day, BTreeMap::new());
+        }
+        for (currency, sum) in sums {
+            *present.entry(currency).or_default() += sum;
+        }
+    }
+
+    fn of(&self, day: u64) -> BTreeMap<Currency, u128> {
+        let days = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (counted, present) = &days[place(day)];
+        if *counted == day { present.clone() } else { BTreeMap::new() }
+    }
+}
+
+/// The transfers of a batch: their number, and their amounts in each currency.
+#[derive(Debug, Default)]
+pub(crate) struct Moved {
+    count: usize,
+    sums: BTreeMap<Currency, u128>,
+}
+
+impl Moved {
+    /// Counts and adds up transfers.
+    pub(crate) fn of<'t>(transfers: impl Iterator<Item = &'t Transfer>) -> Self {
+        let mut moved = Self::default();
+        for transfer in transfers {
+            moved.count += 1;
+            *moved.sums.entry(transfer.currency).or_default() += u128::from(transfer.amount.unsigned_abs());
+        }
+        moved
+    }
+}
+
 /// What was done on one day.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DayCounts {
     /// The instant from which it was counted: the beginning of the day, or the start of the server.
     pub since: Micros,
@@ -49,6 +100,8 @@ pub struct DayCounts {
     pub scores: u64,
     /// Transfers, by callers and by the server.
     pub transfers: u64,
+    /// The sum of their amounts in each currency.
+    pub moved: BTreeMap<Currency, u128>,
 }
 
 /// The counts of this server.
@@ -57,12 +110,13 @@ pub(crate) struct Activity {
     started: Micros,
     scores: Days,
     transfers: Days,
+    moved: Sums,
 }
 
 impl Activity {
     /// Begins to count.
     pub(crate) fn new(started: Micros) -> Self {
-        Self { started, scores: Days::default(), transfers: Days::default() }
+        Self { started, scores: Days::default(), transfers: Days::default(), moved: Sums::default() }
     }
 
     /// Adds the scores of a batch.
@@ -73,9 +127,10 @@ impl Activity {
     }
 
     /// Adds the transfers of a batch.
-    pub(crate) fn add_transfers(&self, now: Micros, count: usize) {
+    pub(crate) fn add_transfers(&self, now: Micros, Moved { count, sums }: Moved) {
         if count > 0 {
             self.transfers.add(day(now), count as u64);
+            self.moved.add(day(now), sums);
         }
     }
 
@@ -86,6 +141,7 @@ impl Activity {
             since: Micros(day.cast_signed() * DAY).max(self.started),
             scores: self.scores.of(day),
             transfers: self.transfers.of(day),
+            moved: self.moved.of(day),
         };
         let yesterday = today.checked_sub(1).filter(|yesterday| *yesterday >= day(self.started));
         (of(today), yesterday.map(of))
@@ -112,12 +168,18 @@ mod tests {
     fn days_are_counted_from_the_start_on() {
         let noon = Micros(20_000 * DAY + DAY / 2);
         let activity = Activity::new(noon);
-        let count = |since, scores, transfers| DayCounts { since, scores, transfers };
+        let krw = Currency::parse("KRW").expect("a code");
+        let count = |since, scores, transfers: u64| {
+            // Each transfer moves 10.
+            let moved = [(krw, u128::from(transfers) * 10)].into_iter().filter(|(_, sum)| *sum > 0).collect();
+            DayCounts { since, scores, transfers, moved }
+        };
         assert_eq!(activity.counts(noon), (count(noon, 0, 0), None));
         activity.add_scores(noon, 2);
         activity.add_scores(noon.plus(1), 3);
-        activity.add_transfers(noon, 0);
-        activity.add_transfers(noon, 7);
+        activity.add_transfers(noon, Moved::default());
+        activity.add_transfers(noon, Moved { count: 3, sums: BTreeMap::from([(krw, 30)]) });
+        activity.add_transfers(noon, Moved { count: 4, sums: BTreeMap::from([(krw, 40)]) });
         assert_eq!(activity.counts(noon), (count(noon, 5, 7), None));
         let midnight = Micros(20_001 * DAY);
         assert_eq!(activity.counts(midnight.plus(-1)).0, count(noon, 5, 7));

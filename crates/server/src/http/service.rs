@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use std::time::{Duration, SystemTime};
 use tally_rules::Micros;
 use tally_rules::grant::Rights;
+use tally_rules::ledger::Currency;
 use tally_rules::role::Permission;
 use tally_rules::scope::Scope;
 use tally_service::activity::DayCounts;
@@ -105,6 +106,9 @@ pub(super) async fn status(mut call: Call) -> Result<Response, Problem> {
     status["caches"] = caches.into();
     status["contests"] = contests(tally.contest_counts());
     let (today, yesterday) = tally.activity();
+    let sees_money =
+        matches!(call.caller.kind, CallerKind::Key(rights) if rights.scopes().contains(Scope::MoneyRead));
+    let day = |counts: &DayCounts| day(counts, sees_money);
     status["activity"] = json!({"today": day(&today), "yesterday": yesterday.as_ref().map(day)});
     if admin {
         status["settings"] = call.readiness.settings();
@@ -157,10 +161,15 @@ fn finding(finding: &Finding) -> Value {
     json!({"level": finding.level(), "code": finding.code, "text": finding.text})
 }
 
-/// What this server has done on a day.
-fn day(counts: &DayCounts) -> Value {
+/// What this server has done on a day. Sums of money are for callers that may read money.
+fn day(counts: &DayCounts, sees_money: bool) -> Value {
     let since = tally_wire::time::format(counts.since);
-    json!({"since": since, "scores": counts.scores, "transfers": counts.transfers})
+    let mut day = json!({"since": since, "scores": counts.scores, "transfers": counts.transfers});
+    if sees_money {
+        let sum = |(currency, sum): (&Currency, &u128)| json!({"currency": currency.as_str(), "amount": sum.to_string()});
+        day["moved"] = counts.moved.iter().map(sum).collect();
+    }
+    day
 }
 
 fn slow(slow: &Slow) -> Value {

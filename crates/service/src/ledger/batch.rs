@@ -7,6 +7,7 @@
 use super::LedgerSettings;
 use super::request::{AnyRequest, Decision, Needs};
 use super::state::BatchState;
+use crate::activity::Moved;
 use crate::clock::{Clock, ClockReading};
 use crate::events::hub::{Hub, Touched};
 use crate::failure::{Fault, in_lane};
@@ -55,8 +56,8 @@ pub(super) struct LedgerWork {
     hub: Arc<Hub>,
     /// The subjects of the last batch that have streams.
     touched: Touched,
-    /// How many transfers the last batch has.
-    transfers: usize,
+    /// The transfers of the last batch.
+    moved: Moved,
     dispatcher: ReplyDispatcher,
     /// The in-doubt batch with its decisions.
     unresolved: Option<(BatchId, Vec<Decision>)>,
@@ -87,7 +88,7 @@ impl LedgerWork {
             remembered,
             hub,
             touched,
-            transfers: 0,
+            moved: Moved::default(),
             dispatcher,
             unresolved: None,
         }
@@ -146,7 +147,7 @@ impl BatchHandler for LedgerWork {
             let (changes, decided) = decide(batch, &ids, (&plan, loaded), &self.settings, when);
             decisions = decided;
             self.touched = self.hub.touched(&changes.ledger);
-            self.transfers = changes.ledger.transfers.len();
+            self.moved = Moved::of(changes.ledger.transfers.iter().map(|(_, transfer)| transfer));
             since = Instant::now();
             changes
         });
@@ -195,7 +196,7 @@ impl BatchHandler for LedgerWork {
 
     fn publish(&mut self, batch: Vec<Self::Request>, decisions: Vec<Decision>) -> Vec<Decision> {
         self.hub.wake(std::mem::take(&mut self.touched));
-        self.scores.activity.add_transfers(self.clock.now(), std::mem::take(&mut self.transfers));
+        self.scores.activity.add_transfers(self.clock.now(), std::mem::take(&mut self.moved));
         batch.iter().zip(&decisions).for_each(|(request, decision)| request.publish(decision));
         self.pass = None;
         decisions

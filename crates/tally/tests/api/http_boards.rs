@@ -261,6 +261,8 @@ fn status_shows_settings_to_admins_only() {
         let status = server.client().with_key(&key(role)).get("/v1/status").expect(200);
         assert_eq!(status.get("settings"), None, "{role}");
         assert_eq!(status["boards_total"], 1, "{role}");
+        let sees_money = status["activity"]["today"].get("moved").is_some();
+        assert_eq!(sees_money, role == "server", "{role}");
     }
     assert!(server.client().with_key(&key("admin")).get("/v1/status").expect(200)["settings"].is_object());
 }
@@ -276,11 +278,16 @@ fn status_counts_what_was_done_today() {
             let yesterday = activity["yesterday"][what].as_u64().unwrap_or(0);
             yesterday + activity["today"][what].as_u64().expect("a number")
         };
-        (of("scores"), of("transfers"))
+        let krw = |day: &str| {
+            let moved = activity[day]["moved"].as_array().into_iter().flatten();
+            let amount = |one: &Value| one["amount"].as_str().and_then(|text| text.parse::<u64>().ok());
+            moved.filter(|one| one["currency"] == "KRW").filter_map(amount).sum::<u64>()
+        };
+        (of("scores"), of("transfers"), krw("yesterday") + krw("today"))
     };
     let before = local.get("/v1/status").expect(200);
     assert!(before["activity"]["today"]["since"].is_string(), "{before}");
-    assert_eq!(counts(&before), (0, 0));
+    assert_eq!(counts(&before), (0, 0, 0));
     local.put("/v1/leaderboards/b", &json!({})).expect(201);
     let submit = Request::new("POST", "/v1/leaderboards/b/scores").json(&json!({"player": "p", "score": 1}));
     local.send(&submit.clone().idempotent("k")).expect(200);
@@ -295,11 +302,13 @@ fn status_counts_what_was_done_today() {
     local.post("/v1/leaderboards/b/players/p/correct", &json!({"score": 7, "reason": "why"})).expect(200);
     local.delete("/v1/leaderboards/b/players/p").expect(204);
     let ann = local.post("/v1/members", &json!({"login_id": "ann", "name": "Ann"})).expect(201)["id"].clone();
-    local.post("/v1/deposits", &json!({"to": ann, "amount": 5})).expect(201);
+    for amount in [5, 20] {
+        local.post("/v1/deposits", &json!({"to": ann, "amount": amount})).expect(201);
+    }
     let mut resp = RespClient::connect(server.resp());
     assert_eq!(resp.call(&["ZADD", "b", "1", "r", "2", "s"]), Reply::Integer(2));
     assert_eq!(resp.call(&["ZREM", "b", "r"]), Reply::Integer(1));
-    assert_eq!(counts(&local.get("/v1/status").expect(200)), (5, 1));
+    assert_eq!(counts(&local.get("/v1/status").expect(200)), (5, 2, 25));
 }
 
 #[test]
