@@ -1,7 +1,7 @@
 //! Programs that the build and the tests start, their sources, and their installation on Debian.
 //!
 //! One table: a new need is one line with its reason. As root on Debian it installs the missing ones. Anywhere else the run stops
-//! with the command to type, because a password prompt in the middle of a test run is a nuisance.
+//! with the command to type, because a password prompt in the middle of a test run is a nuisance. A font for pictures stops no run.
 //!
 //! Not here: starting any of them (the tests do), versions and servers (`programs.rs`), libraries of other languages
 //! (`clients.rs`), and anything global. Only the package manager writes files, and no service is configured.
@@ -60,6 +60,9 @@ pub(crate) const PACKAGES: &[Package] = &[
     },
 ];
 
+/// The smallest package of Debian with Hangul, and a file of it: pictures of the console in Korean can be read with it.
+const HANGUL: (&str, &str) = ("fonts-nanum", "/usr/share/fonts/truetype/nanum/NanumGothic.ttf");
+
 /// What to do about missing programs.
 #[derive(Debug, PartialEq)]
 enum Plan {
@@ -75,6 +78,7 @@ pub(crate) fn ensure() -> Result<()> {
     let is_missing =
         |package: &&Package| !on_path(package.binary) || package.package == "python3-venv" && bare_python;
     get(&PACKAGES.iter().filter(is_missing).collect::<Vec<_>>())?;
+    hangul();
     programs::ensure()?;
     clients::ensure()
 }
@@ -88,11 +92,27 @@ fn get(missing: &[&Package]) -> Result<()> {
     for package in missing {
         eprintln!("missing: {} ({})", package.binary, package.why);
     }
-    match plan(missing, is_root(), Path::new("/etc/debian_version").exists()) {
+    match plan(missing, is_root(), is_debian()) {
         Plan::Nothing => Ok(()),
         Plan::Install(names) => install(&names),
         Plan::Ask(line) => bail!("install what is missing, then start again: {line}"),
     }
+}
+
+/// Installs a font with Hangul as root on Debian. No test needs it, so without it the run goes on.
+fn hangul() {
+    let (package, file) = HANGUL;
+    if !is_root() || !is_debian() || Path::new(file).exists() {
+        return;
+    }
+    eprintln!("missing: {package} (pictures of the console have Hangul)");
+    if let Err(error) = install(&[package]) {
+        eprintln!("{package} is not installed, so pictures in Korean have boxes: {error:#}");
+    }
+}
+
+fn is_debian() -> bool {
+    Path::new("/etc/debian_version").exists()
 }
 
 fn plan(missing: &[&Package], root: bool, debian: bool) -> Plan {
