@@ -82,7 +82,7 @@ export function bytes(value) {
     left /= 1024;
     at += 1;
   }
-  return `${at === 0 ? left : digits(left)} ${units[at]}`;
+  return `${at === 0 ? left : digits(left)}\u00a0${units[at]}`;
 }
 
 /** Seconds, as short as a latency or as long as an uptime. */
