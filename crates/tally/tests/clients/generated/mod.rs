@@ -1,8 +1,8 @@
 //! Clients that generators make from the served OpenAPI document: they compile, their types hold strictly, and they run a story.
 //!
-//! The story is that of a board, a wallet and a contest, in each language once. It compiles only if the document says what a
-//! user may leave out, and it runs only if the document says what the server does. The generated code stays in a temporary
-//! folder: a user generates it from their own server. Not here: the packages in `clients/`, and each answer against the
+//! The story is that of `docs/tutorial.md`, in each language once: a board of the week with friends, wallets, the prizes of a
+//! closed round and a contest. It compiles only if the document says what a user may leave out, and it runs only if the document
+//! says what the server does. The generated code stays in a temporary folder: a user generates it from their own server. Not here: the packages in `clients/`, and each answer against the
 //! document, which `api` compares.
 
 use crate::TALLY;

@@ -1,5 +1,5 @@
-// The story of a leaderboard, a wallet and a contest with the types that openapi-typescript generates, through openapi-fetch.
-// Argument: the address. `tsc --strict` checks this file, so the types are part of what it tests.
+// The story of docs/tutorial.md with the types that openapi-typescript generates, through openapi-fetch: a board of the week
+// with friends, wallets, the prizes of a closed round, and a contest. Argument: the address. `tsc --strict` checks this file, so the types are part of what it tests.
 
 import assert from "node:assert/strict";
 import createClient from "openapi-fetch";
@@ -47,6 +47,17 @@ const around = good(
   }),
 );
 assert.deepEqual(around.entries.map((entry) => entry.player), ["p3", "p2", "p1"]);
+const friends = good(
+  await client.POST("/v1/leaderboards/{board}/among", {
+    params: at("goals"),
+    body: { players: ["p2", "ada", "nobody"] },
+  }),
+);
+assert.deepEqual(
+  friends.entries.map((entry) => [entry.rank, entry.overall_rank, entry.player]),
+  [[1, 1, "ada"], [2, 4, "p2"]],
+);
+assert.deepEqual(friends.missing, ["nobody"]);
 const { error } = await client.GET("/v1/leaderboards/{board}", { params: at("nothing") });
 assert.equal(error?.code, "leaderboard_not_found");
 
@@ -61,7 +72,7 @@ assert.equal(good(imported).taken, 1);
 
 const join = async (login_id: string) =>
   good(await client.POST("/v1/members", { body: { login_id, name: login_id, player: login_id } })).id;
-const [ann, bob] = [await join("ann"), await join("bob")];
+const [ann, bob, cid] = [await join("ann"), await join("bob"), await join("cid")];
 good(await client.POST("/v1/deposits", { body: { to: ann, amount: 1000 } }));
 for (let attempt = 0; attempt < 2; attempt++) {
   const params = { header: { "Idempotency-Key": "bet-1" } };
@@ -75,6 +86,35 @@ const wallet = async (member: string) => {
 };
 const { currency, balance } = await wallet(bob);
 assert.equal(balance, "400");
+
+// A board of the week, and of a round that ends with its minute and pays prizes. What closes it is the clock.
+const race: Schemas["BoardPut"] = {
+  periods: [
+    { name: "weekly", schedule: "0 0 * * 1", time_zone: "Asia/Seoul" },
+    { name: "round", schedule: "* * * * *", keep: 1000, prizes: [{ from: 1, to: 1, currency, amount: 500 }] },
+  ],
+};
+good(await client.PUT("/v1/leaderboards/{board}", { params: at("race"), body: race }));
+const ranking = async (period: string) =>
+  good(await client.GET("/v1/leaderboards/{board}/scores", { params: { ...at("race"), query: { period } } }));
+
+/** Plays in one round, and returns its name. A round that ends meanwhile has some of the scores only. */
+async function playRound(): Promise<string> {
+  for (;;) {
+    for (const [player, score] of [["cid", 30], ["dee", 20]] as const) {
+      const params = { ...at("race"), query: { windows: "all" as const } };
+      const done = good(await client.POST("/v1/leaderboards/{board}/scores", { params, body: { player, score } }));
+      const windows = done.windows?.map(({ period }) => period.split(":")[0]).sort();
+      assert.deepEqual(windows, ["all_time", "round", "weekly"]);
+    }
+    const { entries, period } = await ranking("round");
+    if (entries.map((entry) => entry.player).join() === "cid,dee") return period;
+  }
+}
+
+const played = await playRound();
+const [best] = (await ranking("weekly")).entries;
+assert.deepEqual([best?.rank, best?.player, best?.score], [1, "cid", 30]);
 
 const body: Schemas["NewContest"] = {
   id: "cup",
@@ -99,4 +139,19 @@ assert.equal(good(await client.POST("/v1/contests/{contest}/settle", contest)).s
 const prizes = good(await client.GET("/v1/contests/{contest}/prizes", contest)).items;
 assert.deepEqual(prizes.map(({ player, amount, paid }) => [player, amount, paid]), [["bob", "150", true]]);
 assert.equal((await wallet(bob)).balance, "450");
+
+let closed: Schemas["PeriodPrizeList"];
+for (;;) {
+  const params = { ...at("race"), query: { period: played } };
+  closed = good(await client.GET("/v1/leaderboards/{board}/prizes", { params }));
+  if (closed.settled) break;
+  await new Promise((done) => setTimeout(done, 1000));
+}
+const won = closed.items.map(({ rank, player, amount, paid }) => [rank, player, amount, paid]);
+assert.deepEqual(won, [[1, "cid", "500", true]]);
+const list = { params: { ...at("race"), query: { limit: 1000 } } };
+const { items } = good(await client.GET("/v1/leaderboards/{board}/periods", list));
+assert.equal(items.find(({ period }) => period === played)?.state, "closed");
+assert.deepEqual((await ranking(played)).entries.map((entry) => [entry.rank, entry.player]), [[1, "cid"], [2, "dee"]]);
+assert.equal((await wallet(cid)).balance, "500");
 console.log("end");
