@@ -4,6 +4,8 @@
 //! a reply that is lost after the commit, or a server that is killed and starts again. The examples of each page compile beside
 //! it. Not here: generated clients (`generated`).
 
+mod publishing;
+
 use crate::TALLY;
 use crate::libraries::{fetched, run, spawn, tool_of_node, tool_of_python};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -142,7 +144,7 @@ fn python() {
 
 #[test]
 fn csharp() {
-    let files = ["csharp/tests/Story.cs", "csharp/examples/Tutorial.cs"];
+    let files = ["csharp/Tests~/Story.cs", "csharp/Samples~/Tutorial/Tutorial.cs"];
     let folder = folder(&files, "csharp/README.md", "cs", "page");
     let page = std::fs::read_to_string(folder.path().join("page")).expect("the code can be read");
     let page = format!(
@@ -156,7 +158,7 @@ fn csharp() {
         mcs.args(["-langversion:7.2", "-r:System.Net.Http"]).arg(format!("-target:{kind}"));
         run(mcs.arg(format!("-out:{out}")).args(sources).current_dir(&folder), "");
     };
-    let library = package("csharp/src/*.cs");
+    let library = package("csharp/Runtime/*.cs");
     let library = library.to_str().expect("a path is text");
     compile("library", "TallyClient.dll", &["-warn:4", "-warnaserror", library]);
     compile("library", "Page.dll", &["-r:TallyClient.dll", "Page.cs"]);

@@ -1,7 +1,7 @@
 // The tutorial: a weekly board in Seoul, scores, friends, wallets, and a contest with fees and prizes.
 //
 //   TALLY_KEYS_REQUIRED=false tally serve          in another terminal, on a new data directory
-//   mcs -r:System.Net.Http -out:tutorial.exe ../src/*.cs Tutorial.cs && mono tutorial.exe [http://127.0.0.1:8420]
+//   mcs -r:System.Net.Http -out:tutorial.exe ../../Runtime/*.cs Tutorial.cs && mono tutorial.exe [http://127.0.0.1:8420]
 
 using System;
 using System.Collections.Generic;
