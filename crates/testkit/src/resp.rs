@@ -102,9 +102,12 @@ impl RespClient {
                 return Ok(std::mem::replace(&mut self.received, behind));
             }
             let mut part = [0; 16 << 10];
-            match self.stream.read(&mut part)? {
-                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-                length => self.received.extend_from_slice(&part[..length]),
+            match self.stream.read(&mut part) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(length) => self.received.extend_from_slice(&part[..length]),
+                // A read with a timeout ends so when the whole machine has paused.
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
             }
         }
     }

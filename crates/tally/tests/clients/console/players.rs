@@ -220,11 +220,11 @@ fn a_desk_finds_a_cheater_bans_restores_pays_and_shows_who_did_what() {
     console.sees("bob is a member");
     console.sees_row(&["rush", "700 KRW", "can be paid now"]);
     console.click("Pay this period");
-    console.sees("A prize is paid once only");
-    console.click("Pay what is unpaid");
+    console.sees("The server tries 1 payment once more: 700 KRW at most.");
+    console.click("Pay again");
     console.sees("700 KRW paid to bob");
     console.sees("Balance 700 KRW");
-    console.click("Who did what");
+    console.click("Acts in the audit log");
     console.page.wait("location.hash === '#/audit?subject=bob'");
     for board in ["rush", "speed"] {
         console.sees_row(&["Player banned", board, "“a bot”"]);
@@ -246,7 +246,7 @@ fn a_contest_is_found_and_a_player_has_it_without_a_score() {
     console.show("#/players?q=FRI");
     console.sees("Contests that were found");
     console.sees_row(&["Friday cup", "spring", "open"]);
-    console.sees("Nobody is found for “FRI”");
+    console.sees("No player found for “FRI”");
     console.check("contests-found");
     console.picture("contests-found");
     console.show("#/players/ann");
