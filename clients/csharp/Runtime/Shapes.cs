@@ -167,6 +167,25 @@ namespace TallyClient
         }
     }
 
+    /// <summary>Reserved money.</summary>
+    public sealed class Hold
+    {
+        public string Id, Member, Currency, To, ExpiresAt;
+        /// <summary>open, captured, voided or expired.</summary>
+        public string State;
+        public long Amount;
+        public Json Json;
+
+        internal static Hold From(Json json)
+        {
+            return new Hold
+            {
+                Id = json["id"].Text, Member = json["member"].Text, Currency = json["currency"].Text, To = json["to"].Text,
+                ExpiresAt = json["expires_at"].Text, State = json["state"].Text, Amount = json["amount"].Long, Json = json,
+            };
+        }
+    }
+
     public sealed class Transaction
     {
         public string Id, Type, Currency, Counterparty, GroupId, Reference, At;
@@ -224,7 +243,54 @@ namespace TallyClient
         }
     }
 
-    /// <summary>A prize of a settled contest.</summary>
+    public sealed class Application
+    {
+        public string Player, AppliedAt;
+        /// <summary>pending, accepted or rejected.</summary>
+        public string State;
+        public Json Json;
+
+        internal static Application From(Json json)
+        {
+            return new Application { Player = json["player"].Text, AppliedAt = json["applied_at"].Text, State = json["state"].Text, Json = json };
+        }
+    }
+
+    public sealed class ContestPlayer
+    {
+        public string Player;
+        public long Place;
+        public bool Banned;
+        /// <summary>The whole answer: `division`, `member` and `attempts` where a contest has them.</summary>
+        public Json Json;
+
+        internal static ContestPlayer From(Json json)
+        {
+            return new ContestPlayer { Player = json["player"].Text, Place = json["place"].Long, Banned = json["banned"].Bool, Json = json };
+        }
+    }
+
+    /// <summary>An instance of a period of a board, such as one week.</summary>
+    public sealed class PeriodInstance
+    {
+        public string Period, Name, StartsAt, EndsAt;
+        /// <summary>open, closing or closed.</summary>
+        public string State;
+        /// <summary>How many players have a score in it.</summary>
+        public long Total;
+        public Json Json;
+
+        internal static PeriodInstance From(Json json)
+        {
+            return new PeriodInstance
+            {
+                Period = json["period"].Text, Name = json["name"].Text, StartsAt = json["starts_at"].Text, EndsAt = json["ends_at"].Text,
+                State = json["state"].Text, Total = json["total"].Long, Json = json,
+            };
+        }
+    }
+
+    /// <summary>A prize of a settled contest or of a closed period.</summary>
     public sealed class Payout
     {
         public string Player, Currency;

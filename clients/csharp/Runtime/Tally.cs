@@ -51,6 +51,23 @@ namespace TallyClient
             return RequestAsync("PUT", Path("leaderboards", board), definition ?? Json.Object());
         }
 
+        /// <summary>The definition of a board, with the number of its players in `counts`.</summary>
+        public Task<Json> BoardAsync(string board) { return RequestAsync("GET", Path("leaderboards", board)); }
+
+        public Pages<Json> Boards(int limit = 100) { return List(Path("leaderboards"), limit, board => board); }
+
+        /// <summary>The instances of the periods of a board, newest first.</summary>
+        public Pages<PeriodInstance> Periods(string board, int limit = 100)
+        {
+            return List(Path("leaderboards", board, "periods"), limit, PeriodInstance.From);
+        }
+
+        /// <summary>Prizes of a closed period.</summary>
+        public Pages<Payout> PeriodPrizes(string board, string period, int limit = 100)
+        {
+            return List(Path("leaderboards", board, "prizes"), limit, Payout.From, "period", period);
+        }
+
         /// <summary>A recurring period for `periods` of a board: cron of five fields in a time zone.</summary>
         public static Json Period(string name, string schedule, string timeZone = "UTC")
         {
@@ -131,6 +148,9 @@ namespace TallyClient
             return Entry.List((await RequestAsync("POST", path, body, false).ConfigureAwait(false))["entries"], AmongEntry.From);
         }
 
+        /// <summary>Takes a player out of a board.</summary>
+        public Task RemovePlayerAsync(string board, string player) { return RequestAsync("DELETE", Path("leaderboards", board, "players", player)); }
+
         /// <summary>Changes of a board as they happen: score, period_closed, period_paid, reset.</summary>
         public EventStream BoardEvents(string board, string lastEventId = null)
         {
@@ -144,6 +164,19 @@ namespace TallyClient
         {
             var body = Json.Object().With("login_id", loginId).With("name", name).With("player", player).With("password", password);
             return Member.From(await RequestAsync("POST", "/v1/members", body, null, idempotencyKey).ConfigureAwait(false));
+        }
+
+        public async Task<Member> MemberAsync(string member)
+        {
+            return Member.From(await RequestAsync("GET", Path("members", member)).ConfigureAwait(false));
+        }
+
+        /// <summary>The member with this login, phone number or player, or null if there is none. Give one of them.</summary>
+        public async Task<Member> FindMemberAsync(string loginId = null, string phoneNumber = null, string player = null)
+        {
+            var query = Query("login_id", loginId, "phone_number", phoneNumber, "player", player);
+            var found = (await RequestAsync("GET", "/v1/members" + query).ConfigureAwait(false))["items"].Items;
+            return found.Count == 0 ? null : Member.From(found[0]);
         }
 
         /// <summary>Signs a member in, and uses the token for what this client sends from then on. Returns the token.</summary>
@@ -187,6 +220,28 @@ namespace TallyClient
             return Move("/v1/transfers", Money(amount, currency, reference).With("from", from).With("to", to), idempotencyKey);
         }
 
+        /// <summary>Reserves money until it is captured or voided.</summary>
+        public async Task<Hold> PlaceHoldAsync(
+            string member, long amount, string currency = null, string expiresAt = null, string idempotencyKey = null)
+        {
+            var body = Money(amount, currency, null).With("member", member).With("expires_at", expiresAt);
+            return Hold.From(await RequestAsync("POST", "/v1/holds", body, null, idempotencyKey).ConfigureAwait(false));
+        }
+
+        /// <summary>Takes held money: all of it, or `amount`; for the member `to`, or as a fee.</summary>
+        public async Task<Hold> CaptureHoldAsync(string hold, long? amount = null, string to = null, string idempotencyKey = null)
+        {
+            var body = Json.Object().With("amount", amount).With("to", to);
+            return Hold.From(await RequestAsync("POST", Path("holds", hold, "capture"), body, null, idempotencyKey).ConfigureAwait(false));
+        }
+
+        /// <summary>Gives held money back.</summary>
+        public async Task<Hold> VoidHoldAsync(string hold, string idempotencyKey = null)
+        {
+            var body = Json.Object();
+            return Hold.From(await RequestAsync("POST", Path("holds", hold, "void"), body, null, idempotencyKey).ConfigureAwait(false));
+        }
+
         /// <summary>The transactions of the member that signed in, as they happen: transaction, reset.</summary>
         public EventStream MyEvents(string lastEventId = null) { return new EventStream(transport, "/v1/me/events", lastEventId); }
 
@@ -213,20 +268,27 @@ namespace TallyClient
             return Contest.From(await RequestAsync("GET", Path("contests", contest)).ConfigureAwait(false));
         }
 
+        /// <summary>Of one state or one series, or all.</summary>
+        public Pages<Contest> Contests(string state = null, string series = null, int limit = 100)
+        {
+            return List(Path("contests"), limit, Contest.From, "state", state, "series", series);
+        }
+
         /// <summary>Lets players apply.</summary>
-        public async Task<Contest> OpenContestAsync(string contest) { return Contest.From(await Act(contest, "open").ConfigureAwait(false)); }
+        /// <param name="actingPlayer">The staff player of the contest that a key of role `server` acts for.</param>
+        public Task<Contest> OpenContestAsync(string contest, string actingPlayer = null) { return Changed(contest, "open", actingPlayer); }
 
         /// <summary>Makes the accepted players those of the contest, and takes their fees. The answer is the contest, with the number `enrolled` and the list `failed`.</summary>
-        public Task<Json> StartContestAsync(string contest) { return Act(contest, "start"); }
+        public Task<Json> StartContestAsync(string contest, string actingPlayer = null) { return Act(contest, "start", actingPlayer); }
 
         /// <summary>Ends the scores. The review begins.</summary>
-        public async Task<Contest> FinishContestAsync(string contest) { return Contest.From(await Act(contest, "finish").ConfigureAwait(false)); }
+        public Task<Contest> FinishContestAsync(string contest, string actingPlayer = null) { return Changed(contest, "finish", actingPlayer); }
 
         /// <summary>Ends the review and pays the prizes. The state is `finished` while some are still being paid.</summary>
-        public async Task<Contest> SettleContestAsync(string contest) { return Contest.From(await Act(contest, "settle").ConfigureAwait(false)); }
+        public Task<Contest> SettleContestAsync(string contest, string actingPlayer = null) { return Changed(contest, "settle", actingPlayer); }
 
         /// <summary>Ends a contest without prizes, and pays fees back.</summary>
-        public async Task<Contest> CancelContestAsync(string contest) { return Contest.From(await Act(contest, "cancel").ConfigureAwait(false)); }
+        public Task<Contest> CancelContestAsync(string contest, string actingPlayer = null) { return Changed(contest, "cancel", actingPlayer); }
 
         /// <summary>Applies for a player, or for the member that signed in. Holds the entry fee.</summary>
         public Task ApplyAsync(string contest, string player = null, string idempotencyKey = null)
@@ -235,11 +297,32 @@ namespace TallyClient
             return RequestAsync("POST", Path("contests", contest, "applications"), body, null, idempotencyKey);
         }
 
-        /// <summary>Accepts 1 to 1,000 players, each for itself: look at the `error` of each result.</summary>
-        public async Task<IReadOnlyList<Json>> AcceptAsync(string contest, IEnumerable<string> players)
+        public Task WithdrawApplicationAsync(string contest, string player)
         {
-            var body = Json.Object().With("players", Json.Of(players));
-            return (await RequestAsync("POST", Path("contests", contest, "applications", "accept"), body).ConfigureAwait(false))["results"].Items;
+            return RequestAsync("DELETE", Path("contests", contest, "applications", player));
+        }
+
+        /// <summary>The applications of a contest that has not started. Pending ones by default.</summary>
+        public Pages<Application> Applications(string contest, string state = null, int limit = 100)
+        {
+            return List(Path("contests", contest, "applications"), limit, Application.From, "state", state);
+        }
+
+        /// <summary>Accepts 1 to 1,000 players, each for itself: look at the `error` of each result.</summary>
+        public Task<IReadOnlyList<Json>> AcceptAsync(string contest, IEnumerable<string> players, string actingPlayer = null)
+        {
+            return Decide(contest, "accept", players, actingPlayer);
+        }
+
+        /// <summary>Rejects 1 to 1,000 players and releases their fees, each for itself.</summary>
+        public Task<IReadOnlyList<Json>> RejectAsync(string contest, IEnumerable<string> players, string actingPlayer = null)
+        {
+            return Decide(contest, "reject", players, actingPlayer);
+        }
+
+        public Pages<ContestPlayer> ContestPlayers(string contest, int limit = 100)
+        {
+            return List(Path("contests", contest, "players"), limit, ContestPlayer.From);
         }
 
         /// <summary>The prizes of a settled contest.</summary>
@@ -251,17 +334,34 @@ namespace TallyClient
             return new EventStream(transport, Path("contests", contest, "events"), lastEventId);
         }
 
-        Task<Json> Act(string contest, string what) { return RequestAsync("POST", Path("contests", contest, what)); }
+        Task<Json> Act(string contest, string what, string actingPlayer)
+        {
+            return RequestAsync("POST", Path("contests", contest, what), actingPlayer: actingPlayer);
+        }
+
+        async Task<Contest> Changed(string contest, string what, string actingPlayer)
+        {
+            return Contest.From(await Act(contest, what, actingPlayer).ConfigureAwait(false));
+        }
+
+        async Task<IReadOnlyList<Json>> Decide(string contest, string what, IEnumerable<string> players, string actingPlayer)
+        {
+            var body = Json.Object().With("players", Json.Of(players));
+            var path = Path("contests", contest, "applications", what);
+            return (await RequestAsync("POST", path, body, actingPlayer: actingPlayer).ConfigureAwait(false))["results"].Items;
+        }
 
         async Task<Transaction> Move(string path, Json body, string idempotencyKey)
         {
             return Transaction.From(await RequestAsync("POST", path, body, null, idempotencyKey).ConfigureAwait(false));
         }
 
-        Pages<T> List<T>(string path, int limit, Func<Json, T> from)
+        /// <summary>`query` has names and values in turn.</summary>
+        Pages<T> List<T>(string path, int limit, Func<Json, T> from, params string[] query)
         {
+            var same = path + Query("limit", Digits(limit)) + Query(query).Replace('?', '&');
             return new Pages<T>(
-                cursor => RequestAsync("GET", path + Query("limit", Digits(limit), "cursor", cursor)),
+                cursor => RequestAsync("GET", same + (cursor == null ? "" : "&cursor=" + Uri.EscapeDataString(cursor))),
                 page => Entry.List(page["items"], from));
         }
 

@@ -31,6 +31,7 @@ static class Story
         Events().GetAwaiter().GetResult();
         Queue().GetAwaiter().GetResult();
         Members().GetAwaiter().GetResult();
+        Boards().GetAwaiter().GetResult();
         Contests().GetAwaiter().GetResult();
         Console.WriteLine("end");
         Environment.Exit(0);
@@ -276,25 +277,52 @@ static class Story
         var kim = (await tally.CreateMemberAsync("kim", "Kim", "kim", "a long password")).Id;
         var currency = (await tally.DepositAsync(kim, 100)).Currency;
         await tally.WithdrawAsync(kim, 10, currency);
+        var hold = await tally.PlaceHoldAsync(kim, 30);
+        Equal(hold.State + " " + hold.Amount, "open 30");
+        Equal((await tally.CaptureHoldAsync(hold.Id, 20)).Json["captured"].Long, 20);
+        Equal((await tally.VoidHoldAsync((await tally.PlaceHoldAsync(kim, 30)).Id)).State, "voided");
         await tally.TransferAsync(kim, (await tally.CreateMemberAsync("lee", "Lee", "lee")).Id, 5);
+        Equal((await tally.MemberAsync(kim)).LoginId, "kim");
+        Equal((await tally.FindMemberAsync(player: "kim")).Id, kim);
+        Equal(await tally.FindMemberAsync("no such login"), null);
         var own = new Tally(url);
         Equal((await Failure(() => own.SignInAsync("kim", "another password"))).Code, "invalid_credentials");
         await own.SignInAsync("kim", "a long password");
-        Equal((await own.RequestAsync("GET", "/v1/me/wallet"))["balance"].Long, 85);
+        Equal((await own.RequestAsync("GET", "/v1/me/wallet"))["balance"].Long, 65);
         // The member hears of its own money, from the first event on.
         using (var stream = own.MyEvents(currency + ".0"))
-            foreach (var amount in new[] { 100, 10, 5 }) Equal((await stream.NextAsync()).Data["amount"].Long, amount);
+            foreach (var amount in new[] { 100, 10, 20, 5 }) Equal((await stream.NextAsync()).Data["amount"].Long, amount);
+    }
+
+    static async Task Boards()
+    {
+        await tally.PutBoardAsync("weeks", Json.Object().With("periods", Json.Of(new[] { Tally.Period("weekly", "0 0 * * 1") })));
+        await tally.SubmitAsync("weeks", "ann", 1);
+        var week = (await tally.Periods("weeks").TakeAsync(1))[0];
+        Equal(week.Name + " " + week.State + " " + week.Total, "weekly open 1");
+        Equal((await Failure(() => tally.PeriodPrizes("weeks", "weekly:1971-01-01").TakeAsync())).Code, "period_not_found");
+        await tally.RemovePlayerAsync("weeks", "ann");
+        Equal((await tally.BoardAsync("weeks"))["counts"]["all_time"].Long, 0);
+        Equal((await tally.Boards(1).TakeAsync()).Any(board => board["board"].Text == "weeks"), true);
     }
 
     static async Task Contests()
     {
-        var cup = (await tally.CreateContestAsync("Small cup")).Id;
-        await tally.OpenContestAsync(cup);
-        await tally.ApplyAsync(cup, "kim");
-        var decided = await tally.AcceptAsync(cup, new[] { "kim", "lee" });
+        // A staff player acts for it, through the key of the server.
+        var cup = (await tally.CreateContestAsync("Small cup", more: Json.Object().With("staff", Json.Of(new[] { "boss" })))).Id;
+        await tally.OpenContestAsync(cup, "boss");
+        foreach (var player in new[] { "kim", "max", "eve", "joe" }) await tally.ApplyAsync(cup, player);
+        await tally.WithdrawApplicationAsync(cup, "eve");
+        var decided = await tally.AcceptAsync(cup, new[] { "kim", "lee" }, "boss");
         Equal(decided[0]["state"].Text + " " + decided[1]["error"]["code"].Text, "accepted not_applied");
+        Equal((await tally.RejectAsync(cup, new[] { "max" }))[0]["state"].Text, "rejected");
+        Equal((await tally.Applications(cup).TakeAsync()).Single().Player, "joe");
+        Equal((await tally.Applications(cup, "accepted").TakeAsync()).Single().Player, "kim");
         Equal((await tally.StartContestAsync(cup))["enrolled"].Long, 1);
+        Equal((await tally.ContestPlayers(cup).TakeAsync()).Single().Player, "kim");
+        Equal((await Failure(() => tally.CancelContestAsync(cup, "kim"))).Code, "forbidden");
         Equal((await tally.CancelContestAsync(cup)).State, "cancelled");
+        Equal((await tally.Contests("cancelled", limit: 1).TakeAsync()).Any(contest => contest.Id == cup), true);
         Equal((await tally.ContestAsync(cup)).Title, "Small cup");
         await tally.DeleteBoardAsync("pages");
         Equal((await Failure(() => tally.TopAsync("pages", 1))).Code, "leaderboard_not_found");
