@@ -98,6 +98,9 @@ fn fewer_closed_periods_ask_for_the_name() {
     console.fill("Reason", "two are enough");
     console.click("Save");
     console.sees("Leaderboard arcade is changed");
+    // The page shows the change by loading it anew, which looks the same as before.
+    console.show("#/boards");
+    console.show("#/boards/arcade");
     console.click("Edit");
     console.fill("Closed periods kept", "0");
     console.click("Save");
