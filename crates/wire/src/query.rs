@@ -72,6 +72,11 @@ impl Query {
         }
     }
 
+    /// Whether a parameter is given that was not taken yet.
+    pub fn has(&self, name: &str) -> bool {
+        self.pairs.iter().any(|(other, _)| other == name)
+    }
+
     /// Takes `limit`, with its default.
     pub fn limit(&mut self) -> usize {
         let number = self.number("limit", 1, LIMIT_MAX as u64);

@@ -56,6 +56,8 @@ pub(super) async fn create(mut call: Call) -> Result<Response, Problem> {
 /// `GET /v1/members?login_id=|phone_number=|player=`, or all of them with `limit=&cursor=`
 pub(super) async fn search(mut call: Call) -> Result<Response, Problem> {
     let tally = call.tally()?;
+    // A search whose value a client has left out finds no member, and not the newest one.
+    let is_list = ["limit", "cursor"].into_iter().any(|name| call.query.has(name));
     let (limit, cursor) = (call.query.limit(), call.query.text("cursor"));
     let asked =
         ["login_id", "phone_number", "player"].map(|name| call.query.text(name).map(|text| (name, text)));
@@ -66,7 +68,14 @@ pub(super) async fn search(mut call: Call) -> Result<Response, Problem> {
     };
     let before = cursor.map(read).transpose()?;
     let mut asked = asked.into_iter().flatten();
-    let Some((name, text)) = asked.next() else { return list(tally, before, limit).await };
+    let (name, text) = match asked.next() {
+        Some(one) => one,
+        None if is_list => return list(tally, before, limit).await,
+        None => {
+            let wrong = "or `phone_number` or `player` must be given, or `limit` to list all members";
+            return Err(bad_parameter("login_id", wrong));
+        }
+    };
     if asked.next().is_some() {
         return Err(bad_parameter("login_id", "or `phone_number` or `player`: give at most one of them"));
     }

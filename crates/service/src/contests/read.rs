@@ -21,8 +21,11 @@ use tally_store::{EntrantKey, Listing, ScoreKey};
 /// Contests of one read of a filtered list.
 const READ: usize = 500;
 
-/// Contests that a filtered list reads at most. Others may have names like those of a series, and titles have no index.
-const READ_MAX: usize = 20_000;
+/// Contests that the list of a series reads at most: others may have names like those of a series.
+const SERIES_READ_MAX: usize = 20_000;
+
+/// Contests that any other filtered list reads at most: titles have no index.
+const READ_MAX: usize = 2_000;
 
 /// The contest of that name.
 pub fn get(tally: &Tally, id: &ContestId) -> Result<Record, Failure> {
@@ -115,7 +118,7 @@ fn filtered_list(
     let is_named = |name: &str| names.as_ref().is_none_or(|names| name.starts_with(names.as_str()));
     let mut after = after.max(names.as_ref()).cloned();
     let mut list = Listing::default();
-    let (mut left, mut others) = (READ_MAX, false);
+    let (mut left, mut others) = (if names.is_some() { SERIES_READ_MAX } else { READ_MAX }, false);
     while left > 0 {
         let most = if others { READ } else { READ.min(limit - list.rows.len()) };
         let found = read(after.as_ref(), most)?;
@@ -307,6 +310,40 @@ mod tests {
         let made = (0..of_series).map(|at| (id(&format!("cup-{at:03}")), record(Some(id("cup")))));
         let others = others.iter().copied().chain(["dash"]);
         made.chain(others.map(|name| (id(name), record(None)))).collect()
+    }
+
+    #[test]
+    fn a_list_by_title_ends_before_it_reads_for_ever() {
+        let contests = contests(2 * READ_MAX, &[]);
+        let filter = ContestFilter { series: None, prefix: Some("dash".into()) };
+        let mut count = 0;
+        let mut list = |after: Option<&ContestId>| {
+            filtered_list(&filter, after, 10, |after, most| {
+                let later = contests.iter().filter(|(id, _)| after.is_none_or(|after| *id > after));
+                let rows: Vec<_> =
+                    later.map(|(id, record)| (id.clone(), record.clone())).take(most).collect();
+                count += rows.len();
+                Ok(Listing::from(rows))
+            })
+            .unwrap()
+        };
+        let (mut after, mut found) = (None, Vec::new());
+        loop {
+            let (page, next) = list(after.as_ref());
+            found.extend(page.rows);
+            match next {
+                Some(next) => after = Some(next),
+                None => break,
+            }
+        }
+        assert_eq!((found.len(), found[0].0.as_str()), (1, "dash"));
+        assert_eq!(count, contests.len());
+        let mut once = 0;
+        let first = filtered_list(&filter, None, 10, |_, most| {
+            once += most;
+            Ok(Listing::from(contests.clone().into_iter().take(most).collect::<Vec<_>>()))
+        });
+        assert!(first.unwrap().1.is_some() && once < READ_MAX + READ);
     }
 
     /// How many contests of the series a list of at most `limit` has, and how many each of its reads asked for.

@@ -315,6 +315,17 @@ impl Periods {
         all.filter(|row| is_shared || row.version > 0).copied().collect()
     }
 
+    /// At most so many windows, open or closed: the newest, and as many of each rule.
+    pub fn newest_windows(&self, most: usize) -> Vec<Window> {
+        let each = most / self.rules.len().max(1);
+        let of_rule = |state| {
+            let state: &RuleState = state;
+            let closed = state.closed.iter().rev().filter(|row| state.live(row.window).is_none());
+            state.live.iter().map(|live| live.window).chain(closed.map(|row| row.window)).take(each)
+        };
+        self.rules.iter().flat_map(of_rule).collect()
+    }
+
     /// Every window there is, open or closed.
     pub fn windows(&self) -> Vec<Window> {
         let of_rule = |state| {
@@ -372,5 +383,29 @@ mod tests {
         assert_eq!(state.span_at(hours(9)), Some(span));
         assert_eq!(state.span_at(span.end), Some(Span { start: span.end, end: hours(10) }));
         assert_eq!(state.span_at(hours(8)), Some(Span { start: hours(8), end: hours(9) }));
+    }
+
+    #[test]
+    fn the_newest_windows_are_of_all_rules() {
+        let with = |numbers: std::ops::Range<u32>| {
+            let mut state = rule("0 * * * *", 0);
+            state.closed.extend(numbers.map(|number| WindowRow {
+                window: Window(number.into()),
+                rule: 0,
+                span: Span { start: hours(number.into()), end: hours(i64::from(number) + 1) },
+                closed: true,
+                version: 1,
+                stale: false,
+                total: 1,
+            }));
+            state
+        };
+        let periods = Periods { rules: vec![with(1..9), with(9..11)], rules_given: 2 };
+        let newest =
+            |most: usize| periods.newest_windows(most).iter().map(|window| window.0).collect::<Vec<_>>();
+        assert_eq!(newest(4), [8, 7, 10, 9]);
+        assert_eq!(newest(3), [8, 10]);
+        assert_eq!(newest(100).len(), periods.windows().len());
+        assert!(Periods::default().newest_windows(3).is_empty());
     }
 }

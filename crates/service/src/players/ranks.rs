@@ -18,8 +18,11 @@ use tally_rules::{BoardId, Micros, PlayerId, Record, Rejection};
 use tally_store::plan::ALL_TIME;
 use tally_store::{BoardNo, ScoreKey, Window};
 
-/// Rankings that one page reads; after that the page ends early.
+/// Windows that one page reads; after that the page ends early.
 const SCANNED_MAX: usize = 10_000;
+
+/// Kept periods of one leaderboard that are looked into: the newest.
+const KEPT_MAX: usize = 1_000;
 
 /// Rankings that are read at once in Redis: few enough that no other request waits long there.
 const AT_ONCE: usize = 200;
@@ -115,15 +118,19 @@ pub fn of_player(
     let (mut rest, mut scanned) = (boards.as_slice(), 0);
     let mut hidden = Vec::new();
     while !rest.is_empty() && page.next.is_none() {
-        let (mut some, mut slots) = (0, Vec::new());
-        while some < rest.len() && (some == 0 || slots.len() < at_once) {
+        let (mut some, mut slots, mut kept) = (0, Vec::new(), Vec::new());
+        let mut kept_count = 0;
+        while some < rest.len() && (some == 0 || slots.len() < at_once && kept_count < RECORDS_AT_ONCE) {
             slots.extend(slots_of(&rest[some], windows));
+            if matches!(windows, Windows::Kept(_)) {
+                let of_board = rest[some].periods().newest_windows(KEPT_MAX);
+                kept_count += of_board.len();
+                kept.push((rest[some].no, of_board));
+            }
             some += 1;
         }
         let mut found = read(player, slots)?;
-        if matches!(windows, Windows::Kept(_)) {
-            note_kept(tally, player, &rest[..some], &mut found)?;
-        }
+        note_kept(tally, player, kept, &mut found)?;
         for board in &rest[..some] {
             let of_board = found.remove(&board.no).unwrap_or_default();
             scanned += of_board.read.max(1);
@@ -165,20 +172,19 @@ fn read(player: &PlayerId, slots: Vec<Slot>) -> Result<ByBoard, Failure> {
     Ok(found)
 }
 
-/// Looks into the kept periods of the leaderboards that have the player in none of the windows read.
+/// Looks into these kept periods of the leaderboards that have the player in none of the windows read.
 fn note_kept(
     tally: &Tally,
     player: &PlayerId,
-    boards: &[Arc<Board>],
+    kept: Vec<(BoardNo, Vec<Window>)>,
     found: &mut ByBoard,
 ) -> Result<(), Failure> {
     let mut keys: Vec<ScoreKey> = Vec::new();
-    for board in boards {
-        let of_board = found.entry(board.no).or_default();
+    for (board, windows) in kept {
+        let of_board = found.entry(board).or_default();
         if of_board.windows.is_empty() {
-            let windows = board.periods().windows();
             of_board.read += windows.len();
-            keys.extend(windows.into_iter().map(|window| score_key(board.no, window, player)));
+            keys.extend(windows.into_iter().map(|window| score_key(board, window, player)));
         }
     }
     keys.sort_unstable();
@@ -301,26 +307,22 @@ pub fn of_counted(tally: &Tally, submits: Vec<Counted>) -> Vec<Vec<WindowRank>> 
     submits.into_iter().map(|(.., windows)| windows.into_iter().filter_map(&mut rank).collect()).collect()
 }
 
-/// Whether anything is known of a player without a profile: a member, a score in a kept period, or a ban. Blocks.
+/// Whether anything is known of a player without a profile: a member, an open score, a ban, or a score in the kept periods that one
+/// page reads. Blocks.
 pub fn is_known(tally: &Tally, player: &PlayerId) -> Result<bool, Failure> {
     if tally.store.ledger().member_of(&Handle::Player(player.clone()))?.is_some() {
         return Ok(true);
     }
     let now = tally.now();
     // Most players have an open score, which costs less to find.
-    Ok(is_on_any(tally, player, Windows::Open(now))? || is_on_any(tally, player, Windows::Kept(now))?)
-}
-
-fn is_on_any(tally: &Tally, player: &PlayerId, windows: Windows) -> Result<bool, Failure> {
     let mut after = None;
     loop {
-        let page = of_player(tally, player, windows, after.as_ref(), 1)?;
-        if !page.items.is_empty() {
-            return Ok(true);
-        }
+        let page = of_player(tally, player, Windows::Open(now), after.as_ref(), 1)?;
         match page.next {
+            _ if !page.items.is_empty() => return Ok(true),
             Some(next) => after = Some(next),
-            None => return Ok(false),
+            None => break,
         }
     }
+    Ok(!of_player(tally, player, Windows::Kept(now), None, 1)?.items.is_empty())
 }

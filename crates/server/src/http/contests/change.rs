@@ -10,6 +10,7 @@ use serde_json::json;
 use std::sync::Arc;
 use tally_rules::contest::application::ApplicationCounts;
 use tally_rules::contest::{ContestId, Record, State};
+use tally_rules::ids::ID_BYTES_MAX;
 use tally_service::contests::change;
 use tally_service::contests::read::{self, ContestFilter};
 use tally_wire::Problem;
@@ -70,6 +71,9 @@ pub(in crate::http) async fn list(mut call: Call) -> Result<Response, Problem> {
         .text("series")
         .and_then(|text| ContestId::of_series(&text).map_err(|bad| call.query.wrong("series", bad.0)).ok());
     let prefix = call.query.text("prefix");
+    if prefix.as_ref().is_some_and(|prefix| !(1..=ID_BYTES_MAX).contains(&prefix.trim().len())) {
+        call.query.wrong("prefix", "must be 1 to 128 bytes: the beginning of an id or a title");
+    }
     let state = span::choice(&mut call.query, "state", State::ALL);
     call.finish_query()?;
     let tally = Arc::clone(&call.tally()?);

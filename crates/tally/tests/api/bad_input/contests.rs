@@ -260,6 +260,10 @@ fn lists_of_contests_have_their_parameters() {
     let mut world = World::start();
     let lists = ["", "/open/applications", "/running/members", "/settled/prizes", "/cancelled/refunds"];
     let series = "/v1/contest-series".to_owned();
+    for prefix in ["", "%20", &"x".repeat(129)] {
+        let request = Request::new("GET", format!("/v1/contests?prefix={prefix}"));
+        world.refuse(&request, 400, "invalid_parameter", Some("prefix"));
+    }
     for path in lists.map(|path| format!("/v1/contests{path}")).into_iter().chain([series]) {
         for limit in ["0", "1001", "x", "-1", ""] {
             let request = Request::new("GET", format!("{path}?limit={limit}"));

@@ -59,6 +59,7 @@ fn members_are_made_of_what_can_be_kept() {
 fn members_are_looked_for_by_one_thing() {
     let mut world = World::start();
     for (query, pointer) in [
+        ("", "login_id"),
         ("?login_id=a&player=b", "login_id"),
         ("?login_id=", "login_id"),
         ("?login_id=a%0Ab", "login_id"),

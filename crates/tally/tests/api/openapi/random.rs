@@ -131,8 +131,8 @@ fn beyond_schemas(operation: &Operation, answer: &Response) -> bool {
         "submitScore" => ["/score", "/subscore", "/at"].contains(pointer),
         "correctPlayerScore" => ["/score", "/subscore"].contains(pointer),
         "listMembers" => ["login_id", "phone_number", "player"].contains(pointer),
-        // It is required, and has more than spaces.
-        "findPlayers" => *pointer == "prefix",
+        // It has more than spaces.
+        "findPlayers" | "listContests" => *pointer == "prefix",
         "createMember" | "updateMember" => ["/login_id", "/phone_number", "/pin"].contains(pointer),
         "listScores" => ["offset", "min", "max"].contains(pointer),
         "importChunk" | "importMembers" | "importTransfers" => {
