@@ -16,9 +16,9 @@ pub struct Stages {
     pub body: u32,
     /// Waiting in the queue of a lane.
     pub queue: u32,
-    /// Reading the rows of the batch, and deciding it.
+    /// Planning the batch, and reading its rows, which a database locks.
     pub read: u32,
-    /// Writing and syncing the batch, or the database's answer to its commit.
+    /// Deciding the batch, and writing and syncing it, or the database's answer to its commit.
     pub commit: u32,
     /// Applying the batch to rankings and streams.
     pub publish: u32,
