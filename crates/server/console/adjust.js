@@ -2,7 +2,7 @@
 
 import { amountFields, steps } from "./amount.js";
 import { change, get, part } from "./api.js";
-import { toast } from "./dialog.js";
+import { failed, toast } from "./dialog.js";
 import { h, notice, set } from "./dom.js";
 import { money } from "./format.js";
 import { UNDONE, field, form, reason } from "./form.js";
@@ -81,7 +81,8 @@ async function send(member, { way, amount, currency, reason: why, reference, exp
     run: async () => {
       await change("POST", `/v1/ledger/transactions/${part(id)}/reverse`, { reason: UNDONE });
       toast("ok", t("wallet.taken_back", { sum: money(amount, currency) }));
-      await again(currency);
+      // The button for it goes, whether or not the page can be read anew.
+      await again(currency).catch(failed);
     },
   };
   const said = gives ? t("wallet.given", { sum: money(amount, currency) }) : t("wallet.taken", { sum: money(amount, currency) });

@@ -73,7 +73,7 @@ function capture(hold, wallet, ended) {
       await change("POST", `/v1/holds/${part(hold.id)}/capture`, await captured(hold, values));
       box.close();
       toast("ok", t("wallet.captured_now"));
-      await ended();
+      await ended().catch(failed);
     };
     return form([...captureFields(hold, wallet), reason(t("wallet.unseen"))], t("wallet.capture"), send, { cancel: () => box.close() });
   });
@@ -132,7 +132,7 @@ export function makeHold(member, wallets, done) {
       await change("POST", "/v1/holds", { member: member.id, amount, currency, ...(at && { expires_at: new Date(at).toISOString() }), ...(why && { reason: why }) });
       box.close();
       toast("ok", t("wallet.held_now", { sum: money(amount, currency) }));
-      await done();
+      await done().catch(failed);
     };
     const content = [h("p", { class: "soft" }, t("wallet.hold_text")), h("div", { class: "fields" }, amountFields({ currency: wallets[0]?.currency }).elements), ends, reason(t("wallet.unseen"))];
     return form(content, t("wallet.hold_go"), send, { cancel: () => box.close() });

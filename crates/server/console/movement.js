@@ -3,7 +3,7 @@
 import { actorOf, readNames } from "./acts.js";
 import { steps, whole } from "./amount.js";
 import { change, get, part } from "./api.js";
-import { toast } from "./dialog.js";
+import { failed, toast } from "./dialog.js";
 import { chip, facts, h, notice, put, set } from "./dom.js";
 import { money, when } from "./format.js";
 import { UNSAID, field, form, reason } from "./form.js";
@@ -15,11 +15,7 @@ import { named, t } from "./texts.js";
  * there to be taken back: the form is open, and `close` is called after it.
  */
 export async function look(place, id, link, changed, { close } = {}) {
-  const again = async () => {
-    await changed?.();
-    if (close) close();
-    else await look(place, id, link, changed);
-  };
+  const again = () => Promise.all([changed?.(), !close && look(place, id, link, changed)]).catch(failed);
   const [movement] = await Promise.all([get(`/v1/ledger/transactions/${part(id)}`), readNames()]);
   const taken = await reversal(movement, again, close);
   set(place, shown(movement, link), taken);
@@ -62,6 +58,9 @@ async function reversal({ id, amount, currency, reversed, reverses, debit, credi
   show();
   const send = async ({ amount: sent, reason: why }) => {
     await change("POST", `/v1/ledger/transactions/${part(id)}/reverse`, { amount: sent, reason: why || UNSAID });
+    // What was sent goes before anything is read: a form that stays open could take back once more.
+    if (close) close();
+    else details.remove();
     toast("ok", t("wallet.taken_back", { sum: money(sent, currency) }));
     await again();
   };

@@ -72,11 +72,12 @@ function correct(player, { board: name, period, score, subscore }, again) {
       box.close();
       const undo = async () => {
         await change("POST", path, { score, ...(subscore !== undefined && { subscore }), period, reason: UNDONE });
-        await again();
+        // The button for it goes, whether or not the page can be read anew.
+        await again().catch(failed);
       };
       const link = actsOn(player);
       toast("ok", t("player.corrected", { player }), [rank === null ? null : t("player.rank_now", { rank: grouped(rank) }), link && [" ", link]], { label: t("player.undo"), run: undo });
-      await again();
+      await again().catch(failed);
     };
     const content = [
       h("p", { class: "soft" }, t("player.correct_about", { board: name, part: period === "all_time" ? t("board.all_time") : period })),
