@@ -1,7 +1,7 @@
 // Players and contests: found by the beginning of a name, and the last bans with what became of them.
 
 import { actorOf, readNames } from "./acts.js";
-import { get, part } from "./api.js";
+import { get, part, somePage } from "./api.js";
 import { actsOn } from "./ban.js";
 import { link as boardLink } from "./boards.js";
 import { stateChip as contestState, link as contestLink } from "./contests.js";
@@ -43,7 +43,7 @@ async function look(place, text, signal) {
 
 /** A card with the contests whose id or title begins so; nothing without one. */
 async function lookForContests(text, signal) {
-  const { items, next_cursor: more } = await get("/v1/contests", { prefix: text, limit: FOUND_MAX }, signal);
+  const { items, next_cursor: more } = await somePage("/v1/contests", { prefix: text, limit: FOUND_MAX }, signal);
   if (items.length === 0) return null;
   const view = table(t("players.found_contests"), [
     { label: t("player.contest"), cell: ({ id, title: name }) => [h("a", { class: "name", href: contestLink(id) }, name), name !== id && h("span", { class: "under name" }, id)] },
