@@ -19,8 +19,8 @@ import { t } from "./texts.js";
 
 /** Pages of leaderboards that are read; more are reported and left out. */
 const PAGES_MAX = 5;
-/** Leaderboards that are looked through for those with periods. */
-const BOARDS_MAX = 1000;
+/** Leaderboards that are read one by one for their periods. */
+const ONE_BY_ONE_MAX = 20;
 
 export const title = ({ player }) => player;
 
@@ -32,17 +32,20 @@ export function render(root, { player }, signal) {
   put(root, top, wrong, h("div", { class: "two" }, left, right));
   const path = `/v1/players/${part(player)}`;
   let profile = null;
-  let rules = new Map();
+  let known = null;
   const acts = may("audit:read") && audit(player, signal);
   const place = h("div", { class: "stack" });
   const load = async () => {
     const { items, complete } = await everywhere(path, signal);
-    const played = await contestsOf(player, items.map(({ board }) => board), signal);
+    const names = items.map(({ board }) => board);
+    // No act of this page changes the contests of the player, or the periods of a leaderboard.
+    known ??= await Promise.all([withPeriods(names, signal), contestsOf(player, names, signal)]);
+    const [rules, played] = known;
     const shown = items.map((item) => ({ ...item, final: isFinal(played.found.get(contestOf(item.board))), rules: rules.get(item.board)?.periods ?? [] }));
     set(wrong);
     set(top, headOf(player, profile, shown));
     set(place, ranks(player, shown, complete, again));
-    return { items, played };
+    return { names: new Set(names), rules, played };
   };
   const again = async () => {
     await Promise.all([load(), acts?.reload()]);
@@ -53,10 +56,8 @@ export function render(root, { player }, signal) {
       if (error.status === 404) return null;
       throw error;
     });
-    rules = await withPeriods(signal);
-    const { items, played } = await load();
     // As the API answers them: the player need not be in an open period.
-    const names = new Set(items.map(({ board }) => board));
+    const { names, rules, played } = await load();
     const boards = [...rules.values()].filter(({ board }) => names.has(board));
     put(left, place, history(player, boards, signal), acts?.element);
     // A new member, and a payment, show what they changed without leaving the page.
@@ -68,11 +69,16 @@ export function render(root, { player }, signal) {
   start().catch((error) => inline(wrong, error));
 }
 
-/** Every leaderboard of the player, also those that have it in closed periods alone, up to a bound. */
+/**
+ * The leaderboards of the player, up to a bound. Those with an open score or a ban come first: kept periods, which take more pages,
+ * leave none of them out.
+ */
 async function everywhere(path, signal) {
-  const items = [];
-  const complete = await walk(`${path}/ranks`, { closed: true }, "items", (found) => items.push(...found), signal, PAGES_MAX);
-  return { items, complete };
+  const all = new Map();
+  const add = (found) => found.forEach((one) => all.has(one.board) || all.set(one.board, one));
+  const open = await walk(`${path}/ranks`, {}, "items", add, signal, PAGES_MAX);
+  const kept = await walk(`${path}/ranks`, { closed: true }, "items", add, signal, PAGES_MAX);
+  return { items: [...all.values()], complete: open && kept };
 }
 
 /** A contest that is over keeps its result: no player is banned on it any more. */
@@ -85,10 +91,26 @@ function headOf(player, profile, items) {
   return head(profile?.name ?? player, { crumb: ["#/players", t("players.title")], marks: marks.length > 0 ? marks : null });
 }
 
-/** The leaderboards with periods, by name. */
-async function withPeriods(signal) {
-  const { items } = await get("/v1/leaderboards", { limit: BOARDS_MAX }, signal);
-  return new Map(items.filter(({ periods }) => periods.length > 0).map((board) => [board.board, board]));
+/** Those of the leaderboards that have periods, by name. Those of contests, which may be many and seldom have some, come last. */
+async function withPeriods(names, signal) {
+  const own = names.filter((name) => !contestOf(name));
+  const first = [...own, ...names.filter(contestOf)].slice(0, ONE_BY_ONE_MAX);
+  const found = own.length > ONE_BY_ONE_MAX ? await listed(signal) : await Promise.all(first.map((name) => one(name, signal)));
+  return new Map(found.filter((board) => board?.periods.length > 0).map((board) => [board.board, board]));
+}
+
+async function listed(signal) {
+  const found = [];
+  await walk("/v1/leaderboards", {}, "items", (items) => found.push(...items), signal, PAGES_MAX);
+  return found;
+}
+
+/** A leaderboard; nothing for one that was deleted by now. */
+async function one(name, signal) {
+  return get(`/v1/leaderboards/${part(name)}`, {}, signal).catch((error) => {
+    if (error.status === 404) return null;
+    throw error;
+  });
 }
 
 function about({ name, avatar_url: avatar, metadata }) {
@@ -118,7 +140,7 @@ const OF_PLAYER = /^(player|score)\./;
 /** Reads the acts on a player and on its member, newest first. A cursor has one of each. */
 function actsOf(player, signal) {
   let subjects = [player];
-  return async (cursor) => {
+  const read = async (cursor) => {
     if (!cursor) subjects = [...new Set([player, (await memberOf(player, signal))?.id ?? player])];
     const page = (subject, at) => (cursor && !cursor[at] ? { items: [] } : get("/v1/audit", { subject, limit: 20, cursor: cursor?.[at] }, signal));
     const pages = await Promise.all(subjects.map(page));
@@ -127,5 +149,11 @@ function actsOf(player, signal) {
     const items = acts.sort((one, other) => Date.parse(other.at) - Date.parse(one.at));
     const next = pages.map((one) => one.next_cursor ?? null);
     return { items, next_cursor: next.some(Boolean) ? next : null };
+  };
+  // Acts on a leaderboard of the same name may fill a whole page.
+  return async (cursor) => {
+    let page = await read(cursor);
+    while (page.items.length === 0 && page.next_cursor) page = await read(page.next_cursor);
+    return page;
   };
 }
