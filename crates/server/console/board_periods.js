@@ -15,6 +15,11 @@ const PAUSE = 5000;
 const PAGE = 10;
 /** Milliseconds after which a closed period without payouts had no prizes. */
 const PAID_BY = 3600000;
+/** Pages of payouts that are read of each period. Their sums are at least what all would come to. */
+const PAGES_MAX = 10;
+/** Payouts of which the next refreshes show the same sums, for so many milliseconds. */
+const MANY = 1000;
+const KEPT = 60000;
 
 const STATES = { open: "live", closing: "warn", closed: "" };
 
@@ -47,18 +52,23 @@ export function periods(board, chosen, signal, open) {
     { label: t("periods.prizes"), kind: "num", cell: (row) => prizeCell(row, rule(row), look) },
   ], { key: ({ period }) => period });
 
-  /** The first player and the prizes. Those of a closed period are read until each payout had its turn, and again after a payment. */
+  /**
+   * The first player and the prizes. Those of a closed period are read until each payout had its turn, and again after a payment; many
+   * are not read at each refresh.
+   */
   const more = async (item) => {
     // What was read before a payment is not kept after it.
     const kept = known;
-    if (kept.has(item.period)) return kept.get(item.period);
+    const before = kept.get(item.period);
+    if (before && Date.now() < before.until) return before.found;
     const [{ entries }, prizes] = await Promise.all([
       get(`${path}/scores`, { period: item.period, limit: 1 }, signal),
-      item.state === "closed" ? payoutsOf(board.board, item.period, signal) : null,
+      item.state === "closed" ? payoutsOf(board.board, item.period, signal, PAGES_MAX) : null,
     ]);
-    const found = { winner: entries[0], sums: prizes && sums(prizes.items) };
+    const found = { winner: entries[0], sums: prizes && sums(prizes.items, prizes.complete) };
     const settled = prizes?.settled || !rule(item)?.prizes || Date.now() - Date.parse(item.ends_at) > PAID_BY;
-    if (item.state === "closed" && settled) kept.set(item.period, found);
+    const until = settled ? Infinity : prizes?.items.length > MANY ? Date.now() + KEPT : 0;
+    if (item.state === "closed" && until > 0) kept.set(item.period, { found, until });
     return found;
   };
   const load = async (cursor) => {

@@ -17,25 +17,25 @@ const WINNERS_MAX = 1000;
 /** Winners without a member of which it is read whether they are members by now. */
 const MEMBERS_MAX = 50;
 
-/** All payouts of a period, and whether each had its turn. */
-export async function payoutsOf(board, period, signal) {
+/** The payouts of a period, all or up to a number of pages: `{items, settled, complete}`. `settled` is whether each had its turn. */
+export async function payoutsOf(board, period, signal, pagesMax) {
   const found = { items: [], settled: false };
   const add = (items, { settled }) => {
     found.items.push(...items);
     found.settled = settled;
   };
-  await walk(`/v1/leaderboards/${part(board)}/prizes`, { period }, "items", add, signal);
-  return found;
+  const complete = await walk(`/v1/leaderboards/${part(board)}/prizes`, { period }, "items", add, signal, pagesMax);
+  return { ...found, complete };
 }
 
-/** What payouts came to: a sum for each kind of outcome, and all of them as lines. */
-export function sums(items) {
+/** What payouts came to: a sum for each kind of outcome, and all of them as lines. Some payouts are a sum at least. */
+export function sums(items, complete = true) {
   const by = { paid: [], missed: [], owed: [], way: [] };
   for (const item of items) by[item.paid ? "paid" : item.reason === "no_member" ? "missed" : item.reason ? "owed" : "way"].push(item);
   // A reader does not see what became of a payout.
   const known = items.some(({ paid }) => paid !== undefined);
   const said = Object.fromEntries(Object.entries(by).filter(([name]) => known || name === "way").map(([name, of]) => [name, totalOf(of)]));
-  const lines = Object.entries(said).filter(([, sum]) => sum).map(([name, sum]) => t(`periods.sum.${known ? name : "promised"}`, { sum }));
+  const lines = Object.entries(said).filter(([, sum]) => sum).map(([name, sum]) => t(`periods.sum.${known ? name : "promised"}`, { sum: complete ? sum : t("periods.at_least", { sum }) }));
   return { lines: lines.length > 0 ? lines : [t("periods.sum_none")], any: items.length > 0, ...(known && said) };
 }
 

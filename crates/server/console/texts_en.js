@@ -492,6 +492,7 @@ export default {
   "periods.sum.missed": "{sum} without a member",
   "periods.sum.way": "{sum} under way",
   "periods.sum.promised": "{sum} in all",
+  "periods.at_least": "at least {sum}",
   "periods.sum_none": "no payouts",
   "periods.total.paid": "Paid",
   "periods.total.owed": "Owed",

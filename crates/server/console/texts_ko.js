@@ -492,6 +492,7 @@ export default {
   "periods.sum.missed": "{sum} 회원 아님",
   "periods.sum.way": "{sum} 지급 중",
   "periods.sum.promised": "총 {sum}",
+  "periods.at_least": "최소 {sum}",
   "periods.sum_none": "지급 내역 없음",
   "periods.total.paid": "지급됨",
   "periods.total.owed": "미지급",

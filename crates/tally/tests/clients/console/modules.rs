@@ -76,7 +76,7 @@ const ROUTES: &str = r#"(async () => {
     return [routes, of(0.9), of(1.5), of(null)];
 })()"#;
 
-/// The sums of a period are of all payouts, however many pages they have.
+/// The sums of a period are of all payouts, however many pages they have. Those of some pages are what all come to at least.
 const PAYOUTS: &str = r#"(async () => {
     const { payoutsOf, sums } = await import('/console/board_prizes.js');
     const { fetch } = window;
@@ -86,7 +86,9 @@ const PAYOUTS: &str = r#"(async () => {
     window.fetch = (path, options) => (path.includes('/prizes?') ? new Response(JSON.stringify(path.includes('cursor=more') ? last : first)) : fetch(path, options));
     try {
         const { items, settled } = await payoutsOf('goals', 'weekly:2026-11-16');
-        return [items.length, settled, sums(items).lines.map((line) => line.replace(/\s/g, ' '))];
+        const some = await payoutsOf('goals', 'weekly:2026-11-16', undefined, 1);
+        const lines = (...given) => sums(...given).lines.map((line) => line.replace(/\s/g, ' '));
+        return [items.length, settled, lines(items), lines(some.items, some.complete)];
     } finally {
         window.fetch = fetch;
     }
@@ -183,7 +185,10 @@ fn modules_compute_what_they_should() {
     assert_eq!(console.page.eval(NUMBERS), json!(written));
     let slow = json!([["warn", "HTTP is slow: p99 is 1.5 s", "#/server"]]);
     assert_eq!(console.page.eval(ROUTES), json!([[["/a", [4, 5]]], [], slow, []]));
-    assert_eq!(console.page.eval(PAYOUTS), json!([1001, true, ["7 007 KRW paid"]]));
+    assert_eq!(
+        console.page.eval(PAYOUTS),
+        json!([1001, true, ["7 007 KRW paid"], ["at least 7 000 KRW paid"]])
+    );
     assert_eq!(console.page.eval(MESSAGES), json!([true, true]));
     let windows = json!(["Asia/Seoul", "Europe/Paris", null, "Europe/Paris"]);
     let times = json!(["28 Nov 2026, 14:03", "28 Nov 2026, 14:03 GMT+9", true, true, "–", windows]);
