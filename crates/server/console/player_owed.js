@@ -5,7 +5,7 @@ import { mayBePaid, mayPay, whyUnpaid } from "./board_prizes.js";
 import { link as boardLink } from "./boards.js";
 import { link as contestLink } from "./contests.js";
 import { failed } from "./dialog.js";
-import { button, card, h } from "./dom.js";
+import { button, card, h, put } from "./dom.js";
 import { money } from "./format.js";
 import { memberOf } from "./members.js";
 import { BY_HAND, repay } from "./repay.js";
@@ -25,13 +25,16 @@ export function owed(player, signal, changed) {
     { label: t("player.amount"), kind: "num", cell: ({ amount, currency, type }) => [h("span", { class: "strong" }, money(amount, currency)), h("span", { class: "under" }, t(`player.owed_type.${type}`))] },
     ...(mayPay() ? [{ label: t("board.actions"), kind: "actions", cell: pay }] : []),
   ], { key: (row) => `${row.contest ?? row.board} ${row.period} ${row.amount} ${row.reason}` });
-  const element = card(t("player.owed"), view.element);
+  const more = h("div", { class: "foot", hidden: true }, h("span", {}, t("player.more_owed")));
+  const element = put(card(t("player.owed"), view.element), more);
   element.hidden = true;
   const load = async () => {
-    const [found, memberNow] = await Promise.all([ofLedger(player, signal), memberOf(player, signal)]);
+    const [{ found, complete }, memberNow] = await Promise.all([ofLedger(player, signal), memberOf(player, signal)]);
     const rows = found.map((row) => ({ ...row, memberNow }));
     view.update(rows, { flash: false });
-    element.hidden = rows.length === 0;
+    view.element.hidden = rows.length === 0;
+    more.hidden = complete;
+    element.hidden = rows.length === 0 && complete;
   };
   load().catch(failed);
   return { element, reload: load };
@@ -43,9 +46,9 @@ function source(row) {
   return [name, period && h("span", { class: "under name" }, period), h("span", { class: "under" }, whyUnpaid(row))];
 }
 
-/** What the ledger owes the player, and prizes that it won while it was no member. */
+/** What the ledger owes the player, and prizes that it won while it was no member: `{found, complete}`. */
 async function ofLedger(player, signal) {
-  const rows = [];
-  await walk("/v1/ledger/owed", { no_member: true }, "items", (items) => rows.push(...items.filter((one) => one.player === player)), signal, PAGES_MAX);
-  return rows;
+  const found = [];
+  const complete = await walk("/v1/ledger/owed", { no_member: true }, "items", (items) => found.push(...items.filter((one) => one.player === player)), signal, PAGES_MAX);
+  return { found, complete };
 }

@@ -592,6 +592,7 @@ export default {
   "player.no_act": "No act",
   "player.no_act_about": "Bans, corrected scores, and acts on its member leave a row each.",
   "player.owed": "Missed prizes and fees",
+  "player.more_owed": "Not all that is owed was looked through: there may be more.",
   "player.owed_of": "Of",
   "player.amount": "Amount",
   "player.pay": "Pay this period",

@@ -592,6 +592,7 @@ export default {
   "player.no_act": "처리 이력이 없습니다",
   "player.no_act_about": "차단, 점수 정정, 회원에 대한 처리가 기록됩니다.",
   "player.owed": "받지 못한 상금과 참가비",
+  "player.more_owed": "미지급 내역을 모두 살펴보지는 않았습니다. 더 있을 수 있습니다.",
   "player.owed_of": "출처",
   "player.amount": "금액",
   "player.pay": "이 기간 지급",
