@@ -32,7 +32,8 @@ export function mayChange({ state }) {
 
 /**
  * The fields of a contest; without `present` those of a new one, with `times` also when it happens. `id` is the field of its id.
- * `read(values)` returns the request: of a new one what is not its default, of a present one what changed.
+ * `read(values)` returns the request: of a new one what is not its default, of a present one what changed. `proposed()` is whether the
+ * id was made from the title.
  */
 export function contestFields(present, { times = true, id } = {}) {
   const state = present?.state ?? "draft";
@@ -51,7 +52,7 @@ export function contestFields(present, { times = true, id } = {}) {
   const review = open("review_s") && duration("review_s", 0, present);
 
   const title = input("title", { required: true, maxlength: 200, hint: null, placeholder: t("contests.example") });
-  if (id) propose(id, title);
+  const proposed = id && propose(id, title);
 
   const groups = [
     ["", [
@@ -75,6 +76,7 @@ export function contestFields(present, { times = true, id } = {}) {
     ["times", times ? [zone, ...TIMES.map(time), review] : []],
   ];
   return {
+    proposed,
     elements: [...groups.map(([name, fields]) => group(name, fields.filter(Boolean))), rules?.element].filter(Boolean),
     read: (values) => {
       const wanted = { ...plain(values), ...money(values, prizes, shares, present), ...timesOf(values) };
@@ -83,7 +85,7 @@ export function contestFields(present, { times = true, id } = {}) {
   };
 }
 
-/** Fills in an id made from the title, as long as none was typed. */
+/** Fills in an id made from the title, as long as none was typed; returns whether none was. */
 function propose(id, title) {
   const [to, from] = [id, title].map((made) => made.querySelector("input"));
   let typed = false;
@@ -91,6 +93,7 @@ function propose(id, title) {
   from.addEventListener("input", () => {
     if (!typed) to.value = idOf(from.value);
   });
+  return () => !typed;
 }
 
 /** Letters and digits with dashes between; nothing for a title in a script that ids do not have. */

@@ -16,6 +16,9 @@ const PAUSE = 5000;
 
 export const title = t("nav.contests");
 
+/** Numbers that follow a proposed id that is taken. */
+const NUMBERS = [2, 3, 4, 5];
+
 /** The states with the kind of their badge. */
 const STATES = { draft: "", open: "live", running: "ok", finished: "warn", settled: "", cancelled: "bad" };
 
@@ -85,12 +88,25 @@ function next({ state, opens_at: opens, starts_at: starts, ends_at: ends }) {
   return h("span", { class: "soft" }, at || "–");
 }
 
+/** Makes a contest. An id that was proposed, not typed, gets a number if there is a contest of it; after some, the server makes one. */
+async function make(id, proposed, body) {
+  const ids = proposed && id ? [id, ...NUMBERS.map((number) => `${id}-${number}`), null] : [id];
+  for (const [at, one] of ids.entries()) {
+    try {
+      return await change("POST", "/v1/contests", { ...(one && { id: one }), ...body });
+    } catch (error) {
+      if (error.code !== "contest_exists" || at === ids.length - 1) throw error;
+    }
+  }
+  return null;
+}
+
 function create() {
   dialog(t("contests.new"), (box) => {
     const id = field({ name: "id", label: t("contests.field.id"), placeholder: "friday-cup", hint: t("contests.hint.id") });
     const fields = contestFields(null, { id });
     const send = async (values) => {
-      const made = await change("POST", "/v1/contests", { ...(values.id && { id: values.id }), ...fields.read(values) });
+      const made = await make(values.id, fields.proposed(), fields.read(values));
       box.close();
       toast("ok", t("contests.made", { title: made.title }), t("contests.made_text"));
       location.hash = link(made.id).slice(1);
