@@ -39,11 +39,14 @@ export function sums(items, complete = true) {
   return { lines: lines.length > 0 ? lines : [t("periods.sum_none")], any: items.length > 0, ...(known && said) };
 }
 
-/** What keeps a payout back, in words. `memberNow` is the member that a winner without one has by now, as `memberOf` reads it. */
-export function whyUnpaid({ reason, memberNow: member }) {
-  if (reason !== "no_member" || !member) return named(`periods.why.${reason}`);
-  return t(member.closed_at ? "periods.why.member_closed" : "periods.why.payable");
+/** What keeps a payout back: its reason, or `payable` or `member_closed` for a winner that is a member by now (`memberNow`, as `memberOf` reads it). */
+export function keptBackBy({ reason, memberNow: member }) {
+  if (reason !== "no_member" || !member) return reason;
+  return member.closed_at ? "member_closed" : "payable";
 }
+
+/** The same in words. */
+export const whyUnpaid = (row) => named(`periods.why.${keptBackBy(row)}`);
 
 /** Whether another try may pay it: not as long as the winner is known to be no member. */
 export const mayBePaid = ({ reason, memberNow }) => Boolean(reason) && !(reason === "no_member" && memberNow === null);
@@ -98,7 +101,7 @@ async function show(board, period, rule, signal, { place, side, again }) {
 }
 
 /** The same with the member that each winner without one has by now. */
-async function withMembers(items, signal) {
+export async function withMembers(items, signal) {
   const players = [...new Set(items.filter(({ reason }) => reason === "no_member").map(({ player }) => player))].slice(0, MEMBERS_MAX);
   const members = new Map(await Promise.all(players.map(async (player) => [player, await memberOf(player, signal)])));
   return items.map((item) => (item.reason === "no_member" ? { ...item, memberNow: members.get(item.player) } : item));

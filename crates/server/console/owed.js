@@ -1,17 +1,18 @@
 // Unpaid payouts of contests and periods, with the reason, the place that mends it, and another try.
 
 import { somePage, withQuery } from "./api.js";
-import { mayPay } from "./board_prizes.js";
+import { keptBackBy, mayBePaid, mayPay, whyUnpaid, withMembers } from "./board_prizes.js";
 import { link as boardLink } from "./boards.js";
 import { link as contestLink } from "./contests.js";
-import { failed, inline } from "./dialog.js";
+import { failed, inline, toast } from "./dialog.js";
 import { button, card, empty, h, head, playerLink, put, set } from "./dom.js";
 import { money } from "./format.js";
+import { makeMember } from "./member_form.js";
 import { memberLink } from "./members.js";
 import { BY_HAND, repay } from "./repay.js";
 import { isAdmin, may } from "./rights.js";
 import { list, table } from "./table.js";
-import { has, named, t } from "./texts.js";
+import { has, t } from "./texts.js";
 
 export const title = t("owed.title");
 
@@ -25,26 +26,36 @@ export function render(root, _parameters, signal) {
       inline(said, error);
     }
   };
+  const make = ({ player }) => makeMember({ player }, async (member) => {
+    await again();
+    if (member.player === player) toast("ok", t("owed.payable", { player }), t("owed.mend.payable"));
+  });
   const acts = (row) => [
-    row.reason === "no_member" && may("members:write") && h("a", { class: "button small", href: withQuery("#/wallets", { player: row.player }) }, t("wallets.new")),
-    BY_HAND.has(row.reason) && mayRepay(row) && button(t("owed.again"), () => repay(row, again), { kind: "small", failed }),
+    row.reason === "no_member" && row.memberNow === null && may("members:write") && button(t("wallets.new"), () => make(row), { kind: "small" }),
+    BY_HAND.has(row.reason) && mayBePaid(row) && mayRepay(row) && button(t("owed.again"), () => repay(row, again), { kind: "small", failed }),
   ];
+  const page = async (cursor) => {
+    const found = await somePage("/v1/ledger/owed", { no_member: true, limit: 50, cursor }, signal);
+    return { ...found, items: await withMembers(found.items, signal) };
+  };
   const view = table(t("owed.caption"), [
-    { label: t("owed.of"), cell: (row) => [source(row), h("span", { class: "under narrow" }, playerLink(row.player)), h("span", { class: "under narrow" }, why(row.reason))] },
+    { label: t("owed.of"), cell: (row) => [source(row), h("span", { class: "under narrow" }, playerLink(row.player)), h("span", { class: "under narrow" }, whyUnpaid(row)), mend(row, "under narrow")] },
     { label: t("owed.player"), kind: "wide", cell: ({ player, member }) => [playerLink(player), member && h("div", { class: "small" }, memberLink(member))] },
     { label: t("owed.amount"), kind: "num", cell: ({ amount, currency, type }) => [h("span", { class: "strong" }, money(amount, currency)), h("span", { class: "under" }, type === "refund" ? t("owed.refund") : t("owed.prize"))] },
-    { label: t("owed.why"), kind: "wide", cell: ({ reason: of }) => [why(of), has(`owed.mend.${of}`) && h("span", { class: "under" }, t(`owed.mend.${of}`))] },
+    { label: t("owed.why"), kind: "wide", cell: (row) => [whyUnpaid(row), mend(row, "under")] },
     { label: t("owed.acts"), kind: "actions", cell: acts },
   ]);
   const nothing = () => empty(t("owed.nothing"), t("owed.nothing_text"));
-  const all = list(view, (cursor) => somePage("/v1/ledger/owed", { no_member: true, limit: 50, cursor }, signal), nothing);
+  const all = list(view, page, nothing);
   const look = button(t("owed.look"), again);
   put(root, head(title, { crumb: ["#/wallets", t("wallets.title")], about: t("owed.about"), actions: [look] }), card(t("owed.caption"), h("div", {}, said, all.element)));
   again();
 }
 
-function why(reason) {
-  return reason === "pending" ? t("owed.pending") : named(`unpaid.${reason}`);
+/** What to do, where the reason does not say it. */
+function mend(row, kind) {
+  const key = `owed.mend.${keptBackBy(row)}`;
+  return has(key) && h("span", { class: kind }, t(key));
 }
 
 /** The staff of a contest pays on its page; here only an admin does. */

@@ -25,16 +25,17 @@ export async function repay(of, done) {
   };
   const before = (await read()).filter(isUnpaid);
   if (before.length === 0) {
-    toast("ok", t("repay.all_paid"));
+    toast("ok", t("repay.all_paid", { name }));
     return done();
   }
-  const consequences = [t("repay.tries", { payments: t("repay.payments", { n: before.length }), sums: totalOf(before) }), t("repay.once")];
+  const tries = t("repay.tries", { payments: t("repay.payments", { n: before.length }), sums: totalOf(before) });
+  const consequences = [tries, t("repay.to", { players: sums(before) }), t("repay.once")];
   const sure = await confirmActs(t("repay.ask", { name }), consequences, t("repay.go"), { reason: true });
   if (!sure) return;
   const { pending } = await send(sure.reason);
   const tried = new Set(before.map(keyOf));
   const after = await read();
-  report(after.filter((row) => row.paid && tried.has(keyOf(row))), after.filter(isUnpaid), pending);
+  report(name, after.filter((row) => row.paid && tried.has(keyOf(row))), after.filter(isUnpaid), pending);
   await done();
 }
 
@@ -55,17 +56,24 @@ function ofPeriod({ board, period }) {
 const keyOf = ({ division, rank, player, currency, pool }) => JSON.stringify([division, rank, player, currency, pool]);
 
 /** Says which players were paid, and which payments are left, with links to their players. */
-function report(paid, left, pending) {
+function report(name, paid, left, pending) {
   const missed = left.filter(({ reason }) => reason === "no_member");
   const owed = left.filter(({ reason }) => reason !== "no_member");
-  const rest = [["no_member", missed], ["owed", owed]].filter(([, rows]) => rows.length > 0).map(([name, rows]) => [t(`repay.left.${name}`, { n: rows.length }), " ", links(rows), " "]);
-  const end = pending > 0 ? t("repay.being_paid") : t("repay.all_paid");
+  const rest = [["no_member", missed], ["owed", owed]].filter(([, rows]) => rows.length > 0).map(([kind, rows]) => [t(`repay.left.${kind}`, { n: rows.length }), " ", links(rows), " "]);
+  const end = pending > 0 ? t("repay.being_paid") : t("repay.all_paid", { name });
   if (paid.length > 0) toast("ok", t("repay.paid_to", { sum: totalOf(paid), players: names(paid) }), rest.length > 0 ? rest : end);
   else if (left.length > 0) toast("bad", t("repay.none_paid"), rest);
   else toast("ok", end);
 }
 
 const players = (rows) => [...new Set(rows.map(({ player }) => player))];
+
+/** Who gets how much. */
+function sums(rows) {
+  const all = players(rows);
+  const listed = all.slice(0, NAMED_MAX).map((player) => `${player} (${totalOf(rows.filter((row) => row.player === player))})`);
+  return [...listed, all.length > NAMED_MAX && "…"].filter(Boolean).join(", ");
+}
 
 function names(rows) {
   const all = players(rows);

@@ -187,7 +187,7 @@ fn a_missed_prize_is_paid_again() {
     console.check("board-repay");
     console.picture("board-repay");
     console.click("Pay again");
-    console.sees("700 KRW paid to bob Everything is paid");
+    console.sees(&format!("700 KRW paid to bob Everything of rush {period} is paid"));
     console.sees_row(&["1", "bob", "700 KRW", "paid"]);
     // The list reads a period once, and again after a payment.
     console.sees_row(&[&period, "700 KRW paid"]);

@@ -286,6 +286,41 @@ fn what_is_owed_is_shown_with_its_reason() {
     console.end();
 }
 
+/// The list makes the member of a winner without one, and pays it; nothing leads away from it.
+#[test]
+fn a_missed_prize_is_paid_from_the_list_of_what_is_owed() {
+    let mut console = Console::empty();
+    let period = super::boards::missed(&console);
+    console.show("#/owed");
+    console.sees_row(&["rush", "bob", "prize", "700 KRW", "the player is no member"]);
+    console.page.wait("help.one('button', 'Pay again') === undefined");
+    console.page.resize(360, 780, true);
+    console.sees_row(&["rush", "bob", "the player is no member: make one, and pay again"]);
+    console.check("missed prizes in the list on a phone");
+    console.picture("owed-missed-phone");
+    console.page.resize(1280, 900, false);
+    console.click("New member");
+    console.fill("Reason", "it signed up late");
+    console.click("Make");
+    console.sees("bob is a member");
+    console.sees("What bob won can be paid now");
+    console.sees_row(&["rush", "bob", "700 KRW", "can be paid now", "Give nothing by hand"]);
+    console.page.wait("location.hash === '#/owed' && help.one('button', 'New member') === undefined");
+    console.check("a prize that can be paid");
+    console.picture("owed-payable");
+    console.click("Pay again");
+    console.sees("The server tries 1 payment once more: 700 KRW at most.");
+    console.sees("For bob (700 KRW).");
+    console.click("Pay again");
+    console.sees(&format!("700 KRW paid to bob Everything of rush {period} is paid"));
+    console.sees("Nothing is owed");
+    let mut client = console.server.client();
+    let bob = client.get("/v1/members?player=bob").expect(200)["items"][0]["id"].clone();
+    let wallets = client.get(&format!("/v1/wallets/{}", bob.as_str().expect("an id"))).expect(200);
+    assert_eq!(wallets["items"][0]["balance"], json!("700"));
+    console.end();
+}
+
 /// Gives money with a reason, takes some with the balance that it leaves, and undoes that.
 fn give_and_take(console: &mut Console) {
     console.fill("Amount", "0");
@@ -346,7 +381,7 @@ fn hold(console: &mut Console, ending: &str, ended: &str) {
 fn a_member_is_made_changed_and_closed() {
     let mut console = Console::empty();
     let mut client = console.server.client();
-    // A page that needs a member for a player leads here.
+    // An address may begin a member of a player.
     console.show("#/wallets?player=zoe");
     console.page.wait("help.field('Player')?.value === 'zoe'");
     // Name and login are those of the player until others are given.
