@@ -2,6 +2,7 @@
 
 import { get, part } from "./api.js";
 import { h, playerLink, set } from "./dom.js";
+import { storedReason } from "./form.js";
 import { money, when } from "./format.js";
 import { loginLink } from "./members.js";
 import { isAdmin } from "./rights.js";
@@ -94,19 +95,33 @@ export function actCell({ at, action, actor, detail, reason }) {
     h("span", { class: "strong" }, act(action)),
     h("span", { class: "under name narrow" }, when(at), " · ", actorOf(actor)),
     detail && h("span", { class: "under name" }, detailOf({ action, detail })),
-    reason && h("span", { class: "under name" }, `“${reason}”`),
+    reason && h("span", { class: "under name" }, `“${storedReason(reason)}”`),
   ];
 }
 
 /** The detail of an act. One with money has the amount in the smallest unit, and members by their ids. */
 function detailOf({ action, detail }) {
   const [, units, currency, from, to, id] = (action.startsWith("money.") && MOVED.exec(detail)) || [];
-  if (units === undefined) return detail;
+  if (units === undefined) return counted(action, detail);
   const sides = [from && "from", to && "to"].filter(Boolean).join("_");
   const values = { sum: money(units, currency), ...(from && { from: loginLink(from) }), ...(to && { to: loginLink(to) }) };
   return [sides ? tt(`audit.moved.${sides}`, values) : values.sum, ", ", t("audit.transaction", { id })];
 }
 
+/** A detail with a count, such as `2 payments`, in the reader's language. */
+function counted(action, detail) {
+  const [, before = "", n, rest = ""] = COUNTED.get(action)?.exec(detail) ?? [];
+  if (n === undefined) return detail;
+  return `${before}${t(`audit.counted.${action.endsWith("repaid") ? "payments" : "players"}`, { n })}${rest}`;
+}
+
+const PLAYERS = /^()(\d+) players?(: .*)$/s;
+const COUNTED = new Map([
+  ["contest.accepted", PLAYERS],
+  ["contest.rejected", PLAYERS],
+  ["contest.repaid", /^()(\d+) payments?$/],
+  ["prizes.repaid", /^(.*: )(\d+) payments?$/s],
+]);
 const MOVED = /^(\d+) (\S+)(?: from ([0-9a-f-]{36}))?(?: to ([0-9a-f-]{36}))?, transaction ([0-9a-f-]{36})$/;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 

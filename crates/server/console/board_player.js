@@ -66,10 +66,11 @@ export function search(board, { period, zone }, signal, changed) {
       await again();
     };
     const danger = { kind: "small danger", failed };
-    return h("div", { class: "inline" }, asked?.element, h("div", { class: "row" },
-      ranked && asked && button(t("player.ban"), () => ban(player, here, asked.said(), again), danger),
-      !ranked && asked && button(t("player.restore"), () => restore(player, here, asked.said(), again), { kind: "small", failed }),
-      ranked && may("scores:write") && button(t("board.remove"), remove, danger)));
+    const banned = asked && h("div", { class: "inline" }, asked.element, h("div", { class: "row" }, ranked
+      ? button(t("player.ban"), () => ban(player, here, asked.said(), again), danger)
+      : button(t("player.restore"), () => restore(player, here, asked.said(), again), { kind: "small", failed })));
+    // Apart from the reason, which a removal does not keep.
+    return [banned, ranked && may("scores:write") && h("div", { class: "row" }, button(t("board.remove"), remove, danger))];
   };
 
   return { element, find, again: () => present && find(present) };

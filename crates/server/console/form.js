@@ -10,6 +10,9 @@ export const UNDONE = "undone";
 /** The reason where none was typed: a caller without a key leaves a row of the audit log only with a reason. */
 export const UNSAID = "console";
 
+/** A stored reason as it is read: those of the console itself in the reader's language. */
+export const storedReason = (kept) => (kept === UNDONE || kept === UNSAID ? t(`reason.${kept}`) : kept);
+
 let fields = 0;
 
 /**

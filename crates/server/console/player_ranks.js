@@ -26,7 +26,8 @@ export function ranks(player, items, complete, again) {
   view.update(rows, { flash: false });
   const more = !complete && notice("warn", h("p", {}, t("player.first_boards", { n: items.length })));
   const none = empty(t("player.no_board"), t("player.no_board_about"));
-  const top = asked && h("div", { class: "body" }, h("div", { class: "inline" }, asked.element, everywhere(player, items, asked, again)));
+  const about = asked && items.some(({ banned, final }) => !banned && !final) && h("p", { class: "small soft" }, t("player.ban_about"));
+  const top = asked && h("div", { class: "body" }, about, h("div", { class: "inline" }, asked.element, everywhere(player, items, asked, again)));
   return card(t("boards.list"), h("div", {}, top, more, rows.length > 0 ? view.element : none));
 }
 

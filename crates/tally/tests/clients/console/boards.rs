@@ -322,6 +322,7 @@ fn one_player(console: &mut Console) {
     console.click("Find");
     console.sees("4 of 46");
     console.click("Remove");
+    console.sees("It leaves no row in the audit log and cannot be undone. A ban can be.");
     console.confirm("player, 003", "Remove");
     console.sees("player, 003 is removed");
     console.sees("45 players");

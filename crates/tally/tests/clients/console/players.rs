@@ -82,6 +82,7 @@ fn find(console: &mut Console) {
     console.fill("Player, login, phone number or member id", "nobody");
     console.click("Search");
     console.sees("No player found for “nobody”");
+    console.sees("A leaderboard lists all its players.");
     console.show("#/players?q=chea");
     console.sees_row(&["cheater", "Cee"]);
     console.click("cheater");
@@ -110,6 +111,7 @@ fn ban_and_undo(console: &mut Console) {
     // Frequent reasons are offered beside the button.
     console.page.wait("[...help.field('Reason').list.options].some((one) => one.value === 'bot or script')");
     console.fill("Reason", "a bot");
+    console.sees("Scores are kept. The player has no rank until the ban is lifted.");
     // One click, and no question.
     console.click("Ban everywhere");
     console.sees("cheater is banned on 2 leaderboards");
