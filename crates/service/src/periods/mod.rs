@@ -320,19 +320,9 @@ impl Periods {
         let each = most / self.rules.len().max(1);
         let of_rule = |state| {
             let state: &RuleState = state;
+            // A period that is being closed is in both.
             let closed = state.closed.iter().rev().filter(|row| state.live(row.window).is_none());
             state.live.iter().map(|live| live.window).chain(closed.map(|row| row.window)).take(each)
-        };
-        self.rules.iter().flat_map(of_rule).collect()
-    }
-
-    /// Every window there is, open or closed.
-    pub fn windows(&self) -> Vec<Window> {
-        let of_rule = |state| {
-            let state: &RuleState = state;
-            // A period that is being closed is in both.
-            let closed = state.closed.iter().filter(|row| state.live(row.window).is_none());
-            state.live.iter().map(|live| live.window).chain(closed.map(|row| row.window))
         };
         self.rules.iter().flat_map(of_rule).collect()
     }
@@ -356,6 +346,10 @@ mod tests {
         RuleState::new(rule).unwrap()
     }
 
+    fn closed(number: u64, span: Span) -> WindowRow {
+        WindowRow { window: Window(number), rule: 0, span, closed: true, version: 1, stale: false, total: 1 }
+    }
+
     fn hours(hours: i64) -> Micros {
         Micros(hours * 3_600 * SECOND)
     }
@@ -377,9 +371,7 @@ mod tests {
     fn a_stored_end_holds_and_the_next_period_begins_there() {
         let mut state = rule("0 * * * *", 0);
         let span = Span { start: hours(9), end: hours(9).plus(1_800 * SECOND) };
-        let row =
-            WindowRow { window: Window(1), rule: 0, span, closed: true, version: 1, stale: false, total: 1 };
-        state.closed.push(row);
+        state.closed.push(closed(1, span));
         assert_eq!(state.span_at(hours(9)), Some(span));
         assert_eq!(state.span_at(span.end), Some(Span { start: span.end, end: hours(10) }));
         assert_eq!(state.span_at(hours(8)), Some(Span { start: hours(8), end: hours(9) }));
@@ -387,17 +379,10 @@ mod tests {
 
     #[test]
     fn the_newest_windows_are_of_all_rules() {
-        let with = |numbers: std::ops::Range<u32>| {
+        let span = Span { start: hours(1), end: hours(2) };
+        let with = |numbers: std::ops::Range<u64>| {
             let mut state = rule("0 * * * *", 0);
-            state.closed.extend(numbers.map(|number| WindowRow {
-                window: Window(number.into()),
-                rule: 0,
-                span: Span { start: hours(number.into()), end: hours(i64::from(number) + 1) },
-                closed: true,
-                version: 1,
-                stale: false,
-                total: 1,
-            }));
+            state.closed.extend(numbers.map(|number| closed(number, span)));
             state
         };
         let periods = Periods { rules: vec![with(1..9), with(9..11)], rules_given: 2 };
@@ -405,7 +390,7 @@ mod tests {
             |most: usize| periods.newest_windows(most).iter().map(|window| window.0).collect::<Vec<_>>();
         assert_eq!(newest(4), [8, 7, 10, 9]);
         assert_eq!(newest(3), [8, 10]);
-        assert_eq!(newest(100).len(), periods.windows().len());
+        assert_eq!(newest(usize::MAX).len(), 10);
         assert!(Periods::default().newest_windows(3).is_empty());
     }
 }

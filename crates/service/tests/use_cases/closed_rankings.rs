@@ -194,7 +194,7 @@ fn a_schedule_changes_over_what_is_left_of_a_forgotten_period() {
     let keys: Vec<_> = world
         .board()
         .periods()
-        .windows()
+        .newest_windows(usize::MAX)
         .iter()
         .map(|window| WindowKey { board: no, window: *window })
         .collect();
@@ -211,7 +211,7 @@ fn an_erasure_takes_out_a_score_of_a_period_that_its_own_batch_begins() {
     world.put(MIDNIGHT, 9, PeriodPrizes::default()).unwrap();
     world.submit_beside("bob", 3, || world.erase("bob").unwrap()).unwrap();
     let board = world.board();
-    let windows = board.periods().windows();
+    let windows = board.periods().newest_windows(usize::MAX);
     assert_eq!(windows.len(), 1);
     let key = |window| ScoreKey { board: board.no, window, player: player("bob") };
     let keys: Vec<_> = std::iter::once(ALL_TIME).chain(windows).map(key).collect();

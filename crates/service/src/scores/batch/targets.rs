@@ -315,7 +315,7 @@ impl Targets {
         let mut windows: BTreeSet<Window> = begun.map(|key| key.window).collect();
         windows.insert(ALL_TIME);
         windows.extend(play::attempts_max(board).map(|_| ATTEMPTS));
-        windows.extend(board.periods().windows());
+        windows.extend(board.periods().newest_windows(usize::MAX));
         windows.into_iter().map(|window| (board.no, window)).collect()
     }
 }
