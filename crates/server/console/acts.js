@@ -1,4 +1,4 @@
-// Rows of the audit log for people: what was done, to what, by whom. Ids are shown as names as far as the caller may read them.
+// Rows of the audit log for people: the act, its subject and its actor. Ids are shown as names as far as the caller may read them.
 
 import { get, part } from "./api.js";
 import { h, playerLink, set } from "./dom.js";
@@ -89,7 +89,7 @@ export function subjectOf({ action, subject }) {
   }
 }
 
-/** The cell of an act: what was done, its detail and its reason. On a phone it has the columns of the time and the actor, too. */
+/** The cell of an act: its name, its detail and its reason. On a phone it has the columns of the time and the actor, too. */
 export function actCell({ at, action, actor, detail, reason }) {
   return [
     h("span", { class: "strong" }, act(action)),

@@ -120,7 +120,7 @@ function about({ name, avatar_url: avatar, metadata }) {
   return card(t("player.profile"), h("div", { class: "body" }, h("dl", { class: "facts" }, pairs.map(one))));
 }
 
-/** What was done to the player and its member, by whom and why. */
+/** The acts on the player and its member, with their actors and reasons. */
 function audit(player, signal) {
   const view = table(t("player.acts"), [
     { label: t("players.when"), kind: "wide", cell: ({ at }) => h("span", { class: "soft" }, when(at)) },

@@ -7,7 +7,6 @@ use serde_json::{Map, Value, json};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
-use tally_rules::Micros;
 use tally_service::stages::Stages;
 
 /// The number of requests that are kept of each minute, and shown.
@@ -128,12 +127,10 @@ impl SlowRequest {
 
     /// Its form in `/v1/status`.
     pub(crate) fn shown(&self) -> Value {
-        let since_1970 = self.at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let at = Micros(i64::try_from(since_1970.as_micros()).unwrap_or(i64::MAX));
         let stages: Map<_, _> =
             self.stages().map(|(name, micros)| (name.to_owned(), json!(millis(micros)))).collect();
         json!({
-            "at": tally_wire::time::format(at), "method": self.method, "route": self.route, "status": self.status,
+            "at": tally_wire::time::format_clock(self.at), "method": self.method, "route": self.route, "status": self.status,
             "ms": millis(micros(self.took)), "cause": self.cause(), "stages_ms": stages, "beside": self.beside,
         })
     }

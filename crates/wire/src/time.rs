@@ -3,12 +3,19 @@
 use jiff::SignedDuration;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::Offset;
+use std::time::SystemTime;
 use tally_rules::Micros;
 
 const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 /// The first and the last instant of RFC 3339. Instants beyond become the nearer one.
 const FIRST: i64 = -62_167_219_200_000_000;
 const LAST: i64 = 253_402_300_799_999_999;
+
+/// Writes an instant of this machine's clock in the same form as other instants.
+pub fn format_clock(at: SystemTime) -> String {
+    let since_1970 = at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    format(Micros(i64::try_from(since_1970.as_micros()).unwrap_or(i64::MAX)))
+}
 
 /// Writes an instant as `2026-11-21T08:20:00.000000Z`.
 pub fn format(at: Micros) -> String {

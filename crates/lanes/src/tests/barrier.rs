@@ -102,9 +102,9 @@ fn one_that_loses_patience_leaves_the_line_to_the_others() {
             assert_eq!(
                 barrier.pass(1, true, Duration::ZERO).unwrap_err(),
                 Blocked::Late,
-                "somebody is inside"
+                "a batch is inside"
             );
-            assert!(barrier.pass(1, false, LONG).is_ok(), "nobody waits in front any more");
+            assert!(barrier.pass(1, false, LONG).is_ok(), "no batch waits in front any more");
             drop(inside);
             assert!(barrier.pass(1, true, LONG).is_ok());
         },

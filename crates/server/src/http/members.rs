@@ -2,16 +2,17 @@
 
 use super::call::{Call, bad_parameter};
 use super::contests::page;
-use super::keys::{blocking, invalid_cursor};
+use super::keys::blocking;
 use super::problem;
 use super::response::{self, Response};
+use super::span;
 use hyper::StatusCode;
 use serde_json::json;
 use std::sync::Arc;
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::member::{Handle, Login, Phone};
 use tally_rules::ledger::pin::Attempts;
-use tally_rules::ledger::{Member, MemberId, Uuid};
+use tally_rules::ledger::{Member, MemberId};
 use tally_rules::{Micros, Origin, PlayerId};
 use tally_service::members::NewMember;
 use tally_service::members::change::{MemberChange, Set};
@@ -62,11 +63,7 @@ pub(super) async fn search(mut call: Call) -> Result<Response, Problem> {
     let asked =
         ["login_id", "phone_number", "player"].map(|name| call.query.text(name).map(|text| (name, text)));
     call.finish_query()?;
-    let read = |text: String| {
-        let id = cursor::decode_name(Names::Members, &text).and_then(|id| Uuid::parse(&id));
-        id.map(MemberId).ok_or_else(invalid_cursor)
-    };
-    let before = cursor.map(read).transpose()?;
+    let before = span::before(Names::Members, cursor)?.map(MemberId);
     let mut asked = asked.into_iter().flatten();
     let (name, text) = match asked.next() {
         Some(one) => one,

@@ -7,8 +7,7 @@ use crate::readiness::{Finding, Parts, Readiness};
 use crate::slow_requests::SlowRequest;
 use hyper::{HeaderMap, Method, StatusCode};
 use serde_json::{Map, Value, json};
-use std::time::{Duration, SystemTime};
-use tally_rules::Micros;
+use std::time::Duration;
 use tally_rules::grant::Rights;
 use tally_rules::ledger::Currency;
 use tally_rules::role::Permission;
@@ -173,10 +172,8 @@ fn day(counts: &DayCounts, sees_money: bool) -> Value {
 }
 
 fn slow(slow: &Slow) -> Value {
-    let since_1970 = slow.at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let at = Micros(i64::try_from(since_1970.as_micros()).unwrap_or(i64::MAX));
     json!({
-        "at": tally_wire::time::format(at), "ms": millis(slow.took), "cause": slow.cause.as_str(),
+        "at": tally_wire::time::format_clock(slow.at), "ms": millis(slow.took), "cause": slow.cause.as_str(),
         "cause_ms": millis(slow.waited), "beside": slow.beside,
     })
 }

@@ -25,12 +25,17 @@ impl SpanQuery {
 
     /// The span, from the cursor on.
     pub(super) fn of_list(self, list: Names) -> Result<Span, Problem> {
-        let read = |text: String| {
-            let id = cursor::decode_name(list, &text).and_then(|id| Uuid::parse(&id));
-            id.ok_or_else(invalid_cursor)
-        };
-        Ok(Span { before: self.cursor.map(read).transpose()?, ..self.span })
+        Ok(Span { before: before(list, self.cursor)?, ..self.span })
     }
+}
+
+/// The id of a cursor, before which the next page of a list begins.
+pub(super) fn before(list: Names, cursor: Option<String>) -> Result<Option<Uuid>, Problem> {
+    let read = |text: String| {
+        let id = cursor::decode_name(list, &text).and_then(|id| Uuid::parse(&id));
+        id.ok_or_else(invalid_cursor)
+    };
+    cursor.map(read).transpose()
 }
 
 fn instant(query: &mut Query, name: &'static str) -> Option<Micros> {

@@ -312,6 +312,13 @@ mod tests {
         made.chain(others.map(|name| (id(name), record(None)))).collect()
     }
 
+    /// At most so many of these contests after `after`.
+    fn later(contests: &BTreeMap<ContestId, Record>, after: Option<&ContestId>, most: usize) -> ContestList {
+        let later = contests.iter().filter(|(id, _)| after.is_none_or(|after| *id > after));
+        let rows: Vec<_> = later.map(|(id, record)| (id.clone(), record.clone())).take(most).collect();
+        Listing::from(rows)
+    }
+
     #[test]
     fn a_list_by_title_ends_before_it_reads_for_ever() {
         let contests = contests(2 * READ_MAX, &[]);
@@ -319,11 +326,9 @@ mod tests {
         let mut count = 0;
         let mut list = |after: Option<&ContestId>| {
             filtered_list(&filter, after, 10, |after, most| {
-                let later = contests.iter().filter(|(id, _)| after.is_none_or(|after| *id > after));
-                let rows: Vec<_> =
-                    later.map(|(id, record)| (id.clone(), record.clone())).take(most).collect();
-                count += rows.len();
-                Ok(Listing::from(rows))
+                let list = later(&contests, after, most);
+                count += list.rows.len();
+                Ok(list)
             })
             .unwrap()
         };
@@ -339,9 +344,9 @@ mod tests {
         assert_eq!((found.len(), found[0].0.as_str()), (1, "dash"));
         assert_eq!(count, contests.len());
         let mut once = 0;
-        let first = filtered_list(&filter, None, 10, |_, most| {
+        let first = filtered_list(&filter, None, 10, |after, most| {
             once += most;
-            Ok(Listing::from(contests.clone().into_iter().take(most).collect::<Vec<_>>()))
+            Ok(later(&contests, after, most))
         });
         assert!(first.unwrap().1.is_some() && once < READ_MAX + READ);
     }
@@ -352,9 +357,7 @@ mod tests {
         let filter = ContestFilter { series: ContestId::of_series("cup").ok(), prefix: None };
         let (list, broken_off) = filtered_list(&filter, None, limit, |after, most| {
             reads.push(most);
-            let later = contests.iter().filter(|(id, _)| after.is_none_or(|after| *id > after));
-            let rows: Vec<_> = later.map(|(id, record)| (id.clone(), record.clone())).take(most).collect();
-            Ok(Listing::from(rows))
+            Ok(later(contests, after, most))
         })
         .unwrap();
         assert_eq!(broken_off, None);
