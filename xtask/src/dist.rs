@@ -17,7 +17,7 @@ use crate::check::metadata::{list, text};
 use crate::process;
 
 /// What the archive has beside the binary.
-const BESIDE: [&str; 9] = [
+const BESIDE: [&str; 10] = [
     "LICENSE-APACHE",
     "LICENSE-MIT",
     "README.md",
@@ -25,6 +25,7 @@ const BESIDE: [&str; 9] = [
     "SECURITY.md",
     "docs",
     "deploy/grafana",
+    "deploy/kubernetes",
     "deploy/prometheus",
     "deploy/systemd",
 ];
@@ -187,5 +188,9 @@ mod tests {
     fn what_an_archive_has_is_there() {
         let root = process::root().unwrap();
         assert!(BESIDE.iter().all(|path| root.join(path).exists()));
+        for folder in std::fs::read_dir(root.join("deploy")).unwrap() {
+            let name = folder.unwrap().file_name();
+            assert!(BESIDE.contains(&&*format!("deploy/{}", name.display())), "{name:?} is not packed");
+        }
     }
 }

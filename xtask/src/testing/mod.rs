@@ -6,6 +6,7 @@
 //! Not here: starting servers. The tests do that themselves, so that `cargo test -p <crate>` works as well.
 
 mod binaries;
+mod memory;
 mod schedule;
 mod totals;
 
@@ -15,6 +16,7 @@ use anyhow::{Result, bail};
 
 use crate::{packages, process};
 pub(crate) use binaries::Binary;
+use memory::MemoryFolder;
 use schedule::Job;
 pub(crate) use totals::Totals;
 
@@ -90,8 +92,9 @@ fn run_all(mut binaries: Vec<Binary>, harness: &[String]) -> Result<Totals> {
         LONGEST_FIRST.iter().position(is).unwrap_or(LONGEST_FIRST.len())
     });
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let folder = MemoryFolder::new();
     let jobs = binaries.iter().flat_map(jobs).map(|(name, mut command)| {
-        command.args(harness);
+        command.args(harness).envs(folder.variable());
         // Tests wait for disks, servers and clocks for a third of their time; other tests use the processors meanwhile.
         if std::env::var_os(THREADS_VARIABLE).is_none() {
             command.env(THREADS_VARIABLE, (2 * processors).to_string());
