@@ -325,8 +325,11 @@ namespace TallyClient
             return List(Path("contests", contest, "players"), limit, ContestPlayer.From);
         }
 
-        /// <summary>The prizes of a settled contest.</summary>
-        public Pages<Payout> Prizes(string contest, int limit = 100) { return List(Path("contests", contest, "prizes"), limit, Payout.From); }
+        /// <summary>The prizes of a settled contest; with `preview`, those that a settlement would pay now.</summary>
+        public Pages<Payout> Prizes(string contest, int limit = 100, bool preview = false)
+        {
+            return List(Path("contests", contest, "prizes"), limit, Payout.From, "preview", preview ? "true" : null);
+        }
 
         /// <summary>Changes of the state of a contest as they happen: contest, reset.</summary>
         public EventStream ContestEvents(string contest, string lastEventId = null)

@@ -304,6 +304,7 @@ def contests() -> None:
     equal([one["player"] for one in tally.contest_players(cup)], ["ann"])
     tally.submit(tally.contest(cup)["board"] or "", "ann", 1)
     tally.finish_contest(cup)
+    equal(tally.prizes(cup, preview=True).take(9), [])
     equal(tally.settle_contest(cup)["state"], "settled")
     equal(tally.prizes(cup).take(9), [])
     other = tally.create_contest({"title": "No cup"})["id"]

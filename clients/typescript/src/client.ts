@@ -315,9 +315,10 @@ export class Tally {
     return this.#list(path("contests", contest, "players"), options);
   }
 
-  /** The prizes of a settled contest. */
-  prizes(contest: string, options: ListOptions = {}): Pages<T.Payout> {
-    return this.#list(path("contests", contest, "prizes"), options);
+  /** The prizes of a settled contest; with `preview`, those that a settlement would pay now. */
+  prizes(contest: string, options: ListOptions & { preview?: boolean | undefined } = {}): Pages<T.Payout> {
+    const { preview, ...list } = options;
+    return this.#list(path("contests", contest, "prizes"), list, { preview });
   }
 
   /** Changes of the state of a contest as they happen. */

@@ -245,6 +245,7 @@ async function contests(): Promise<void> {
   const { board } = await tally.contest(id);
   await tally.submit(board ?? "", { player: "ann", score: 1 });
   await tally.finishContest(id);
+  assert.deepEqual(await tally.prizes(id, { preview: true }).take(9), []);
   assert.equal((await tally.settleContest(id)).state, "settled");
   assert.deepEqual(await tally.prizes(id).take(9), []);
   const other = await tally.createContest({ title: "No cup" });

@@ -2,7 +2,6 @@
 
 import { change, get } from "./api.js";
 import { contestFields, someChange } from "./contest_form.js";
-import { winners } from "./contest_winners.js";
 import { confirmActs, dialog, toast } from "./dialog.js";
 import { h, playerLink } from "./dom.js";
 import { grouped, money, seconds, totalOf, zoned } from "./format.js";
@@ -19,8 +18,8 @@ export const ACTS = { draft: ["open", "cancel"], open: ["start", "cancel"], runn
 /** Asks whether an act shall be done, as the contest is now. Resolves to `null`, or to `{reason}`. */
 export async function confirmAct(name, path, signal) {
   const contest = await get(path, {}, signal);
-  const says = { open: opens, start: starts, finish: finishes, settle: settles, cancel: cancels }[name];
-  const consequences = await says(contest, signal);
+  const says = { open: opens, start: starts, finish: finishes, settle: () => settles(path, signal), cancel: cancels }[name];
+  const consequences = await says(contest);
   return confirmActs(t(`contest.sure.${name}`, { title: contest.title }), consequences, t(`contest.do.${name}`), { reason: true, danger: name === "cancel" });
 }
 
@@ -71,26 +70,23 @@ function finishes(contest) {
   ];
 }
 
-async function settles(contest, signal) {
-  const found = await winners(contest, signal).catch(() => undefined);
-  const paid = found === undefined ? [careful(t("contest.settles_unknown"))] : prizes(found);
+async function settles(path, signal) {
+  const found = await get(`${path}/prizes`, { preview: true, limit: NAMED }, signal).catch(() => null);
+  const paid = found ? winners(found) : [careful(t("contest.settles_unknown"))];
   return [...paid, t("contest.settles_ranks"), final()];
 }
 
-function prizes(found) {
-  if (found === null || found.winners.length === 0) return [careful(t("contest.settles_nothing"))];
-  const { winners: rows, all } = found;
-  const total = totalOf(rows);
-  const players = new Set(rows.map(({ player }) => player)).size;
+function winners({ items, totals }) {
+  if (totals.prizes === 0) return [careful(t("contest.settles_nothing"))];
   const view = table(t("contest.winners"), [
     { label: t("contest.rank"), kind: "num fit", cell: ({ rank }) => grouped(rank) },
     { label: t("contest.player"), cell: ({ player, division }) => [playerLink(player), division && h("span", { class: "under" }, t("contest.division", { n: division }))] },
-    { label: t("contest.amount"), kind: "num", cell: ({ amount, currency }) => money(amount, currency) },
+    { label: t("contest.amount"), kind: "num", cell: ({ amount, currency, pool }) => [money(amount, currency), pool && h("span", { class: "under" }, t("contest.of_pool"))] },
   ]);
-  view.update(rows.slice(0, NAMED).map((row) => ({ ...row, amount: String(row.amount) })));
+  view.update(items);
   return [
-    [t(all ? "contest.settles_prizes" : "contest.settles_more", { n: players, total }), view.element],
-    rows.length > NAMED && t("contest.settles_others", { n: rows.length - NAMED }),
+    [t("contest.settles_prizes", { n: totals.players, total: totalOf(totals.amounts) }), view.element],
+    totals.prizes > items.length && t("contest.settles_others", { n: totals.prizes - items.length }),
   ];
 }
 

@@ -752,7 +752,6 @@ export default {
   "contest.settles_unknown": "What is won cannot be told now.",
   "contest.settles_nothing": "No player gets a prize.",
   "contest.settles_prizes": { one: "{n} player gets {total} in all:", other: "{n} players get {total} in all:" },
-  "contest.settles_more": { one: "More than {n} player gets prizes, {total} of them:", other: "More than {n} players get prizes, {total} of them:" },
   "contest.settles_others": { one: "and {n} other prize", other: "and {n} other prizes" },
   "contest.settles_ranks": "Ranks are final: no player can be banned or corrected after that.",
   "contest.cancels_applications": { one: "{n} application is removed.", other: "{n} applications are removed." },

@@ -752,7 +752,6 @@ export default {
   "contest.settles_unknown": "지금은 상금을 계산할 수 없습니다.",
   "contest.settles_nothing": "상금을 받는 플레이어가 없습니다.",
   "contest.settles_prizes": { other: "플레이어 {n}명에게 상금을 지급합니다. 합계 {total}:" },
-  "contest.settles_more": { other: "{n}명이 넘는 플레이어에게 상금을 지급합니다. 확인한 합계 {total}:" },
   "contest.settles_others": { other: "그 밖의 상금 {n}건" },
   "contest.settles_ranks": "순위가 확정되어 이후에는 차단하거나 점수를 정정할 수 없습니다.",
   "contest.cancels_applications": { other: "신청 {n}건이 삭제됩니다." },

@@ -412,9 +412,9 @@ class Tally:
     def contest_players(self, contest: str, *, limit: int = 100) -> Pages[t.ContestPlayer]:
         return self._list(_path("contests", contest, "players"), limit)
 
-    def prizes(self, contest: str, *, limit: int = 100) -> Pages[t.Payout]:
-        """The prizes of a settled contest."""
-        return self._list(_path("contests", contest, "prizes"), limit)
+    def prizes(self, contest: str, *, preview: Optional[bool] = None, limit: int = 100) -> Pages[t.Payout]:
+        """The prizes of a settled contest; with ``preview``, those that a settlement would pay now."""
+        return self._list(_path("contests", contest, "prizes"), limit, preview=preview)
 
     def contest_events(self, contest: str, *, last_event_id: Optional[str] = None) -> EventStream:
         """Changes of the state of a contest as they happen: ``contest``, ``reset``."""

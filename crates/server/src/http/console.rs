@@ -73,7 +73,6 @@ const FILES: &[File] = &[
     file!("contest_form.js" SCRIPT),
     file!("contest_payments.js" SCRIPT),
     file!("contest_players.js" SCRIPT),
-    file!("contest_winners.js" SCRIPT),
     file!("contests.js" SCRIPT),
     file!("csv.js" SCRIPT),
     file!("definition.js" SCRIPT),

@@ -7,7 +7,7 @@
 //!
 //! [`scheduler`] does what is due by the clock, and `bounded_steps` what takes several transactions. `play` checks a score against the
 //! contest of its leaderboard. [`counts`] is for monitoring, `erase` for erased players, [`of_player`] for
-//! the rows of one player, and `staff` for closed members.
+//! the rows of one player, and `staff` for closed members. [`preview`] is what a settlement would pay now.
 //! [`expire`] deletes old leaderboards. [`pay_again`] pays by hand what could not be paid, and `repay` what an earlier release left unpaid.
 //!
 //! The reply to an action is the contest after it ([`actions::ContestDone`]). The reply to a replay is the present contest, with the
@@ -33,6 +33,7 @@ pub mod of_player;
 mod pages;
 pub mod pay_again;
 pub(crate) mod play;
+pub mod preview;
 pub mod read;
 mod redis_applications;
 pub(crate) mod repay;

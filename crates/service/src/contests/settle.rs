@@ -56,31 +56,52 @@ pub(super) fn settle_at(
 
 /// Everything that is to be paid, division by division, best rank first; and the number from which it is of the pool.
 pub(super) fn payouts(tally: &Tally, id: &ContestId, record: &Record) -> Result<(Vec<Payout>, u32), Failure> {
-    let (mut fixed, mut of_pool) = (Vec::new(), Vec::new());
+    if pays(record) {
+        // What counts was committed before the end, but may not be published yet.
+        let boards = finish::all_of_contest(tally, id, record)?;
+        boards.iter().try_for_each(|board| outbox::publish_all(&*tally.store, board))?;
+    }
+    let won = won(tally, id, record)?;
+    Ok((payouts_of(tally, record, &won.shares)?, won.first_of_pool))
+}
+
+fn pays(record: &Record) -> bool {
+    let contest = &record.contest;
+    !contest.prizes.is_empty() || contest.pool.is_some() && contest.entry_fee.is_some()
+}
+
+/// What the players of a contest win, with their divisions.
+#[derive(Default)]
+pub(super) struct Won {
+    pub(super) shares: Vec<(Option<u32>, Share<PlayerId>)>,
+    pub(super) first_of_pool: u32,
+}
+
+/// What is won by the published ranks, in the order of [`payouts`].
+pub(super) fn won(tally: &Tally, id: &ContestId, record: &Record) -> Result<Won, Failure> {
+    if !pays(record) {
+        return Ok(Won::default());
+    }
+    let (mut shares_won, mut of_pool) = (Vec::new(), Vec::new());
     let contest = &record.contest;
     let pool = contest.pool.as_ref().zip(contest.entry_fee);
-    if contest.prizes.is_empty() && pool.is_none() {
-        return Ok((fixed, 0));
-    }
     let most = last_rank(&contest.prizes).max(pool.map_or(0, |(pool, _)| pool.last_rank()));
     for board in finish::all_of_contest(tally, id, record)? {
-        // What counts was committed before the end, but may not be published yet.
-        outbox::publish_all(&*tally.store, &board)?;
         let alone = board.definition.ranking == Ranking::Ordinal;
         let ranked = ranked(alone, most as usize, |from| {
             Ok(board.ranking.read(|ranking| page(ranking, from)).map_err(Fault::from)?)
         })?;
         let division = ContestId::of_board(&board.id).and_then(|(_, division)| division);
-        let of_table = shares(&contest.prizes, contest.prize_ties, &ranked);
-        payouts_of(tally, record, division, (&of_table, &mut fixed))?;
+        let of_division = |share| (division, share);
+        shares_won.extend(shares(&contest.prizes, contest.prize_ties, &ranked).into_iter().map(of_division));
         if let Some((pool, fee)) = pool {
             let to_win = to_win(pool, record, division);
-            payouts_of(tally, record, division, (&pool.shares(fee.currency, to_win, &ranked), &mut of_pool))?;
+            of_pool.extend(pool.shares(fee.currency, to_win, &ranked).into_iter().map(of_division));
         }
     }
-    let first = u32::try_from(fixed.len()).expect("fewer prizes than 2^32");
-    fixed.extend(of_pool);
-    Ok((fixed, first))
+    let first_of_pool = u32::try_from(shares_won.len()).expect("fewer prizes than 2^32");
+    shares_won.extend(of_pool);
+    Ok(Won { shares: shares_won, first_of_pool })
 }
 
 /// What is to be won of the pool, in the division if there are divisions.
@@ -91,32 +112,32 @@ fn to_win(pool: &Pool, record: &Record, named: Option<u32>) -> i64 {
     Pool::of_division(whole, found.map_or(0, |(_, members)| members), record.members)
 }
 
-/// Adds the payouts of some shares.
-fn payouts_of(
+/// The payouts of some shares.
+pub(super) fn payouts_of(
     tally: &Tally,
     record: &Record,
-    division: Option<u32>,
-    (shares, all): (&[Share<PlayerId>], &mut Vec<Payout>),
-) -> Result<(), Failure> {
+    shares: &[(Option<u32>, Share<PlayerId>)],
+) -> Result<Vec<Payout>, Failure> {
+    let mut all = Vec::with_capacity(shares.len());
     for page in shares.chunks(PAGE) {
-        let members = members_of(tally, record, page)?;
-        for share in page {
+        let members = members_of(tally, record, page.iter().map(|(_, share)| &share.who))?;
+        for (division, share) in page {
             let Share { who, rank, currency, amount } = share.clone();
             let missing = || Fault::Broken(format!("a member of the contest has no wallet: {who:?}"));
             let member = *members.get(&who).ok_or_else(missing)?;
-            all.push(Payout { player: who, member, division, rank, currency, amount, paid: None });
+            all.push(Payout { player: who, member, division: *division, rank, currency, amount, paid: None });
         }
     }
-    Ok(())
+    Ok(all)
 }
 
 /// The members that some prizes go to, in one query.
-fn members_of(
+fn members_of<'a>(
     tally: &Tally,
     record: &Record,
-    shares: &[Share<PlayerId>],
+    players: impl Iterator<Item = &'a PlayerId>,
 ) -> Result<BTreeMap<PlayerId, MemberId>, Failure> {
-    let players: BTreeSet<&PlayerId> = shares.iter().map(|share| &share.who).collect();
+    let players: BTreeSet<&PlayerId> = players.collect();
     let key = |player: &&PlayerId| EntrantKey { contest: record.no, player: PlayerId::clone(player) };
     let keys: Vec<EntrantKey> = players.iter().map(key).collect();
     let found = tally.store.ledger().enrolled(&keys)?;

@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use tally_rules::PlayerId;
 use tally_rules::contest::{ContestId, Payout};
+use tally_rules::ledger::Currency;
 use tally_service::contests::of_player::{self as entered, Entered};
-use tally_service::contests::{ban as bans, correct as corrections, read};
+use tally_service::contests::{ban as bans, correct as corrections, preview as previews, read};
 use tally_service::damaged::Listing;
 use tally_service::{Failure, Tally};
 use tally_wire::Problem;
@@ -70,9 +71,36 @@ fn write_entered(player: &PlayerId, one: &Entered, money: bool) -> Value {
     item
 }
 
-/// `GET …/prizes?limit=&cursor=`
-pub(in crate::http) async fn prizes(call: Call) -> Result<Response, Problem> {
+/// `GET …/prizes?preview=&limit=&cursor=`
+pub(in crate::http) async fn prizes(mut call: Call) -> Result<Response, Problem> {
+    if call.query.flag("preview") {
+        return preview(call).await;
+    }
     payouts(call, Names::Prizes, read::prizes).await
+}
+
+/// The prizes that a settlement would pay now, with the totals of all pages.
+async fn preview(mut call: Call) -> Result<Response, Problem> {
+    let (limit, text) = (call.query.limit(), call.query.text("cursor"));
+    call.finish_query()?;
+    let (tally, id) = (call.tally()?, call.contest()?);
+    // Its numbers are not those of the stored prizes.
+    let of = format!("{}?preview", id.as_str());
+    let from = after(text.as_deref(), (Names::Prizes, &of), |no| no.parse::<u32>().ok())?.unwrap_or(0);
+    let money = sees_money(&call, &tally, Some(&id)).await?;
+    let found = blocking(move || previews::preview(&tally, &id, from, limit + 1)).await?;
+    let show = |(no, row): &(u32, Payout)| write_payout(row, *no >= found.first_of_pool, money, None);
+    let mut body = page(found.rows.into(), limit, show, |(no, _)| next_number(Names::Prizes, &of, *no));
+    let sum =
+        |(currency, sum): (Currency, i128)| json!({"currency": currency.as_str(), "amount": sum.to_string()});
+    let sums: Vec<Value> = found.sums.into_iter().map(sum).collect();
+    body["totals"] = json!({"players": found.players, "prizes": found.prizes, "amounts": sums});
+    Ok(response::ok(&body))
+}
+
+/// The cursor of the page that begins after the payout with this number.
+fn next_number(names: Names, of: &str, no: u32) -> String {
+    cursor::encode_name_of(names, of, &no.saturating_add(1).to_string())
 }
 
 /// `GET …/refunds?limit=&cursor=`
@@ -100,9 +128,7 @@ async fn payouts(mut call: Call, names: Names, list: Paid) -> Result<Response, P
         let back = row.paid.and_then(Result::ok).and_then(|transfer| reversed.get(&transfer).copied());
         write_payout(row, record.is_of_pool(*no), money, back)
     };
-    let next =
-        |(no, _): &(u32, Payout)| cursor::encode_name_of(names, &of, &no.saturating_add(1).to_string());
-    Ok(response::ok(&page(rows, limit, show, next)))
+    Ok(response::ok(&page(rows, limit, show, |(no, _)| next_number(names, &of, *no))))
 }
 
 /// `POST …/players/{player}/ban`

@@ -23,7 +23,7 @@ use tally_rules::ledger::money::{AMOUNT_MAX, BALANCE_MAX};
 use tally_rules::ledger::{Amount, MemberId, TransferId, TransferKind, WalletKey};
 use tally_rules::{Definition, Origin, Rejection};
 use tally_service::contests::execute::ContestActor;
-use tally_service::contests::{finish, pay_again, read, scheduler, settle};
+use tally_service::contests::{finish, pay_again, preview, read, scheduler, settle};
 use tally_service::ledger::holds::{self, NewHold};
 use tally_service::ledger::reversals::{self, NewReversal};
 use tally_service::{Failure, members, owed};
@@ -61,10 +61,19 @@ fn finished(world: &World, spec: &ContestSpec, members: &[MemberId], scores: &[i
     record.pool_account().unwrap()
 }
 
+/// Settles it, and stores the prizes that the preview has.
 fn settled(world: &World) -> PoolResult {
+    let preview = || preview::preview(&world.tally, &cup(), 0, 99);
+    let promised = preview().unwrap();
     let done = settle::settle(&world.tally, &cup(), &ContestActor::ADMIN, None).unwrap();
     assert_eq!(done.record.state, State::Settled);
-    done.record.pool_result.unwrap()
+    let result = done.record.pool_result.unwrap();
+    let stored = read::prizes(&world.tally, &cup(), 0, 99).unwrap().rows;
+    let unpaid = |(no, row)| (no, Payout { paid: None, ..row });
+    assert_eq!(promised.rows, stored.into_iter().map(unpaid).collect::<Vec<_>>());
+    assert_eq!((promised.first_of_pool, promised.prizes), (result.first, promised.rows.len()));
+    assert_eq!(refused(preview().map(drop)), Rejection::ContestState(State::Settled));
+    result
 }
 
 fn balances(world: &World, members: &[MemberId]) -> Vec<i64> {

@@ -67,7 +67,7 @@ const PARAMETERS: &[(&str, &[&str])] = &[
     ("/v1/contests/{contest}", &[]),
     ("/v1/contests/{contest}/applications", &["limit", "cursor", "state", "status"]),
     ("/v1/contests/{contest}/players", &["limit", "cursor"]),
-    ("/v1/contests/{contest}/prizes", &["limit", "cursor"]),
+    ("/v1/contests/{contest}/prizes", &["preview", "limit", "cursor"]),
     ("/v1/contests/{contest}/refunds", &["limit", "cursor"]),
     ("/v1/contest-series", &["limit", "cursor"]),
     ("/v1/contest-series/{series}", &[]),

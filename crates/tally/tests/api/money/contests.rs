@@ -163,6 +163,55 @@ fn played(world: &mut World, members: &[String]) -> (String, String) {
     (path, account)
 }
 
+/// The rows of a list of prizes, without what their payment adds.
+fn amounts(prizes: &Value) -> Vec<Value> {
+    let mut rows = prizes["items"].as_array().expect("a list").clone();
+    for row in rows.iter_mut().filter_map(Value::as_object_mut) {
+        ["paid", "group_id"].iter().for_each(|name| drop(row.remove(*name)));
+    }
+    rows
+}
+
+/// A preview changes with the ranks, and the settlement pays what the last one has.
+#[test]
+fn a_preview_has_the_prizes_that_a_settlement_pays() {
+    let mut world = World::start(&[]);
+    let members = ["ann", "bob", "cid"].map(|name| world.member(name, 100));
+    let (path, _) = played(&mut world, &members);
+    let list = format!("{path}/prizes");
+    world.client.get(&list).refused(409, "contest_state");
+    let preview = format!("{list}?preview=true");
+    let running = world.get(&preview);
+    let totals = json!({"players": 3, "prizes": 4, "amounts": [{"currency": "KRW", "amount": "277"}]});
+    assert_eq!(running["totals"], totals);
+    assert_eq!(
+        (&running["items"][0]["player"], &running["items"][0]["paid"]),
+        (&json!(members[0]), &json!(false))
+    );
+    world.post(&format!("{path}/finish"), &json!({})).expect(200);
+    assert_eq!(world.get(&preview), running);
+    // The players behind move up.
+    world.post(&format!("{path}/players/{}/ban", members[0]), &json!({})).expect(200);
+    let last = world.get(&preview);
+    assert_eq!(last["totals"]["players"], json!(2));
+    assert_eq!(last["items"][0]["player"], json!(members[1]));
+    let mut paged = Vec::new();
+    let mut next = format!("{preview}&limit=2");
+    loop {
+        let page = world.get(&next);
+        assert_eq!(page["totals"], last["totals"]);
+        paged.extend(amounts(&page));
+        let Some(cursor) = page["next_cursor"].as_str() else { break };
+        // A cursor of the preview is none of the stored prizes.
+        world.client.get(&format!("{list}?cursor={cursor}")).refused(400, "invalid_cursor");
+        next = format!("{preview}&limit=2&cursor={cursor}");
+    }
+    assert_eq!(paged, amounts(&last));
+    world.post(&format!("{path}/settle"), &json!({})).expect(200);
+    assert_eq!(amounts(&world.get(&list)), paged);
+    world.client.get(&preview).refused(409, "contest_state");
+}
+
 #[test]
 fn a_pool_pays_its_fees_out_and_nothing_is_left() {
     let mut world = World::start(&[]);

@@ -198,6 +198,8 @@ fn with_money(tour: &mut Tour<'_>) {
     tour.refused("correctScore", 404, "player_not_found", &nobody);
     let nobody = post(&format!("{board}/players/nobody/correct"), &correction);
     tour.refused("correctPlayerScore", 404, "player_not_found", &nobody);
+    let preview = Request::new("GET", "/v1/contests/paid/prizes?preview=true");
+    tour.good("listContestPrizes", 200, preview);
     tour.good("settleContest", 200, act("paid", "settle"));
     tour.good("settleContest", 200, act("paid", "settle"));
     tour.good("repayContest", 200, act("paid", "repay"));
