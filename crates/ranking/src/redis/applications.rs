@@ -135,18 +135,23 @@ impl RedisApplications {
 
     /// Counts, and the applications of some players.
     pub fn read(&self, key: ApplicationsKey, players: &[PlayerId]) -> Result<ApplicationsRead, RankingError> {
-        decode_read(self.ask(
-            Script::ApplicationsRead,
-            key,
-            players.iter().map(|player| player.as_bytes().to_vec()).collect(),
-        )?)
+        decode_read(self.ask(Script::ApplicationsRead, key, names(players))?)
+    }
+
+    /// The same of several contests, queried at once. Each fails alone.
+    pub fn read_all(
+        &self,
+        keys: &[ApplicationsKey],
+        players: &[PlayerId],
+    ) -> Vec<Result<ApplicationsRead, RankingError>> {
+        let one = |key: &ApplicationsKey| self.request(Script::ApplicationsRead, *key, names(players));
+        let answers = self.redis.all(&keys.iter().map(one).collect::<Vec<_>>());
+        answers.into_iter().map(|answer| decode_read(answer?)).collect()
     }
 
     /// The counts of several contests, queried at once. Each fails alone.
     pub fn counts(&self, keys: &[ApplicationsKey]) -> Vec<Result<ApplicationCounts, RankingError>> {
-        let one = |key: &ApplicationsKey| self.request(Script::ApplicationsRead, *key, Vec::new());
-        let answers = self.redis.all(&keys.iter().map(one).collect::<Vec<_>>());
-        answers.into_iter().map(|answer| Ok(decode_read(answer?)?.counts)).collect()
+        self.read_all(keys, &[]).into_iter().map(|read| Ok(read?.counts)).collect()
     }
 
     /// At most `limit` applications in one status by their places, above `above`.
@@ -288,6 +293,11 @@ pub fn read(bytes: &[u8]) -> Option<StoredApplication> {
     let mark = parts.next()?.to_owned();
     let application = Application { status, place, applied_at, member: None, hold: None };
     Some(StoredApplication { application, mark, text: bytes.to_vec() })
+}
+
+/// Players as arguments of a script.
+fn names(players: &[PlayerId]) -> Vec<Vec<u8>> {
+    players.iter().map(|player| player.as_bytes().to_vec()).collect()
 }
 
 /// The list of a status.

@@ -71,22 +71,59 @@ pub(super) trait ApplicationStore {
 
 /// The application store of a contest.
 pub(super) fn of<'a>(tally: &'a Tally, record: &Record) -> Result<Box<dyn ApplicationStore + 'a>, Failure> {
-    match record.kept {
-        // Those that join are not in Redis.
-        ApplicationLocation::Redis(_) if record.joins_until().is_some() => {
-            Ok(Box::new(StoredApplications(tally)))
-        }
-        ApplicationLocation::Redis(number) => {
-            let key = ApplicationsKey { contest: record.no, number };
-            Ok(Box::new(ApplicationsInRedis {
-                redis: redis_applications::redis(tally)?,
-                faults: &tally.applications_faults,
-                key,
-            }))
-        }
-        ApplicationLocation::Lost if record.state == State::Open => Err(Rejection::ApplicationsLost.into()),
-        ApplicationLocation::Store | ApplicationLocation::Lost => Ok(Box::new(StoredApplications(tally))),
+    if let Some(key) = key_in_redis(record) {
+        return Ok(Box::new(in_redis(tally, key)?));
     }
+    match record.kept {
+        ApplicationLocation::Lost if record.state == State::Open => Err(Rejection::ApplicationsLost.into()),
+        _ => Ok(Box::new(StoredApplications(tally))),
+    }
+}
+
+/// The key of a contest's applications in Redis, if they are there. Those that join are not.
+fn key_in_redis(record: &Record) -> Option<ApplicationsKey> {
+    match record.kept {
+        ApplicationLocation::Redis(number) if record.joins_until().is_none() => {
+            Some(ApplicationsKey { contest: record.no, number })
+        }
+        _ => None,
+    }
+}
+
+fn in_redis(tally: &Tally, key: ApplicationsKey) -> Result<ApplicationsInRedis<'_>, Failure> {
+    let redis = redis_applications::redis(tally)?;
+    Ok(ApplicationsInRedis { redis, faults: &tally.applications_faults, key })
+}
+
+/// The application of a player to each of some open contests, in one read of the store and one of Redis. A contest that has lost its
+/// applications has none.
+pub(super) fn of_player(
+    tally: &Tally,
+    open: &[&Record],
+    player: &PlayerId,
+) -> Result<Vec<Option<Application>>, Failure> {
+    let redis_keys: Vec<_> = open.iter().filter_map(|record| key_in_redis(record)).collect();
+    let mut read = Vec::with_capacity(redis_keys.len());
+    if !redis_keys.is_empty() {
+        let answers = redis_applications::redis(tally)?.read_all(&redis_keys, std::slice::from_ref(player));
+        for (key, answer) in redis_keys.into_iter().zip(answers) {
+            read.push(match in_redis(tally, key)?.counting_faults(answer) {
+                Ok(read) => read.rows.into_iter().next().flatten().map(|kept| kept.application),
+                Err(Failure::Rejected(Rejection::ApplicationsLost)) => None,
+                Err(failure) => return Err(failure),
+            });
+        }
+    }
+    let key = |record: &Record| EntrantKey { contest: record.no, player: player.clone() };
+    let stored = open.iter().filter(|record| record.kept == ApplicationLocation::Store);
+    let keys = tally_lanes::keys_to_load(stored.map(|record| key(record)));
+    let found = if keys.is_empty() { Vec::new() } else { tally.store.ledger().applications_of(&keys)? };
+    let mut read = read.into_iter();
+    let of = |record: &&Record| match key_in_redis(record) {
+        Some(_) => read.next().flatten(),
+        None => keys.binary_search(&key(record)).ok().and_then(|at| found[at]),
+    };
+    Ok(open.iter().map(of).collect())
 }
 
 /// Retries a request until it has a reply.

@@ -9,12 +9,12 @@ use super::read::{self, ListedMember};
 use crate::failure::Failure;
 use crate::members::erase::{is_named, run};
 use crate::tally::Tally;
+use tally_rules::PlayerId;
 use tally_rules::contest::member::UnpaidReason;
 use tally_rules::contest::record::ContestTask;
 use tally_rules::contest::{Application, ContestId, ContestMember, Payout, Record, State};
 use tally_rules::ledger::erasure::pseudonym;
 use tally_rules::ledger::{Member, MemberId, Uuid};
-use tally_rules::{PlayerId, Rejection};
 use tally_store::{
     CorruptRow, EntrantKey, LedgerReadSet, LedgerWriteSet, PayoutKey, ReadSet, Redacted, WindowKey, WriteSet,
 };
@@ -123,6 +123,9 @@ fn read_page(
     let begun = listed.rows.iter().filter(|(_, record)| record.report.is_some());
     let keys = tally_lanes::keys_to_load(begun.map(|(_, record)| key(record)));
     let found = tally.store.ledger().enrolled(&keys)?;
+    let open: Vec<&Record> =
+        listed.rows.iter().map(|(_, record)| record).filter(|record| record.state == State::Open).collect();
+    let mut applications = application_store::of_player(tally, &open, player)?.into_iter();
     let mut entered = Vec::new();
     for (id, record) in listed.rows {
         let named = keys.binary_search(&key(&record)).ok().and_then(|at| found[at]);
@@ -132,7 +135,7 @@ fn read_page(
             None => named,
         };
         let application = if record.state == State::Open {
-            application(tally, &record, player)?.filter(|row| is_its(row.member))
+            applications.next().flatten().filter(|row| is_its(row.member))
         } else {
             None
         };
@@ -166,15 +169,6 @@ fn under_another_name(
             Some(last) if its.is_none() => after = Some(last),
             _ => return Ok(its),
         }
-    }
-}
-
-fn application(tally: &Tally, record: &Record, player: &PlayerId) -> Result<Option<Application>, Failure> {
-    let store = application_store::of(tally, record);
-    match store.and_then(|store| store.observe(record, std::slice::from_ref(player))) {
-        Ok(observed) => Ok(observed.into_iter().find_map(|(_, application)| application)),
-        Err(Failure::Rejected(Rejection::ApplicationsLost)) => Ok(None),
-        Err(failure) => Err(failure),
     }
 }
 

@@ -150,7 +150,7 @@ enum Outcome {
 }
 
 impl ApplicationsInRedis<'_> {
-    fn counting_faults<T>(&self, answer: Result<T, RankingError>) -> Result<T, Failure> {
+    pub(super) fn counting_faults<T>(&self, answer: Result<T, RankingError>) -> Result<T, Failure> {
         use RankingError::{Refused, Unavailable, Unknown, Untrusted};
         if matches!(answer, Err(Unavailable(_) | Unknown(_) | Refused(_) | Untrusted(_))) {
             self.faults.fetch_add(1, Ordering::Relaxed);

@@ -18,7 +18,7 @@ use tally_rules::{Actor, Origin, PlayerId, Rejection};
 use tally_service::audit;
 use tally_service::contests::actions::{ActionResult, ContestDone};
 use tally_service::contests::execute::{ActingAs, ContestActor};
-use tally_service::contests::{apply, change, finish, read, scheduler, start};
+use tally_service::contests::{apply, change, finish, of_player, read, scheduler, start};
 use tally_service::players::erase;
 use tally_service::scan::Span;
 use tally_service::{Failure, Tally};
@@ -471,6 +471,14 @@ fn an_erased_player_has_not_applied(kind: Kind) {
     }
     row(apply::decide(&tally, &ids[0], &boss(), &[player(1)], true, None)).unwrap();
     row(apply::decide(&tally, &ids[1], &boss(), &[player(2)], false, None)).unwrap();
+    let applied = |no| {
+        let found = of_player::of_name(&tally, &player(no), None, 9).unwrap().entered;
+        found.into_iter().map(|one| (one.id, one.application.unwrap().status)).collect::<Vec<_>>()
+    };
+    let of_both = |statuses: [Status; 2]| ids.iter().cloned().zip(statuses).collect::<Vec<_>>();
+    assert_eq!(applied(1), of_both([Status::Accepted, Status::Pending]));
+    assert_eq!(applied(2), of_both([Status::Pending, Status::Rejected]));
+    assert_eq!(applied(9), []);
     let erased = |no| runtime.block_on(erase::erase(&tally, player(no), Origin::BACKGROUND, None));
     for no in [1, 2] {
         assert!(!erased(no).unwrap());
@@ -479,6 +487,7 @@ fn an_erased_player_has_not_applied(kind: Kind) {
     let of = |id| Status::ALL.iter().map(|status| listed(&tally, id, *status)).collect::<Vec<_>>();
     assert_eq!(of(&ids[0]), [vec![player(3)], vec![], vec![]]);
     assert_eq!(of(&ids[1]), [vec![player(3)], vec![], vec![player(2)]]);
+    assert_eq!(applied(1), []);
     apply::apply(&tally, &ids[0], &ContestActor::SERVER, &player(1), None).unwrap();
     ids.iter().for_each(|id| drop(start::start(&tally, id, &boss(), None).unwrap()));
     assert_eq!(refused(erased(3)), Rejection::PlayerNotFound);
