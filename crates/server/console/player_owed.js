@@ -49,6 +49,6 @@ function source(row) {
 /** What the ledger owes the player, and prizes that it won while it was no member: `{found, complete}`. */
 async function ofLedger(player, signal) {
   const found = [];
-  const complete = await walk("/v1/ledger/owed", { no_member: true }, "items", (items) => found.push(...items.filter((one) => one.player === player)), signal, PAGES_MAX);
+  const complete = await walk("/v1/ledger/owed", { player, no_member: true }, "items", (items) => found.push(...items), signal, PAGES_MAX);
   return { found, complete };
 }

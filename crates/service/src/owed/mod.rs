@@ -126,14 +126,34 @@ pub struct Page {
     pub next: Option<DebtPosition>,
 }
 
-/// At most `limit` debts from that position on.
-pub fn list(tally: &Tally, from: Option<DebtPosition>, limit: usize) -> Result<Page, Failure> {
-    Ok(DebtScan::from(tally, from, limit, false)?.page)
+/// Which debts a list has.
+#[derive(Clone, Debug, Default)]
+pub struct DebtFilter {
+    /// Those of this player alone.
+    pub player: Option<PlayerId>,
+    /// Also the prizes of winners that are no members. Nothing is owed for them, and a repayment pays each that has become one.
+    pub with_winners: bool,
 }
 
-/// The same with the prizes of winners that are no members. Nothing is owed for them, and a repayment pays each that has become one.
-pub fn list_with_winners(tally: &Tally, from: Option<DebtPosition>, limit: usize) -> Result<Page, Failure> {
-    Ok(DebtScan::from(tally, from, limit, true)?.page)
+impl DebtFilter {
+    fn is_for(&self, player: &PlayerId) -> bool {
+        self.player.as_ref().is_none_or(|one| one == player)
+    }
+}
+
+/// At most `limit` debts from that position on.
+pub fn list(tally: &Tally, from: Option<DebtPosition>, limit: usize) -> Result<Page, Failure> {
+    list_filtered(tally, &DebtFilter::default(), from, limit)
+}
+
+/// The same of those that fit a filter. It reads as much: no index has them by player.
+pub fn list_filtered(
+    tally: &Tally,
+    filter: &DebtFilter,
+    from: Option<DebtPosition>,
+    limit: usize,
+) -> Result<Page, Failure> {
+    Ok(DebtScan::from(tally, from, limit, filter)?.page)
 }
 
 /// Payments that are marked `member_closed` although the member is open: earlier releases did that by mistake. The first start of
@@ -152,7 +172,8 @@ impl Mistakes {
         if self.is_done {
             return Ok(());
         }
-        let scan = DebtScan::from(tally, self.next.clone(), usize::MAX, false)?;
+        let filter = DebtFilter::default();
+        let scan = DebtScan::from(tally, self.next.clone(), usize::MAX, &filter)?;
         for key in scan.marked {
             match key {
                 Key::Contest(id) => repay::all_of_contest(tally, &id)?,

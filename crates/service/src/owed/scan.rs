@@ -4,7 +4,7 @@
 //! index. Rejected ones are among the rows of contests and periods that have ended, which are scanned by name. Not here:
 //! the payment of what is owed.
 
-use super::{Debt, Debtor, Page};
+use super::{Debt, DebtFilter, Debtor, Page};
 use crate::damaged::Listing;
 use crate::failure::Failure;
 use crate::tally::Tally;
@@ -115,8 +115,7 @@ type Stopped = Result<Option<RowPosition>, Failure>;
 pub(super) struct DebtScan<'a> {
     tally: &'a Tally,
     limit: usize,
-    /// Whether winners that are no members count, too.
-    with_winners: bool,
+    filter: &'a DebtFilter,
     reads: usize,
     pub(super) page: Page,
     /// Contests and periods that have a payment marked `member_closed`.
@@ -129,10 +128,10 @@ impl<'a> DebtScan<'a> {
         tally: &'a Tally,
         place: Option<DebtPosition>,
         limit: usize,
-        with_winners: bool,
+        filter: &'a DebtFilter,
     ) -> Result<Self, Failure> {
         let (page, marked) = (Page::default(), BTreeSet::new());
-        let mut scan = Self { tally, limit, with_winners, reads: 0, page, marked };
+        let mut scan = Self { tally, limit, filter, reads: 0, page, marked };
         scan.go(place.unwrap_or(DebtPosition { stage: 0, of: None, row: RowPosition::After }))?;
         Ok(scan)
     }
@@ -276,7 +275,9 @@ impl<'a> DebtScan<'a> {
                     return Ok(Some(RowPosition::Fee(after)));
                 }
                 after = Some(player.clone());
-                self.page.rows.extend(Debt::of_fee(&of, record, player, enrolled.member));
+                if self.filter.is_for(&player) {
+                    self.page.rows.extend(Debt::of_fee(&of, record, player, enrolled.member));
+                }
             }
             if is_last {
                 return Ok(None);
@@ -294,8 +295,14 @@ impl<'a> DebtScan<'a> {
             let rows = self.read(self.tally.store.ledger().list_payouts(no, from, ROWS))?;
             let next = rows.last().filter(|_| rows.len() == ROWS).and_then(|(last, _)| last.checked_add(1));
             for (place, payout) in rows {
-                let debt =
-                    if self.with_winners { Debt::unpaid(of, payout) } else { Debt::of_payout(of, payout) };
+                if !self.filter.is_for(&payout.player) {
+                    continue;
+                }
+                let debt = if self.filter.with_winners {
+                    Debt::unpaid(of, payout)
+                } else {
+                    Debt::of_payout(of, payout)
+                };
                 let Some(debt) = debt else { continue };
                 if self.is_full() {
                     return Ok(Some(RowPosition::Payout(place)));

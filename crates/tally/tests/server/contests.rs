@@ -424,6 +424,8 @@ fn what_is_owed_is_listed_with_its_reason() {
         let next = first["next_cursor"].as_str().expect("there is one more");
         let next = local.get(&format!("/v1/ledger/owed?cursor={next}")).expect(200);
         assert_eq!(next, json!({"items": [owed("bob", &ids[1])]}));
+        assert_eq!(local.get("/v1/ledger/owed?player=bob").expect(200), next);
+        assert_eq!(local.get("/v1/ledger/owed?player=cid").expect(200), nothing);
         let reader = key(&server, "reader");
         server.client().with_key(&reader).get("/v1/ledger/owed").refused(403, "forbidden");
     }

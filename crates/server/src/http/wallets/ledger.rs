@@ -7,13 +7,14 @@ use crate::http::problem;
 use crate::http::response::{self, Response};
 use hyper::StatusCode;
 use serde_json::{Value, json};
+use tally_rules::PlayerId;
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::account::{Account, Totals};
 use tally_rules::ledger::{Entry, MemberId, ReversalLink, TransferId};
 use tally_service::Tally;
 use tally_service::ledger::read::{self, MemberNames};
 use tally_service::ledger::reversals::{self, NewReversal};
-use tally_service::owed::{self, Debt, DebtPosition, Debtor};
+use tally_service::owed::{self, Debt, DebtFilter, DebtPosition, Debtor};
 use tally_wire::api::metadata;
 use tally_wire::api::wallets::{AccountJson, ReversalRead, TransactionJson, read_reversal};
 use tally_wire::cursor::{self, Names};
@@ -45,10 +46,14 @@ fn rows(totals: &Totals) -> Vec<AccountJson> {
     totals.rows().map(|(key, total)| AccountJson::new(key, total)).collect()
 }
 
-/// `GET /v1/ledger/owed?no_member=&limit=&cursor=`
+/// `GET /v1/ledger/owed?player=&no_member=&limit=&cursor=`
 pub(in crate::http) async fn owed(mut call: Call) -> Result<Response, Problem> {
     let (limit, text) = (call.query.limit(), call.query.text("cursor"));
-    let list = if call.query.flag("no_member") { owed::list_with_winners } else { owed::list };
+    let player = call
+        .query
+        .text("player")
+        .and_then(|text| PlayerId::new(&text).map_err(|bad| call.query.wrong("player", bad.0)).ok());
+    let filter = DebtFilter { player, with_winners: call.query.flag("no_member") };
     call.finish_query()?;
     let (tally, asked) = (call.tally()?, call.tally()?);
     let from = text.map(|text| {
@@ -56,7 +61,7 @@ pub(in crate::http) async fn owed(mut call: Call) -> Result<Response, Problem> {
         place.ok_or_else(invalid_cursor)
     });
     let from = from.transpose()?;
-    let page = blocking(move || list(&asked, from, limit)).await?;
+    let page = blocking(move || owed::list_filtered(&asked, &filter, from, limit)).await?;
     let items: Vec<Value> = page.rows.iter().map(|debt| shown(&tally, debt)).collect();
     let mut body = json!({"items": items});
     if let Some(next) = page.next {

@@ -13,6 +13,7 @@ use tally_rules::period::{Payment, PeriodPrizes, PeriodRule};
 use tally_rules::score::ScoreInput;
 use tally_rules::{Actor, BoardId, Micros, Origin, PlayerId, Rejection};
 use tally_service::members::NewMember;
+use tally_service::owed::DebtFilter;
 use tally_service::periods::pay_again::{self, PrizeCounts};
 use tally_service::periods::view::View;
 use tally_service::periods::{prizes, scheduler};
@@ -98,7 +99,8 @@ fn a_closed_period_pays_its_prizes_once() {
         rows.sort_unstable();
         assert_eq!(rows, [(1, 100, false), (1, 100, true)]);
         assert!(owed::list(tally, None, 9).unwrap().rows.is_empty());
-        let winners = owed::list_with_winners(tally, None, 9).unwrap().rows;
+        let with_winners = DebtFilter { with_winners: true, ..DebtFilter::default() };
+        let winners = owed::list_filtered(tally, &with_winners, None, 9).unwrap().rows;
         let found: Vec<_> = winners.iter().map(|row| (row.member, row.amount, row.reason(tally))).collect();
         assert_eq!(found, [(None, 100, "no_member")]);
         // Another server, or this one after a restart, finds it done.

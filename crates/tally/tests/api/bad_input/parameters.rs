@@ -73,7 +73,7 @@ const PARAMETERS: &[(&str, &[&str])] = &[
     ("/v1/contest-series/{series}", &[]),
     ("/v1/ledger/accounts", &[]),
     ("/v1/ledger/trial-balance", &[]),
-    ("/v1/ledger/owed", &["no_member", "limit", "cursor"]),
+    ("/v1/ledger/owed", &["player", "no_member", "limit", "cursor"]),
     (
         "/v1/ledger/transactions",
         &[
@@ -291,7 +291,7 @@ fn filters_of_lists() {
     let bad_amounts = ["", "0", "-1", "x", "1.0", "1000000000000001", "99999999999999999999"];
     let bad_members = ["", "x", "ann", "0190f8a0-1c2d-7a40-8f00-6b1d2c3e4f5"];
     let (transfers, holds) = ("/v1/ledger/transactions", "/v1/holds");
-    let cases: [(&str, &str, &[&str]); 15] = [
+    let cases: [(&str, &str, &[&str]); 16] = [
         ("/v1/audit", "actor", &bad_actors),
         ("/v1/audit", "action", &["", "x", "key", "key.made", "KEY.CREATED"]),
         ("/v1/audit", "from", &bad_instants),
@@ -307,6 +307,7 @@ fn filters_of_lists() {
         (holds, "member", &bad_members),
         (holds, "state", &["", "x", "Open", "closed"]),
         (holds, "until", &bad_instants),
+        ("/v1/ledger/owed", "player", &[""]),
     ];
     for (list, name, values) in cases {
         for value in values {
