@@ -1,6 +1,6 @@
 // Rows of the audit log for people: the act, its subject and its actor. Ids are shown as names as far as the caller may read them.
 
-import { get, part } from "./api.js";
+import { get, kept, part } from "./api.js";
 import { h, playerLink, set } from "./dom.js";
 import { storedReason } from "./form.js";
 import { money, when } from "./format.js";
@@ -31,7 +31,6 @@ let hooks = new Map();
 window.addEventListener("tally:key", () => {
   keys = new Map();
   hooks = new Map();
-  read.clear();
 });
 
 /** Reads the names that one request has for all; before the first rows. */
@@ -125,16 +124,10 @@ const COUNTED = new Map([
 const MOVED = /^(\d+) (\S+)(?: from ([0-9a-f-]{36}))?(?: to ([0-9a-f-]{36}))?, transaction ([0-9a-f-]{36})$/;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** Names that were read, by path. */
-const read = new Map();
-const KEPT = 500;
+const subjects = kept();
 
+/** A link that gets its name once that is read. Without an answer the id stays. */
 function later(link, path, name) {
-  if (!read.has(path)) {
-    if (read.size >= KEPT) read.clear();
-    // Without an answer the id stays.
-    read.set(path, get(path).then(name, () => read.delete(path) && null));
-  }
-  read.get(path).then((text) => text && set(link, text));
+  subjects.read(path).then((found) => set(link, name(found))).catch(() => {});
   return link;
 }

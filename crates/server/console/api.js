@@ -147,3 +147,22 @@ export async function somePage(path, query, signal) {
   while (page.items.length === 0 && page.next_cursor) page = await get(path, { ...query, cursor: page.next_cursor }, signal);
   return page;
 }
+
+/** Paths whose answers are kept at most. */
+const KEPT = 500;
+
+/** `get` of paths that many rows ask for: each is read once with a key, until it is forgotten. */
+export function kept() {
+  const known = new Map();
+  window.addEventListener("tally:key", () => known.clear());
+  const read = (path) => {
+    if (!known.has(path)) {
+      if (known.size >= KEPT) known.clear();
+      const asked = get(path);
+      asked.catch(() => known.delete(path));
+      known.set(path, asked);
+    }
+    return known.get(path);
+  };
+  return { read, forget: (path) => known.delete(path) };
+}

@@ -72,9 +72,16 @@ export function contestList(signal, { state = "", series, nothing, heading }) {
   return heading ? card : h("div", { class: "stack" }, states, card);
 }
 
-function name({ id, title: text, series }, of) {
-  const made = series && series !== of && [" · ", h("a", { href: seriesLink(series) }, t("contests.of_series", { series }))];
-  return [h("a", { class: "name strong", href: link(id) }, text), h("span", { class: "under name" }, id, made)];
+/** The cell of a contest: its title leads to its page. Below are the id, unless that is the title, and `more`. */
+export function nameOf({ id, title: text }, more) {
+  const below = [text && text !== id && id, more].filter(Boolean);
+  const line = below.length > 0 && h("span", { class: "under name" }, below[0], below.length > 1 && [" · ", below[1]]);
+  return [h("a", { class: "name strong", href: link(id) }, text ?? id), line];
+}
+
+function name(contest, of) {
+  const { series } = contest;
+  return nameOf(contest, series && series !== of && h("a", { href: seriesLink(series) }, t("contests.of_series", { series })));
 }
 
 function players({ state, counts, capacity }) {

@@ -1,6 +1,6 @@
 // Members: found by the beginning of a login, a player or a phone number, listed, and named by their id.
 
-import { get, part } from "./api.js";
+import { get, kept, part } from "./api.js";
 import { inline, toast } from "./dialog.js";
 import { button, card, chip, empty, h, notice, playerLink, put, set } from "./dom.js";
 import { field, form } from "./form.js";
@@ -20,26 +20,12 @@ export function link(member) {
   return `#/wallets/${encodeURIComponent(member)}`;
 }
 
-/** The members by id that were read with this key, so that a list asks once for each. */
-const known = new Map();
-const KEPT = 500;
-
-window.addEventListener("tally:key", () => known.clear());
+const known = kept();
+const path = (id) => `/v1/members/${part(id)}`;
+const read = (id) => known.read(path(id));
 
 /** Forgets what is known of a member that has changed. */
-export function forget(id) {
-  known.delete(id);
-}
-
-function read(id) {
-  if (!known.has(id)) {
-    if (known.size >= KEPT) known.clear();
-    const asked = get(`/v1/members/${part(id)}`);
-    asked.catch(() => known.delete(id));
-    known.set(id, asked);
-  }
-  return known.get(id);
-}
+export const forget = (id) => known.forget(path(id));
 
 /** A link to a member's page. Its name and login are shown once they are read. */
 export function memberLink(id) {

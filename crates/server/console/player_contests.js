@@ -1,7 +1,7 @@
 // The contests of a player: those it has applied to, takes part in or runs, and those whose leaderboards have its scores.
 
 import { get, part, walk } from "./api.js";
-import { link, stateChip } from "./contests.js";
+import { nameOf, stateChip } from "./contests.js";
 import { card, chip, h } from "./dom.js";
 import { may } from "./rights.js";
 import { table } from "./table.js";
@@ -44,11 +44,11 @@ export function contests({ found, complete }) {
   return card(t("player.contests"), view.element, { foot: complete ? null : h("span", {}, t("player.more_contests")) });
 }
 
-function name({ id, title, staff, application, entry }) {
+function name(contest) {
+  const { staff, application, entry } = contest;
   const part = entry ? "entry" : application?.state ?? (staff && "staff");
   return [
-    h("a", { class: "name", href: link(id) }, title ?? id),
-    title && title !== id && h("span", { class: "under name" }, id),
+    nameOf(contest),
     part && h("span", { class: "under" }, t(`player.part.${part}`), entry?.banned && [" ", chip(t("player.banned"), "bad")]),
   ];
 }

@@ -4,7 +4,7 @@ import { actorOf, readNames } from "./acts.js";
 import { get, part, somePage } from "./api.js";
 import { actsOn } from "./ban.js";
 import { link as boardLink } from "./boards.js";
-import { stateChip as contestState, link as contestLink } from "./contests.js";
+import { nameOf, stateChip as contestState } from "./contests.js";
 import { inline } from "./dialog.js";
 import { card, chip, empty, h, head, notice, playerLink, put, set } from "./dom.js";
 import { when } from "./format.js";
@@ -46,7 +46,7 @@ async function lookForContests(text, signal) {
   const { items, next_cursor: more } = await somePage("/v1/contests", { prefix: text, limit: FOUND_MAX }, signal);
   if (items.length === 0) return null;
   const view = table(t("players.found_contests"), [
-    { label: t("player.contest"), cell: ({ id, title: name }) => [h("a", { class: "name", href: contestLink(id) }, name), name !== id && h("span", { class: "under name" }, id)] },
+    { label: t("player.contest"), cell: (contest) => nameOf(contest) },
     { label: t("player.state"), kind: "fit", cell: ({ state }) => contestState(state) },
   ], { key: ({ id }) => id });
   view.update(items);
