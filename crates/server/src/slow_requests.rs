@@ -141,11 +141,12 @@ fn minute(now: Duration) -> u64 {
 }
 
 /// Microseconds, up to 71 minutes.
-fn micros(time: Duration) -> u64 {
+pub(crate) fn micros(time: Duration) -> u64 {
     u32::try_from(time.as_micros()).unwrap_or(u32::MAX).into()
 }
 
-fn millis(micros: u64) -> f64 {
+/// Microseconds in milliseconds.
+pub(crate) fn millis(micros: u64) -> f64 {
     micros as f64 / 1e3
 }
 

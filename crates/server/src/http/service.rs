@@ -4,10 +4,9 @@ use super::call::Call;
 use super::response::{self, Response};
 use super::{console, guide, openapi, problem};
 use crate::readiness::{Finding, Parts, Readiness};
-use crate::slow_requests::SlowRequest;
+use crate::slow_requests::{SlowRequest, micros, millis};
 use hyper::{HeaderMap, Method, StatusCode};
 use serde_json::{Map, Value, json};
-use std::time::Duration;
 use tally_rules::grant::Rights;
 use tally_rules::ledger::Currency;
 use tally_rules::role::Permission;
@@ -105,9 +104,8 @@ pub(super) async fn status(mut call: Call) -> Result<Response, Problem> {
     status["caches"] = caches.into();
     status["contests"] = contests(tally.contest_counts());
     let (today, yesterday) = tally.activity();
-    let sees_money =
-        matches!(call.caller.kind, CallerKind::Key(rights) if rights.scopes().contains(Scope::MoneyRead));
-    let day = |counts: &DayCounts| day(counts, sees_money);
+    let reads_money = call.caller.may(Permission::Scope(Scope::MoneyRead));
+    let day = |counts: &DayCounts| day(counts, reads_money);
     status["activity"] = json!({"today": day(&today), "yesterday": yesterday.as_ref().map(day)});
     if admin {
         status["settings"] = call.readiness.settings();
@@ -161,10 +159,10 @@ fn finding(finding: &Finding) -> Value {
 }
 
 /// What this server has done on a day. Sums of money are for callers that may read money.
-fn day(counts: &DayCounts, sees_money: bool) -> Value {
+fn day(counts: &DayCounts, reads_money: bool) -> Value {
     let since = tally_wire::time::format(counts.since);
     let mut day = json!({"since": since, "scores": counts.scores, "transfers": counts.transfers});
-    if sees_money {
+    if reads_money {
         let sum = |(currency, sum): (&Currency, &u128)| json!({"currency": currency.as_str(), "amount": sum.to_string()});
         day["moved"] = counts.moved.iter().map(sum).collect();
     }
@@ -173,13 +171,9 @@ fn day(counts: &DayCounts, sees_money: bool) -> Value {
 
 fn slow(slow: &Slow) -> Value {
     json!({
-        "at": tally_wire::time::format_clock(slow.at), "ms": millis(slow.took), "cause": slow.cause.as_str(),
-        "cause_ms": millis(slow.waited), "beside": slow.beside,
+        "at": tally_wire::time::format_clock(slow.at), "ms": millis(micros(slow.took)), "cause": slow.cause.as_str(),
+        "cause_ms": millis(micros(slow.waited)), "beside": slow.beside,
     })
-}
-
-fn millis(time: Duration) -> f64 {
-    (time.as_secs_f64() * 1e4).round() / 10.0
 }
 
 /// The queue and the counters of a lane.

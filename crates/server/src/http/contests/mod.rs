@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use tally_rules::contest::{ContestId, Record};
 use tally_rules::idempotency::IdempotencyKey;
+use tally_rules::role::Permission;
 use tally_rules::scope::Scope;
 use tally_rules::{Origin, PlayerId};
 use tally_service::contests::execute::{ActingAs, ContestActor};
@@ -47,19 +48,18 @@ pub(in crate::http) async fn actor(call: &Call, tally: &Arc<Tally>) -> Result<Co
     Ok(acting.by(call.caller.actor))
 }
 
-/// Whether the caller sees wallets and transfers of members in the lists of a contest or a period. Keys with the scope `money:read` and the
+/// Whether the caller sees wallets and transfers of members in the lists of a contest or a period. Callers that may read money and the
 /// staff of the contest do.
 pub(in crate::http) async fn sees_money(
     call: &Call,
     tally: &Arc<Tally>,
     id: Option<&ContestId>,
 ) -> Result<bool, Problem> {
-    let acting = match call.caller.kind {
-        CallerKind::Key(rights) => return Ok(rights.scopes().contains(Scope::MoneyRead)),
-        CallerKind::Anonymous => return Ok(false),
-        CallerKind::Member(_) => actor(call, tally).await?.acting,
-    };
-    let (ActingAs::Member(player), Some(id)) = (acting, id.cloned()) else { return Ok(false) };
+    if call.caller.may(Permission::Scope(Scope::MoneyRead)) {
+        return Ok(true);
+    }
+    let (CallerKind::Member(_), Some(id)) = (call.caller.kind, id.cloned()) else { return Ok(false) };
+    let ActingAs::Member(player) = actor(call, tally).await?.acting else { return Ok(false) };
     let tally = Arc::clone(tally);
     blocking(move || Ok(read::get(&tally, &id)?.contest.is_staff(&player))).await
 }
