@@ -52,7 +52,9 @@ named! {
         MoneyDeposited = "money.deposited", /// It withdrew money.
         MoneyWithdrawn = "money.withdrawn", /// It moved money from one member to another.
         MoneyTransferred = "money.transferred", /// It reversed a transfer.
-        MoneyReversed = "money.reversed" }
+        MoneyReversed = "money.reversed", /// A player was removed from a leaderboard.
+        PlayerRemoved = "player.removed", /// A prize or a fee was paid to a player after an earlier try had failed.
+        PlayerPaid = "player.paid" }
 }
 
 impl AuditAction {
@@ -101,12 +103,22 @@ impl AuditAction {
             Self::MoneyWithdrawn => 91,
             Self::MoneyTransferred => 92,
             Self::MoneyReversed => 93,
+            Self::PlayerRemoved => 24,
+            Self::PlayerPaid => 25,
         }
     }
 
     /// Whether the subject of its rows is a player.
     pub fn is_of_player(self) -> bool {
-        matches!(self, Self::PlayerBanned | Self::PlayerRestored | Self::PlayerErased | Self::ScoreCorrected)
+        matches!(
+            self,
+            Self::PlayerBanned
+                | Self::PlayerRestored
+                | Self::PlayerErased
+                | Self::PlayerRemoved
+                | Self::PlayerPaid
+                | Self::ScoreCorrected
+        )
     }
 
     /// Whether the details of its rows name the members on both sides, by their ids.
@@ -185,7 +197,7 @@ mod tests {
         let numbers: Vec<u8> = AuditAction::ALL.iter().map(|one| one.number()).collect();
         let wanted = [
             1, 2, 10, 11, 12, 20, 21, 22, 30, 31, 40, 41, 42, 43, 44, 45, 46, 47, 48, 50, 51, 52, 60, 61, 62,
-            23, 70, 71, 72, 32, 33, 63, 64, 65, 80, 13, 49, 34, 90, 91, 92, 93,
+            23, 70, 71, 72, 32, 33, 63, 64, 65, 80, 13, 49, 34, 90, 91, 92, 93, 24, 25,
         ];
         assert_eq!(numbers, wanted);
         assert!(AuditAction::ALL.iter().all(|one| AuditAction::of_number(one.number()) == Some(*one)));

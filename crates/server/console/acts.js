@@ -1,18 +1,18 @@
 // Rows of the audit log for people: the act, its subject and its actor. Ids are shown as names as far as the caller may read them.
 
-import { get, kept, part } from "./api.js";
+import { Problem, get, kept, part, withQuery } from "./api.js";
 import { h, playerLink, set } from "./dom.js";
 import { storedReason } from "./form.js";
-import { money, when } from "./format.js";
-import { loginLink } from "./members.js";
-import { isAdmin } from "./rights.js";
+import { money, periodName, periodOf, sourceOf, when } from "./format.js";
+import { findMember, loginLink } from "./members.js";
+import { isAdmin, may } from "./rights.js";
 import { named, t, tt } from "./texts.js";
 
 /** The acts of the log, as they are stored. */
 export const ACTS = [
   "key.created", "key.revoked",
   "leaderboard.created", "leaderboard.changed", "leaderboard.deleted",
-  "player.banned", "player.restored", "player.erased", "score.corrected",
+  "player.banned", "player.restored", "player.removed", "player.erased", "player.paid", "score.corrected",
   "member.created", "member.changed", "member.closed", "member.erased", "member.exported",
   "money.deposited", "money.withdrawn", "money.transferred", "money.reversed",
   "contest.created", "contest.changed", "contest.opened", "contest.accepted", "contest.rejected",
@@ -41,10 +41,35 @@ export async function readNames(signal) {
   hooks = new Map(other.items.map(({ id, url }) => [id, url]));
 }
 
-/** Actors to choose from: the keys, and the parts of the server. */
-export function actors() {
+/** The keys and the parts of the server: `[id, name]`. */
+function actors() {
   const parts = ["local", "command_line", "background"].map((name) => [name, named(`actor.${name}`)]);
   return [...[...keys].map(([id, name]) => [`key:${id}`, name]), ...parts];
+}
+
+const same = (one, other) => one.toLowerCase() === other.toLowerCase();
+
+/** Actors to choose from: `[what is typed, what is shown beside it]`. Keys of one name are typed by their ids. */
+export function actorChoices() {
+  const all = actors();
+  const isOne = (name) => all.filter(([, other]) => same(other, name)).length === 1;
+  return all.map(([id, name]) => (isOne(name) ? [name, id] : [id, name]));
+}
+
+/** An actor as it is typed. */
+export function typedActor(actor) {
+  return actorChoices().find(([, id]) => id === actor)?.[0] ?? actor;
+}
+
+/** The actor that was typed: an id, the name of a key or a part of the server, or what finds a member. */
+export async function actorNamed(text) {
+  if (!text || ACTOR.test(text)) return text;
+  const fits = actors().filter(([, name]) => same(name, text));
+  if (fits.length > 1) throw new Problem(0, { detail: t("audit.many_actors", { name: text, n: fits.length, ids: fits.slice(0, IDS_MAX).map(([id]) => id).join(", ") }) });
+  if (fits.length === 1) return fits[0][0];
+  const member = may("members:read") && (await findMember(text));
+  if (!member) throw new Problem(0, { detail: t("audit.no_actor", { name: text }) });
+  return `member:${member.id}`;
 }
 
 /** The words of an act. */
@@ -78,7 +103,7 @@ export function subjectOf({ action, subject }) {
       // A reversal is of a transfer, and its detail names the members.
       return action === "money.reversed" || !UUID.test(subject) ? h("code", {}, subject) : loginLink(subject);
     case "contest":
-      return UUID.test(subject) ? later(link("contests"), `/v1/contests/${part(subject)}`, ({ title }) => title) : link("contests");
+      return contestLink(subject);
     case "series":
       return UUID.test(subject) ? later(link("series"), `/v1/contest-series/${part(subject)}`, ({ template }) => template.title) : link("series");
     case "webhook":
@@ -98,8 +123,10 @@ export function actCell({ at, action, actor, detail, reason }) {
   ];
 }
 
-/** The detail of an act. One with money has the amount in the smallest unit, and members by their ids. */
+/** The detail of an act, as people read it. One with money has the amount in the smallest unit, and members by their ids. */
 function detailOf({ action, detail }) {
+  const own = { "score.corrected": corrected, "player.removed": removed, "player.paid": paid }[action]?.(detail);
+  if (own) return own;
   const [, units, currency, from, to, id] = (action.startsWith("money.") && MOVED.exec(detail)) || [];
   if (units === undefined) return counted(action, detail);
   const sides = [from && "from", to && "to"].filter(Boolean).join("_");
@@ -111,9 +138,41 @@ function detailOf({ action, detail }) {
 function counted(action, detail) {
   const [, before = "", n, rest = ""] = COUNTED.get(action)?.exec(detail) ?? [];
   if (n === undefined) return detail;
-  return `${before}${t(`audit.counted.${action.endsWith("repaid") ? "payments" : "players"}`, { n })}${rest}`;
+  const of = before && `${periodName(before.slice(0, -": ".length))}: `;
+  return `${of}${t(`audit.counted.${action.endsWith("repaid") ? "payments" : "players"}`, { n })}${rest}`;
 }
 
+/** `arcade weekly:2026-11-23: 9 to 3`; without a period it is of all time. */
+function corrected(detail) {
+  const [, board, period, before, after] = CORRECTED.exec(detail) ?? [];
+  if (board === undefined) return null;
+  const place = period ? periodOf(board, period) : board;
+  return t("audit.corrected", { place, before: before === "none" ? t("audit.no_score") : before, after });
+}
+
+/** `arcade: all_time 9, weekly:2026-11-23 7`: the scores that went. */
+function removed(detail) {
+  const end = detail.lastIndexOf(": ");
+  const scores = detail.slice(end + 2).split(", ").map((one) => one.split(" "));
+  if (end < 0 || scores.some(({ length }) => length !== 2)) return null;
+  return `${detail.slice(0, end)}: ${scores.map(([period, score]) => `${periodName(period)} (${score})`).join(", ")}`;
+}
+
+/** `prize: 700 KRW of arcade/weekly:2026-11-23, transaction …`, with a link to the period or the contest. */
+function paid(detail) {
+  const [, kind, units, currency, reference, id] = PAID.exec(detail) ?? [];
+  const of = reference && sourceOf(reference);
+  if (!of) return null;
+  const { board, period, contest } = of;
+  const place = contest ? contestLink(contest) : h("a", { class: "name", href: withQuery(`#/boards/${part(board)}`, { period }) }, periodOf(board, period));
+  return [tt(`audit.paid.${kind}`, { sum: money(units, currency), place }), ", ", t("audit.transaction", { id })];
+}
+
+const ACTOR = /^(key:[0-9a-f]{12}|member:[0-9a-f-]{36}|local|command_line|background|unknown)$/;
+/** Keys of one name that a message has. */
+const IDS_MAX = 5;
+const CORRECTED = /^(.+?)(?: ([a-z0-9_-]+:\d{4}-\d\d-\d\d(?:T\d\d:\d\d)?))?: (\S+) to (\S+)$/s;
+const PAID = /^(prize|refund): (\d+) (\S+) of (.+), transaction ([0-9a-f-]{36})$/s;
 const PLAYERS = /^()(\d+) players?(: .*)$/s;
 const COUNTED = new Map([
   ["contest.accepted", PLAYERS],
@@ -124,10 +183,10 @@ const COUNTED = new Map([
 const MOVED = /^(\d+) (\S+)(?: from ([0-9a-f-]{36}))?(?: to ([0-9a-f-]{36}))?, transaction ([0-9a-f-]{36})$/;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-const subjects = kept();
-
-/** A link that gets its name once that is read. Without an answer the id stays. */
-function later(link, path, name) {
-  subjects.read(path).then((found) => set(link, name(found))).catch(() => {});
-  return link;
+/** A link to a contest. One that the server named has its title, once that is read. */
+function contestLink(id) {
+  const link = h("a", { class: "name", href: `#/contests/${part(id)}` }, id);
+  return UUID.test(id) ? later(link, `/v1/contests/${part(id)}`, ({ title }) => title) : link;
 }
+
+const subjects = kept();

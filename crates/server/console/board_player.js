@@ -1,13 +1,13 @@
 // A player on a board: found by its id, with its rank and its neighbours; banned, restored, removed.
 
-import { change, get, part } from "./api.js";
+import { change, get, part, withQuery } from "./api.js";
 import { ban, place, restore, actsOn, why } from "./ban.js";
 import { confirmTyped, failed, inline, toast } from "./dialog.js";
 import { button, facts, h, notice, playerLink, set } from "./dom.js";
 import { grouped, when, zoneName } from "./format.js";
-import { field, form } from "./form.js";
+import { UNSAID, field, form } from "./form.js";
 import { columns } from "./ranking.js";
-import { may } from "./rights.js";
+import { isAdmin, may } from "./rights.js";
 import { table } from "./table.js";
 import { t } from "./texts.js";
 
@@ -60,8 +60,12 @@ export function search(board, { period, zone }, signal, changed) {
     const again = () => Promise.all([find(player), changed()]);
     const asked = may("boards:admin") && why();
     const remove = async () => {
-      if (!(await confirmTyped(t("board.remove_title"), t("board.remove_about"), player, t("board.remove")))) return;
-      await change("DELETE", here[0].path);
+      // What a key of a game removes is no act of the log.
+      const audited = isAdmin();
+      const about = [t("board.remove_about"), t(audited ? "board.remove_kept" : "board.remove_unkept")].join(" ");
+      const sure = await confirmTyped(t("board.remove_title"), about, player, t("board.remove"), { audited });
+      if (!sure) return;
+      await change("DELETE", withQuery(here[0].path, audited ? { reason: sure.reason || UNSAID } : {}));
       toast("ok", t("board.removed", { player }));
       await again();
     };
@@ -69,7 +73,7 @@ export function search(board, { period, zone }, signal, changed) {
     const banned = asked && h("div", { class: "inline" }, asked.element, h("div", { class: "row" }, ranked
       ? button(t("player.ban"), () => ban(player, here, asked.said(), again), danger)
       : button(t("player.restore"), () => restore(player, here, asked.said(), again), { kind: "small", failed })));
-    // Apart from the reason, which a removal does not keep.
+    // Apart from the reason of a ban: a removal asks for its own.
     return [banned, ranked && may("scores:write") && h("div", { class: "row" }, button(t("board.remove"), remove, danger))];
   };
 

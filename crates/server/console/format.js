@@ -142,6 +142,39 @@ export function date(text) {
   return text ? day.format(new Date(text)) : "–";
 }
 
+/** Rules of periods whose names say how long a period is. */
+const LENGTHS = new Set(["daily", "weekly", "monthly", "yearly"]);
+const PERIOD = /^([a-z0-9_-]+):(\d{4}-\d\d-\d\d)(T\d\d:\d\d)?$/;
+
+const wholeDay = new Intl.DateTimeFormat(LOCALE, { ...DAY, timeZone: "UTC" });
+
+/** A window by its public name, such as `weekly:2026-11-21T18:29`. The name has the beginning on the clocks of its own zone already. */
+export function periodName(name) {
+  if (name === "all_time") return t("board.all_time");
+  const [, rule, date, clock] = PERIOD.exec(name) ?? [];
+  if (rule === undefined) return name;
+  const start = clock ? when(`${date}${clock}Z`, "UTC") : wholeDay.format(new Date(`${date}T00:00Z`));
+  return t(`periods.name.${LENGTHS.has(rule) ? rule : "other"}`, { rule, start });
+}
+
+/** A period with its leaderboard. */
+export function periodOf(board, period) {
+  return t("periods.name.of", { board, period: periodName(period) });
+}
+
+/** What the reference of a prize names: `arcade/weekly:2026-11-23` is `{board, period}`, and `contest:cup` is `{contest}`; another one is nothing. */
+export function sourceOf(reference) {
+  const [, board, period] = /^(.+)\/([^/]+)$/s.exec(reference) ?? [];
+  if (PERIOD.test(period ?? "")) return { board, period };
+  return reference.startsWith("contest:") ? { contest: reference.slice("contest:".length) } : null;
+}
+
+/** The reference of a movement as it is read: that of a prize names a period. */
+export function referenceOf({ type, reference }) {
+  const { board, period } = (type.startsWith("prize") && sourceOf(reference)) || {};
+  return period ? periodOf(board, period) : reference;
+}
+
 /** The time of day of an instant in milliseconds. */
 export function time(milliseconds) {
   return clock.format(new Date(milliseconds));

@@ -57,8 +57,8 @@ impl Fingerprints {
     }
 
     /// Of the removal of a player from a board.
-    pub fn of_remove(&self, board: &BoardId, player: &PlayerId) -> RequestFingerprint {
-        self.digest(&[b"remove", board.as_str().as_bytes(), player.as_bytes()])
+    pub fn of_remove(&self, board: &BoardId, player: &PlayerId, reason: Option<&str>) -> RequestFingerprint {
+        self.with_reason(&[b"remove", board.as_str().as_bytes(), player.as_bytes()], reason)
     }
 
     /// The digest of a transfer, by its meaning.
@@ -200,7 +200,8 @@ mod tests {
             of("ab", "c", ScoreInput::Float(1.0), None, None),
             of("ab", "c", ScoreInput::Int(1), Some(0), None),
             of("ab", "c", ScoreInput::Int(1), None, Some(Micros(0))),
-            prints.of_remove(&board("ab"), &player("c")),
+            prints.of_remove(&board("ab"), &player("c"), None),
+            prints.of_remove(&board("ab"), &player("c"), Some("r")),
             Fingerprints::new(Secret::new([8; 32]).into()).of_submit(
                 &board("ab"),
                 &player("c"),

@@ -91,7 +91,8 @@ impl PaymentRequest {
             None => true,
         };
         let rows: Vec<(u32, Payout)> = rows.iter().filter(|(_, row)| is_its(row)).cloned().collect();
-        let became = state.repay_rows(payment.no, (&rows, ids), &reference(&payment), prize);
+        let act = self.caller.as_ref().map(|caller| &caller.audited);
+        let became = state.repay_rows(payment.no, (&rows, ids), (&reference(&payment), act), prize);
         if let (Some(caller), Some(paid)) = (&self.caller, detail_of(&became)) {
             let (board, detail) = (payment.board.as_str(), format!("{}: {paid}", payment.period));
             let row = caller.audited.row(AuditAction::PrizesRepaid, board, Some(detail.into()));

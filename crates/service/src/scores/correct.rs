@@ -87,7 +87,7 @@ impl Kind for Correct {
 }
 
 /// A score as the audit log has it, with its subscore.
-fn shown(board: &Board, record: Record) -> String {
+pub(super) fn shown(board: &Board, record: Record) -> String {
     let score = match board.definition.score {
         ScoreType::Int64 => record.score.to_string(),
         // Short for large numbers too.

@@ -2,21 +2,39 @@
 
 use super::batch::{
     Access, Effect, Effects, Kind, Piece, Players, Replying, RowTarget, ScoreBatchState, Slicing, TargetRow,
-    Targets,
+    Targets, score_key,
 };
+use super::correct::shown;
+use crate::audit;
 use crate::boards::Board;
 use crate::failure::Failure;
 use crate::tally::Tally;
 use std::sync::Arc;
+use tally_rules::audit::{AuditAction, Audited};
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::outcome::Outcome;
-use tally_rules::{BoardId, PlayerId, Rejection};
+use tally_rules::{BoardId, Origin, PlayerId, Rejection};
+use tally_store::Window;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Remove {
     pub(crate) board: Arc<Board>,
     pub(crate) player: PlayerId,
+    /// The act, if an administrator removes the player.
+    pub(crate) act: Option<Audited>,
     pub(crate) identity: Option<IdempotencyKey>,
+}
+
+impl Remove {
+    /// The records that go, with their windows, so that each can be set again: `arcade: all_time 9, weekly:2026-11-23 7`.
+    fn detail(&self, state: &ScoreBatchState, windows: &[Window], targets: &Targets) -> String {
+        let record = |window: &Window| {
+            let record = *state.scores.get(&score_key(self.board.no, *window, &self.player))?;
+            Some(format!("{} {}", targets.name(&self.board, *window), shown(&self.board, record)))
+        };
+        let records: Vec<String> = windows.iter().filter_map(record).collect();
+        format!("{}: {}", self.board.id.as_str(), records.join(", "))
+    }
 }
 
 /// The reply to a removal.
@@ -47,17 +65,21 @@ impl Kind for Remove {
         &self,
         state: &mut ScoreBatchState,
         rows: &[RowTarget],
-        _targets: &Targets,
+        targets: &Targets,
     ) -> Result<Removed, Rejection> {
         if state.replay(self.identity.as_ref())?.is_some() {
             return Ok(Removed { replayed: true });
         }
         state.check_live(self.board.no)?;
         rows[0].at.clone()?;
+        let detail = self.act.as_ref().map(|_| self.detail(state, &rows[0].windows, targets));
         let mut moves = Vec::new();
         state.remove(self.board.no, &self.player, &rows[0].windows, &mut moves);
         if moves.is_empty() {
             return Err(Rejection::PlayerNotRanked);
+        }
+        if let (Some(act), Some(detail)) = (&self.act, detail) {
+            state.audit.push(act.row(AuditAction::PlayerRemoved, self.player.as_str(), Some(detail.into())));
         }
         state.remember(self.identity.as_ref(), Outcome::Removed);
         Ok(Removed { replayed: false })
@@ -79,28 +101,32 @@ impl Kind for Remove {
     }
 }
 
-/// Removes a player. It goes through the score lanes, so it is ordered with the player's submits.
+/// Removes a player. It goes through the score lanes, so it is ordered with the player's submits. It is an act of the audit log
+/// if an administrator does it; games remove players as often as they submit scores.
 pub async fn remove(
     tally: &Tally,
     board: &BoardId,
     player: PlayerId,
+    origin: &Origin,
     identity: Option<IdempotencyKey>,
 ) -> Result<Removed, Failure> {
-    tally.of_present(board, || remove_once(tally, board, player.clone(), identity.clone())).await
+    tally.of_present(board, || remove_once(tally, board, player.clone(), origin, identity.clone())).await
 }
 
 async fn remove_once(
     tally: &Tally,
     board: &BoardId,
     player: PlayerId,
+    origin: &Origin,
     identity: Option<IdempotencyKey>,
 ) -> Result<Removed, Failure> {
+    let act = audit::of_admin(tally, origin)?;
     let board = match tally.find(board).await {
         Ok(board) => board,
         Err(rejection) => return replay_or_reject(tally, identity.as_ref(), rejection).await,
     };
     let running = identity.as_ref().map(|one| tally.running.begin(&one.key)).transpose()?;
-    tally.lane.ask(Remove { board, player, identity }, running).await
+    tally.lane.ask(Remove { board, player, act, identity }, running).await
 }
 
 /// The first reply of a change whose leaderboard is deleted, if it was done before.

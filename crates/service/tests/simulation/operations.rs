@@ -230,7 +230,9 @@ impl Callers {
                     .map(|_| DONE)
             }
             Operation::Remove { board, player } => {
-                remove(tally, &board_id(board), player_id(player), None).await.map(|_| DONE)
+                remove(tally, &board_id(board), player_id(player), &Origin::BACKGROUND, None)
+                    .await
+                    .map(|_| DONE)
             }
             Operation::Erase { player } => {
                 erase(tally, player_id(player), Origin::BACKGROUND, None).await.map(|_| DONE)
@@ -313,7 +315,8 @@ impl Callers {
             mint_cap: None,
         };
         let is_refused = |failure: Option<Failure>| matches!(failure, Some(Failure::Rejected(_)));
-        let removed = board.map(|board| world.wait(remove(tally, &board_id(board), nobody, None)));
+        let removed =
+            board.map(|board| world.wait(remove(tally, &board_id(board), nobody, &Origin::BACKGROUND, None)));
         removed.is_none_or(|removed| is_refused(removed.err()))
             && is_refused(world.wait(transfers::post(tally, new)).err())
     }

@@ -220,7 +220,8 @@ fn a_damaged_score_is_left_out_at_the_start_and_fails_its_players_requests_alone
         let key = damaged::noted(&*tally.store, &board, Some(ALL_TIME), &player("ann")).unwrap();
         assert_eq!(named(damaged::check(&*tally.store, key)).1, "1/0/ann");
         assert_eq!(damaged::noted(&*tally.store, &board, Some(ALL_TIME), &player("bob")), None);
-        let removed = served.runtime.block_on(remove(tally, &board.id, player("ann"), None));
+        let removed =
+            served.runtime.block_on(remove(tally, &board.id, player("ann"), &Origin::BACKGROUND, None));
         assert_eq!(named(removed).1, "1/0/ann");
         drop(board);
         served.stop();

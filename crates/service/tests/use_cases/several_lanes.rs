@@ -181,7 +181,9 @@ fn a_player_comes_and_goes_in_one_lane() {
                     add_one(world, &name, &changes);
                     let steps = changes.0.into_inner().unwrap().remove(&name).unwrap();
                     assert_eq!(steps, [(0, 1), (1, 2)], "round {round}");
-                    world.wait(remove(&world.tally(), &board(), player(&name), None)).unwrap();
+                    world
+                        .wait(remove(&world.tally(), &board(), player(&name), &Origin::BACKGROUND, None))
+                        .unwrap();
                 }
             });
         }

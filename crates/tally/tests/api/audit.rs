@@ -50,6 +50,8 @@ fn each_act_is_there_once_with_its_actor() {
     shop.post("/v1/leaderboards/goals/scores", &json!({"player": "ann", "score": 1})).expect(200);
     desk.post("/v1/leaderboards/goals/players/ann/ban", &json!({})).expect(200);
     desk.post("/v1/leaderboards/goals/players/ann/restore", &json!({})).expect(200);
+    shop.post("/v1/leaderboards/goals/scores", &json!({"player": "bob", "score": 5})).expect(200);
+    desk.delete("/v1/leaderboards/goals/players/bob").expect(204);
     shop.delete("/v1/players/ann").expect(204);
     let member = shop.post("/v1/members", &json!({"login_id": "bob", "name": "Bob"})).expect(201);
     let member = member["id"].as_str().expect("an id").to_owned();
@@ -66,6 +68,7 @@ fn each_act_is_there_once_with_its_actor() {
         row("leaderboard.changed", "cups", &by_desk, None),
         row("player.banned", "ann", &by_desk, Some("goals")),
         row("player.restored", "ann", &by_desk, Some("goals")),
+        row("player.removed", "bob", &by_desk, Some("goals: all_time 5")),
         row("player.erased", "ann", &by_shop, None),
         row("member.changed", &member, &by_shop, Some("name")),
         row("member.closed", &member, &by_desk, Some("force")),
@@ -85,12 +88,12 @@ fn each_act_is_there_once_with_its_actor() {
         assert_eq!(rows(&mut local, "&action=key.created"), of(&|row| row.0 == "key.created"));
         assert_eq!(rows(&mut local, "&subject=cups"), of(&|row| row.1 == "cups"));
         let both = format!("&subject=cups&actor={by_desk}&action=leaderboard.deleted");
-        assert_eq!(rows(&mut local, &both), all[10..11]);
+        assert_eq!(rows(&mut local, &both), all[11..12]);
         // By time: from an instant on, and before it.
         let items = local.get("/v1/audit").expect(200)["items"].clone();
         let at = items[4]["at"].as_str().expect("an instant");
-        assert_eq!(rows(&mut local, &format!("&from={at}")), all[7..]);
-        assert_eq!(rows(&mut local, &format!("&until={at}")), all[..7]);
+        assert_eq!(rows(&mut local, &format!("&from={at}")), all[8..]);
+        assert_eq!(rows(&mut local, &format!("&until={at}")), all[..8]);
     }
 }
 
@@ -195,6 +198,36 @@ fn money_that_administrators_move_is_there() {
     assert_eq!(reason_of(&mut local, "money.deposited", &ann), "by hand");
 }
 
+/// Players that a key of role `admin` removes, or a caller on this machine with a reason. The row has the scores. What games remove
+/// leaves none.
+#[test]
+fn players_that_administrators_remove_are_there() {
+    let server = TestTally::start(TALLY);
+    let (_, mut shop) = key(&server, "server");
+    let (desk_id, mut desk) = key(&server, "admin");
+    let (mut local, ann) = (server.local(), "/v1/leaderboards/years/players/ann");
+    let periods = json!({"periods": [{"name": "yearly", "schedule": "0 0 1 1 *"}]});
+    desk.put("/v1/leaderboards/years", &periods).expect(201);
+    let mut submit = || {
+        shop.post("/v1/leaderboards/years/scores", &json!({"player": "ann", "score": 9})).expect(200);
+    };
+    submit();
+    local.delete(ann).expect(204);
+    submit();
+    let place = desk.get(&format!("{ann}?period=yearly")).expect(200);
+    let remove = request("DELETE", format!("{ann}?reason=a+bot")).idempotent("remove");
+    desk.send(&remove).expect(204);
+    assert!(desk.send(&remove).is_replay());
+    desk.send(&request("DELETE", ann).idempotent("remove")).refused(422, "idempotency_key_reused");
+    desk.delete(ann).refused(404, "player_not_ranked");
+    submit();
+    shop.delete(&format!("{ann}?reason=left")).expect(204);
+    let detail = format!("years: all_time 9, {} 9", place["period"].as_str().expect("a name"));
+    let wanted = row("player.removed", "ann", &format!("key:{desk_id}"), Some(&detail));
+    assert_eq!(rows(&mut desk, "&action=player.removed"), [wanted]);
+    assert_eq!(reason_of(&mut desk, "player.removed", "ann"), "a bot");
+}
+
 /// Commands of the Redis protocol that are the same acts; they give no reason.
 #[test]
 fn acts_over_the_redis_protocol_are_there() {
@@ -229,6 +262,8 @@ fn acts_on_boards() -> Vec<Act<'static>> {
         ("leaderboard.created", "b", body("PUT", "/v1/leaderboards/b", &json!({"reason": "r1"}))),
         ("leaderboard.changed", "b", body("PUT", "/v1/leaderboards/b", &daily)),
         ("", "", body("POST", "/v1/leaderboards/b/scores", &json!({"player": "p", "score": 1}))),
+        ("", "", body("POST", "/v1/leaderboards/b/scores", &json!({"player": "q", "score": 1}))),
+        ("player.removed", "q", request("DELETE", "/v1/leaderboards/b/players/q?reason=r7")),
         ("player.banned", "p", on_player("ban?reason=r3")),
         ("player.restored", "p", on_player("restore?reason=r4")),
         ("player.erased", "p", request("DELETE", "/v1/players/p?reason=r5")),

@@ -8,13 +8,14 @@ use tally_service::scores;
 use tally_wire::Problem;
 
 pub(in crate::http) async fn remove(mut call: Call) -> Result<Response, Problem> {
+    let origin = call.origin_of_query();
     call.finish_query()?;
     call.no_body().await?;
     let tally = call.tally()?;
     let (board, player) = (call.board()?, call.player()?);
-    let fingerprint = || tally.fingerprints.of_remove(&board, &player);
+    let fingerprint = || tally.fingerprints.of_remove(&board, &player, origin.reason.as_deref());
     let identity = call.key()?.map(|key| IdempotencyKey { key, fingerprint: fingerprint() });
-    let removed = scores::remove::remove(&tally, &board, player, identity)
+    let removed = scores::remove::remove(&tally, &board, player, &origin, identity)
         .await
         .map_err(|failure| problem::of_failure(&failure))?;
     Ok(response::replayed(response::none(), removed.replayed))

@@ -8,9 +8,12 @@ use crate::contests::actions::{ActionResult, ContestRequest};
 use crate::contests::bounded_steps::STEP_ROWS;
 use crate::ledger::state::BatchState;
 use std::sync::Arc;
+use tally_rules::audit::{AuditAction, AuditEntry, AuditId, Audited};
 use tally_rules::contest::member::UnpaidReason;
 use tally_rules::contest::record::ContestTask;
-use tally_rules::contest::{Application, ContestMember, Event, Payout, Record, State as Stands, state};
+use tally_rules::contest::{
+    ActorKind, Application, ContestMember, Event, Payout, Record, State as Stands, state,
+};
 use tally_rules::ledger::{Amount, Currency, TransferId, TransferKind, TransferRequest, Uuid};
 use tally_rules::{PlayerId, Rejection};
 use tally_store::{EntrantKey, PayoutKey};
@@ -176,17 +179,20 @@ impl BatchState<'_> {
         }
         let reference: Arc<str> = request.id.board(None).as_str().into();
         let what = |no, payout: &Payout| record.transfer_of(no, payout);
-        let became = self.repay_rows(record.no, (rows, ids), &reference, what);
+        // The server itself pays what an earlier release left unpaid.
+        let act = (request.by != ActorKind::Clock).then_some(&request.audited);
+        let became = self.repay_rows(record.no, (rows, ids), (&reference, act), what);
         record.revision += 1;
         self.keep(request, record, ActionResult::Paid(became))
     }
 
-    /// Pays such rows of one number, and leaves those as they are that cannot be paid now.
+    /// Pays such rows of one number, and leaves those as they are that cannot be paid now. Each payment of an act has a row of its
+    /// own in the audit log, so that the log finds it by the player.
     pub(crate) fn repay_rows(
         &mut self,
         contest: Uuid,
         (rows, ids): (&[(u32, Payout)], &[Uuid]),
-        reference: &Arc<str>,
+        (reference, act): (&Arc<str>, Option<&Audited>),
         what: impl Fn(u32, &Payout) -> TransferKind,
     ) -> Vec<Result<(), UnpaidReason>> {
         let mut became = Vec::with_capacity(rows.len());
@@ -194,6 +200,9 @@ impl BatchState<'_> {
             let what = what(*no, payout);
             if let Ok(paid) = self.pay_out(what, (payout.currency, payout.amount), reference, *id) {
                 became.push(paid.map(drop));
+                if let (Some(act), Ok(_)) = (act, paid) {
+                    self.added.audit.push(row_of_payment(act, payout, reference, *id));
+                }
                 let key = PayoutKey { contest, no: *no };
                 self.added.payouts.insert(key, Payout { paid: Some(paid), ..payout.clone() });
             }
@@ -245,4 +254,14 @@ impl BatchState<'_> {
         };
         self.keep(request, record, ActionResult::Paid(became))
     }
+}
+
+/// The row of one payment of an act, under the id of the transfer: one act has one id, and may have many payments.
+fn row_of_payment(act: &Audited, payout: &Payout, reference: &str, id: Uuid) -> (AuditId, AuditEntry) {
+    // A fee that is paid back has no rank.
+    let kind = if payout.rank == 0 { "refund" } else { "prize" };
+    let (units, currency) = (payout.amount.units(), payout.currency);
+    let detail = format!("{kind}: {units} {currency} of {reference}, transaction {id}");
+    let act = Audited { id: AuditId(id), ..act.clone() };
+    act.row(AuditAction::PlayerPaid, payout.player.as_str(), Some(detail.into()))
 }

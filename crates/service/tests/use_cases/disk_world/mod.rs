@@ -173,7 +173,8 @@ impl World {
     /// Waits until the lane has a reply for a request that it rejects.
     pub(crate) fn until_lanes_work(&self) {
         let refused = || {
-            let removed = self.wait(remove(&self.tally(), &id(), player("nobody"), None));
+            let removed =
+                self.wait(remove(&self.tally(), &id(), player("nobody"), &Origin::BACKGROUND, None));
             matches!(removed, Err(Failure::Rejected(_)))
         };
         assert!((0..ATTEMPTS_MAX).any(|_| refused()), "the lane does not work again");

@@ -161,7 +161,13 @@ impl History {
                 self.world.advance(random.pick(&[60 * SECOND, 3_600 * SECOND, DAY / 2, DAY, 8 * DAY]));
             }
             19 => {
-                let asked = self.world.wait(remove(&self.world.tally(), &board(), player(name), None));
+                let asked = self.world.wait(remove(
+                    &self.world.tally(),
+                    &board(),
+                    player(name),
+                    &Origin::BACKGROUND,
+                    None,
+                ));
                 assert_eq!(asked.is_ok(), self.model.remove(&player(name), self.world.now()));
             }
             20 | 21 => {

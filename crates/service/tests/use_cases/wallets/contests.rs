@@ -10,7 +10,7 @@ use crate::wallets::world::{
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use tally_rules::audit::AuditAction;
+use tally_rules::audit::{AuditAction, AuditEntry};
 use tally_rules::clock::Reading;
 use tally_rules::contest::definition::OnInvalid;
 use tally_rules::contest::definition::{ContestSpec, Fee};
@@ -469,6 +469,15 @@ fn what_a_full_balance_cannot_take_is_written_down() {
             assert_eq!(world.balance(members[0]), BALANCE_MAX - 200 + sum);
         }
     }
+    // The audit log has each payment by its player.
+    let payments = audit::Filter { action: Some(AuditAction::PlayerPaid), ..audit::Filter::default() };
+    let payments = audit::list(&world.tally, &payments, &Span { limit: 9, ..Span::default() }).unwrap().rows;
+    assert!(payments.iter().all(|(_, row)| *row.subject == *first.as_str()), "{payments:?}");
+    let detail =
+        |(_, row): &(_, AuditEntry)| row.detail.as_deref().unwrap().split(',').next().unwrap().to_owned();
+    let mut details: Vec<String> = payments.iter().map(detail).collect();
+    details.sort();
+    assert_eq!(details, ["prize: 101 KRW of contest:prize", "refund: 1 KRW of contest:refund"]);
     let (_, wrong) = crate::wallets::verify::verify(&*world.tally.store);
     assert_eq!(wrong, [""; 0]);
     assert_eq!(tally_service::owed::list(&world.tally, None, 9).unwrap().rows, []);

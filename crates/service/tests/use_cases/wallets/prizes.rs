@@ -161,6 +161,11 @@ fn unpaid_prizes_of_a_period_are_paid_again_by_hand() {
         assert_eq!(act.origin.reason.as_deref(), Some("why"));
         let detail = act.detail.as_deref().unwrap();
         assert!(detail.starts_with("daily:20") && detail.ends_with(": 1 payment"), "{detail}");
+        // The payment is found by its player, too.
+        let [(_, paid)] = &rows(AuditAction::PlayerPaid)[..] else { panic!("one payment") };
+        assert_eq!((&*paid.subject, &paid.origin), ("guest", &act.origin));
+        let detail = paid.detail.as_deref().unwrap();
+        assert!(detail.starts_with("prize: 100 KRW of daily/daily:20"), "{detail}");
         world.end(&[ann, id]);
     }
 }

@@ -154,6 +154,7 @@ fn a_missed_prize_is_paid_on_the_page_of_its_player() {
     console.sees("Balance 700 KRW");
     // The acts on its member are acts on the player.
     console.sees_row(&["Member made", "“it signed up late”"]);
+    console.sees_row(&["Paid again", "Prize of 700 KRW, rush (minutely from "]);
     console.check("player-paid");
     console.end();
 }
@@ -322,9 +323,12 @@ fn one_player(console: &mut Console) {
     console.click("Find");
     console.sees("4 of 46");
     console.click("Remove");
-    console.sees("It leaves no row in the audit log and cannot be undone. A ban can be.");
+    console.sees("It cannot be undone. A ban can be. The audit log keeps the scores that go.");
     console.confirm("player, 003", "Remove");
     console.sees("player, 003 is removed");
+    let acts = console.server.client().get("/v1/audit?action=player.removed").expect(200);
+    let row = (&acts["items"][0]["subject"], &acts["items"][0]["reason"]);
+    assert_eq!(row, (&json!("player, 003"), &json!("console")));
     console.sees("45 players");
     console.page.wait("help.text().includes('is not ranked')");
 }

@@ -75,11 +75,23 @@ fn acts(console: &mut Console, admin: &str) {
     console.fill("On", "final");
     console.click("Show");
     console.sees("No act fits the filter.");
+    // An actor is found by its name.
+    console.fill("On", "");
+    console.fill("Whole id", false);
+    console.fill("By", "Desk");
+    console.click("Show");
+    console.page.wait("help.row('Leaderboard made', 'finals') !== null && help.row('this machine') === null");
+    console.fill("By", "nobody-ever");
+    console.click("Show");
+    console.sees("No key or member is named nobody-ever.");
     // A key that may not read keys sees no name that another key has read.
     let auditor = client.post("/v1/keys", &json!({"scopes": ["audit:read"]})).expect(201);
     use_key(console, auditor["key"].as_str().expect("a key"));
     console.show("#/audit");
     console.sees_row(&["Leaderboard made", "“season 2”", "finals", "key:"]);
+    // The log shows acts of others as they are made.
+    client.put("/v1/leaderboards/later", &json!({})).expect(201);
+    console.sees_row(&["Leaderboard made", "later", "key:"]);
     use_key(console, admin);
     client.delete(&format!("/v1/keys/{}", auditor["id"].as_str().expect("an id"))).expect(204);
 }
