@@ -11,7 +11,7 @@ import { noPlayers } from "./boards.js";
 import { marks } from "./definition.js";
 import { confirmTyped, failed, inline, toast } from "./dialog.js";
 import { button, h, head, put, set } from "./dom.js";
-import { date } from "./format.js";
+import { date, periodName } from "./format.js";
 import { ranking } from "./ranking.js";
 import { may } from "./rights.js";
 import { t } from "./texts.js";
@@ -88,7 +88,7 @@ function choose(board, chosen) {
       return element.value;
     },
     add(value) {
-      if (![...element.options].some((option) => option.value === value)) put(element, h("option", { value }, value));
+      if (![...element.options].some((option) => option.value === value)) put(element, h("option", { value }, periodName(value)));
       element.value = value;
     },
   };

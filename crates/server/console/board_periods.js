@@ -4,7 +4,7 @@ import { get, part } from "./api.js";
 import { payoutsOf, prizesOf, sums } from "./board_prizes.js";
 import { inline } from "./dialog.js";
 import { button, card, chip, empty, h, playerLink, set } from "./dom.js";
-import { grouped, zoned } from "./format.js";
+import { grouped, periodName, zoned } from "./format.js";
 import { every } from "./live.js";
 import { words } from "./schedules.js";
 import { list, table } from "./table.js";
@@ -93,7 +93,7 @@ export function periods(board, chosen, signal, open) {
 
 /** The period, and when it began and ends on the clocks of its time zone. */
 function name({ period, state, starts_at: start, ends_at: end }, zone, open) {
-  const go = h("button", { type: "button", class: "plain small name", click: () => open(period) }, period);
+  const go = h("button", { type: "button", class: "plain small name", title: period, click: () => open(period) }, periodName(period));
   return [go, " ", chip(t(`periods.state.${state}`), STATES[state]), h("span", { class: "under" }, t("periods.span", { start: zoned(start, zone), end: zoned(end, zone) }))];
 }
 
@@ -106,7 +106,7 @@ function prizeCell(row, rule, look) {
   const { period, state, sums: sum } = row;
   if (!sum?.any && !rule?.prizes) return h("span", { class: "soft" }, "–");
   const go = button(t("periods.show_prizes"), () => look(row), { kind: "small" });
-  go.setAttribute("aria-label", t("periods.show_prizes_of", { period }));
+  go.setAttribute("aria-label", t("periods.show_prizes_of", { period: periodName(period) }));
   const lines = state === "closed" ? sum.lines : [t("periods.paid_at_end")];
   return [go, lines.map((line) => h("span", { class: "under" }, line))];
 }

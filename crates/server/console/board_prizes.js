@@ -4,7 +4,7 @@ import { get, part, walk } from "./api.js";
 import { prizes as tableOf } from "./board_changes.js";
 import { failed, inline } from "./dialog.js";
 import { button, card, chip, empty, facts, h, playerLink, set } from "./dom.js";
-import { grouped, money, totalOf, zoned } from "./format.js";
+import { grouped, money, periodName, totalOf, zoned } from "./format.js";
 import { makeMember } from "./member_form.js";
 import { memberOf } from "./members.js";
 import { repay } from "./repay.js";
@@ -64,7 +64,7 @@ export function prizesOf(board, period, rule, signal, changed) {
   const load = () => show(board, period, rule, signal, { place, side, again }).catch((error) => inline(place, error));
   const again = () => Promise.all([load(), changed()]);
   const unpaid = load();
-  return { element: card(t("periods.prizes_of", { period: period.period }), place, { side }), unpaid };
+  return { element: card(t("periods.prizes_of", { period: periodName(period.period) }), place, { side }), unpaid };
 }
 
 /** Fills the card; returns whether a prize is unpaid. */
@@ -88,7 +88,7 @@ async function show(board, period, rule, signal, { place, side, again }) {
     set(place, h("div", {}, about && h("div", { class: "body" }, about), empty(t("periods.no_payout"), text)));
     return unpaid;
   }
-  const view = table(t("periods.prizes_of", { period: period.period }), [
+  const view = table(t("periods.prizes_of", { period: periodName(period.period) }), [
     { label: t("board.rank"), kind: "num fit", cell: ({ rank }) => grouped(rank) },
     { label: t("board.player"), cell: ({ player }) => [playerLink(player), banned.has(player) && [" ", chip(t("player.banned"), "bad")]] },
     { label: t("periods.prize"), kind: "num", cell: (item) => [h("span", { class: "strong" }, money(item.amount, item.currency)), [...outcome(item), makes(item, again)].map((one) => one && h("span", { class: "under" }, one))] },

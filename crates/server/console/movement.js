@@ -5,8 +5,8 @@ import { steps, whole } from "./amount.js";
 import { change, get, part } from "./api.js";
 import { failed, toast } from "./dialog.js";
 import { chip, facts, h, notice, put, set } from "./dom.js";
-import { money, when } from "./format.js";
-import { UNSAID, field, form, reason } from "./form.js";
+import { money, referenceOf, when } from "./format.js";
+import { UNSAID, field, form, reason, storedReason } from "./form.js";
 import { may } from "./rights.js";
 import { named, t } from "./texts.js";
 
@@ -30,8 +30,8 @@ function shown(movement, link) {
   const heads = [t("wallet.side"), t("wallet.account"), t("wallet.amount")];
   const heading = h("thead", {}, h("tr", {}, heads.map((text, column) => h("th", { scope: "col", class: column === 2 ? "num" : null }, text))));
   const view = h("table", {}, h("caption", { class: "unseen" }, t("wallet.sides")), heading, h("tbody", {}, side(t("wallet.debit"), debit), side(t("wallet.credit"), credit)));
-  const about = facts([[t("wallet.by"), actorOf(actor)], why && [t("wallet.reason"), why]]);
-  return [h("p", {}, chip(named(`wallet.type.${type}`)), " ", h("span", { class: "soft small" }, when(at))), reference && h("p", { class: "name" }, `“${reference}”`), view, about, taken(movement)];
+  const about = facts([[t("wallet.by"), actorOf(actor)], why && [t("wallet.reason"), storedReason(why)]]);
+  return [h("p", {}, chip(named(`wallet.type.${type}`)), " ", h("span", { class: "soft small" }, when(at))), reference && h("p", { class: "name" }, `“${referenceOf(movement)}”`), view, about, taken(movement)];
 }
 
 /** What was taken back of a movement, or what it takes back. */

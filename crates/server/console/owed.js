@@ -6,7 +6,7 @@ import { link as boardLink } from "./boards.js";
 import { link as contestLink } from "./contests.js";
 import { failed, inline, toast } from "./dialog.js";
 import { button, card, empty, h, head, playerLink, put, set } from "./dom.js";
-import { money } from "./format.js";
+import { money, periodName } from "./format.js";
 import { makeMember } from "./member_form.js";
 import { memberLink } from "./members.js";
 import { BY_HAND, repay } from "./repay.js";
@@ -66,5 +66,5 @@ function mayRepay({ contest }) {
 /** The page that mends it: the contest, or the period of the leaderboard. */
 function source({ contest, board, period }) {
   if (contest) return h("a", { class: "name", href: contestLink(contest) }, contest);
-  return [h("a", { class: "name", href: withQuery(boardLink(board), { period }) }, board), h("span", { class: "under name" }, period)];
+  return [h("a", { class: "name", href: withQuery(boardLink(board), { period }) }, board), h("span", { class: "under name" }, periodName(period))];
 }

@@ -4,7 +4,7 @@ import { ask, get, part, withQuery } from "./api.js";
 import { link as boardLink } from "./boards.js";
 import { inline } from "./dialog.js";
 import { card, empty, h, set } from "./dom.js";
-import { grouped, zoned } from "./format.js";
+import { grouped, periodName, zoned } from "./format.js";
 import { table } from "./table.js";
 import { t } from "./texts.js";
 import { zoneOf } from "./zones.js";
@@ -18,7 +18,7 @@ export function history(player, found, signal) {
   if (boards.length === 0) return null;
   const rules = (name) => found.find(({ board }) => board === name).periods;
   const view = table(t("player.closed_periods"), [
-    { label: t("periods.period"), cell: ({ board, period }) => h("a", { class: "name", href: withQuery(boardLink(board), { period }) }, period) },
+    { label: t("periods.period"), cell: ({ board, period }) => h("a", { class: "name", href: withQuery(boardLink(board), { period }) }, periodName(period)) },
     { label: t("board.rank"), kind: "num", cell: ({ rank, total }) => t("board.of", { rank: grouped(rank), total: grouped(total) }) },
     { label: t("board.score"), kind: "num", cell: ({ score }) => h("span", { class: "strong" }, grouped(score)) },
     { label: t("player.scored_at"), kind: "wide num", cell: ({ board, period, at }) => h("span", { class: "soft" }, zoned(at, zoneOf(rules(board), period))) },

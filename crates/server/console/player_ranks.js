@@ -5,7 +5,7 @@ import { ban, place, restore, actsOn, why } from "./ban.js";
 import { link as boardLink } from "./boards.js";
 import { dialog, failed, toast } from "./dialog.js";
 import { button, card, chip, empty, h, notice } from "./dom.js";
-import { grouped, zoned } from "./format.js";
+import { grouped, periodName, zoned } from "./format.js";
 import { UNDONE, field, form, reason } from "./form.js";
 import { may } from "./rights.js";
 import { table } from "./table.js";
@@ -38,7 +38,7 @@ function rowsOf({ board: name, banned, final, rules, ranks: of }) {
 }
 
 function board({ board: name, period, banned, first }) {
-  const part = period && period !== "all_time" && h("span", { class: first ? "under name" : "name" }, period);
+  const part = period && period !== "all_time" && h("span", { class: first ? "under name" : "name" }, periodName(period));
   if (!first) return part;
   return [h("a", { class: "name strong", href: boardLink(name) }, name), banned && [" ", chip(t("player.banned"), "bad")], part];
 }
@@ -81,7 +81,7 @@ function correct(player, { board: name, period, score, subscore }, again) {
       await again().catch(failed);
     };
     const content = [
-      h("p", { class: "soft" }, t("player.correct_about", { board: name, part: period === "all_time" ? t("board.all_time") : period })),
+      h("p", { class: "soft" }, t("player.correct_about", { board: name, part: periodName(period) })),
       field({ name: "score", label: t("board.score"), required: true, inputmode: "decimal", value: score }),
       subscore !== undefined && field({ name: "subscore", label: t("board.subscore"), required: true, inputmode: "numeric", value: subscore }),
       reason(t("player.correct_reason"), { required: true, frequent: REASONS.map((one) => t(`player.wrong.${one}`)) }),

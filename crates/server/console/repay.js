@@ -3,7 +3,7 @@
 import { change, get, part, walk, withQuery } from "./api.js";
 import { confirmActs, toast } from "./dialog.js";
 import { playerLink } from "./dom.js";
-import { totalOf } from "./format.js";
+import { periodOf, totalOf } from "./format.js";
 import { t } from "./texts.js";
 
 /** Reasons that a try by hand may overcome. The server itself pays the others. */
@@ -50,7 +50,7 @@ async function ofContest({ contest }) {
 function ofPeriod({ board, period }) {
   const path = `/v1/leaderboards/${part(board)}/prizes`;
   const send = (reason) => change("POST", withQuery(`${path}/repay`, { period }), reason ? { reason } : {});
-  return { name: `${board} ${period}`, list: path, query: { period }, send };
+  return { name: periodOf(board, period), list: path, query: { period }, send };
 }
 
 const keyOf = ({ division, rank, player, currency, pool }) => JSON.stringify([division, rank, player, currency, pool]);

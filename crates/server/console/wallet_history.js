@@ -3,7 +3,7 @@
 import { get, part } from "./api.js";
 import { dialog, failed, inline } from "./dialog.js";
 import { button, card, chip, choice, empty, h, renew } from "./dom.js";
-import { decimal, when } from "./format.js";
+import { decimal, referenceOf, when } from "./format.js";
 import { storedReason } from "./form.js";
 import { link } from "./members.js";
 import { look } from "./movement.js";
@@ -33,7 +33,7 @@ export function transactions(member, now, changed, signal) {
   };
   const out = ({ before, after, type }) => (before === after ? OUT.has(type) : BigInt(after) < BigInt(before));
   const view = table(t("wallet.transactions_newest"), [
-    { label: t("wallet.what"), cell: (one) => [chip(named(`wallet.type.${one.type}`), out(one) ? "" : "ok"), h("span", { class: "under" }, when(one.at)), one.reference && h("span", { class: "under name" }, one.reference), one.reason && h("span", { class: "under name" }, `“${storedReason(one.reason)}”`)] },
+    { label: t("wallet.what"), cell: (one) => [chip(named(`wallet.type.${one.type}`), out(one) ? "" : "ok"), h("span", { class: "under" }, when(one.at)), one.reference && h("span", { class: "under name" }, referenceOf(one)), one.reason && h("span", { class: "under name" }, `“${storedReason(one.reason)}”`)] },
     { label: t("wallet.with"), kind: "wide", cell: ({ counterparty, counterparty_name: name }) => (counterparty ? h("a", { class: "name", href: link(counterparty) }, name || t("wallet.a_pool")) : h("span", { class: "soft" }, "–")) },
     { label: t("wallet.amount"), kind: "num", cell: (one) => [h("span", { class: "strong" }, `${out(one) ? "−" : "+"}${decimal(one.amount, one.currency)}`), h("span", { class: "under narrow" }, t("wallet.then", { balance: decimal(one.after, one.currency) }))] },
     { label: t("wallet.balance_after"), kind: "num wide", cell: ({ after, currency: code }) => h("span", { class: "soft" }, decimal(after, code)) },

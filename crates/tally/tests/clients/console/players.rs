@@ -98,7 +98,7 @@ fn bans(console: &Console) -> Vec<(Value, Value)> {
 
 fn ban_and_undo(console: &mut Console) {
     console.sees_row(&["arcade", "1", "of 2", "9 000"]);
-    console.sees_row(&["weekly:", "1", "of 2", "9 000"]);
+    console.sees_row(&["Week of ", "1", "of 2", "9 000"]);
     console.sees_row(&["speed", "1", "of 2", "8 000"]);
     console.sees("Open holds");
     console.sees("“a bet”");
@@ -167,7 +167,7 @@ fn correct(console: &mut Console) {
     console.sees("The score of cheater is corrected");
     console.sees_row(&["arcade", "2", "of 2", "12"]);
     // Of one window alone.
-    console.sees_row(&["weekly:", "1", "of 2", "9 000"]);
+    console.sees_row(&["Week of ", "1", "of 2", "9 000"]);
     console.sees_row(&["Score corrected", "arcade: 9000 to 12", "“it ran a script”"]);
     let undo = "(() => { const said = help.all('.toast').find((one) => one.innerText.includes('is corrected')); \
                 const undo = [...(said?.querySelectorAll('button') ?? [])].find((one) => one.textContent === 'Undo'); \

@@ -19,7 +19,7 @@ const PAGES: [(&str, &str, &str); 14] = [
         "board",
         "help.text().includes('Percentile') && help.row('1', 'Cristiano Ronaldo', '124') !== null",
     ),
-    ("#/boards/goals-by-year", "board-periods", "help.row('yearly:', 'closed') !== null "),
+    ("#/boards/goals-by-year", "board-periods", "help.row('Year of ', 'closed') !== null "),
     ("#/contests", "contests", "help.row('Euro 2024', 'finished') !== null"),
     ("#/contests/copa-america-2024", "contest-open", "help.row('Colombia') !== null"),
     (
