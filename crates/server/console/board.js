@@ -103,6 +103,6 @@ async function remove(name) {
   const sure = await confirmTyped(t("board.delete_title"), t("board.delete_about"), name, t("board.delete"), { audited: true });
   if (!sure) return;
   await change("DELETE", withQuery(`/v1/leaderboards/${part(name)}`, sure));
-  toast("ok", t("board.deleted", { board: name }));
   location.hash = "/boards";
+  toast("ok", t("board.deleted", { board: name }));
 }

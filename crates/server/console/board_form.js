@@ -18,8 +18,8 @@ export function edit(board, done) {
     const close = () => box.close();
     const saved = (name, text) => {
       close();
-      toast("ok", text);
       done(name);
+      toast("ok", text);
     };
     const send = (values) => placed(rules, async () => {
       const periods = rules.read();

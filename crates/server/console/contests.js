@@ -115,8 +115,8 @@ function create() {
     const send = async (values) => {
       const made = await make(values.id, fields.proposed(), fields.read(values));
       box.close();
-      toast("ok", t("contests.made", { title: made.title }), t("contests.made_text"));
       location.hash = link(made.id).slice(1);
+      toast("ok", t("contests.made", { title: made.title }), t("contests.made_text"));
     };
     return form(fields.elements, t("contests.create"), send, { cancel: () => box.close() });
   }, { wide: true });

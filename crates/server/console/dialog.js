@@ -86,17 +86,26 @@ function raise() {
   if (toasts.parentElement !== top) top.append(toasts);
 }
 
-/** A failure is read where it happened: it goes with the page, when a dialog opens, and when a later change succeeds. */
+/** A failure is read where it happened: it goes when a dialog opens, and when a later change succeeds. */
 function forgetFailures() {
   toasts.querySelectorAll(".bad").forEach((made) => made.remove());
 }
 
-window.addEventListener("hashchange", forgetFailures);
+/** The address at which a message was shown. One that takes something back has none: it stays on all pages. */
+const shownAt = new WeakMap();
+
+/** A message goes with its page. One of an act that leads elsewhere is shown after the address has changed, so it is of the new page. */
+function forgetPage() {
+  [...toasts.children].filter((made) => shownAt.has(made) && shownAt.get(made) !== location.hash).forEach((made) => made.remove());
+}
+
+window.addEventListener("hashchange", forgetPage);
 window.addEventListener("tally:changed", forgetFailures);
 
 /** Reports shortly a success, or a failure, which has no time of its own; `undo` is `{label, run}`. */
 export function toast(kind, title, text, undo) {
   const made = h("div", { class: `toast ${kind}`, role: kind === "bad" ? "alert" : "status" });
+  if (!undo) shownAt.set(made, location.hash);
   const close = button("", () => made.remove(), { kind: "plain small", icon: "close" });
   close.setAttribute("aria-label", t("common.close_message"));
   const act = undo && button(undo.label, async () => {

@@ -1,7 +1,7 @@
 // Members made, changed and closed.
 
 import { change, get, part } from "./api.js";
-import { confirmTyped, dialog, toast } from "./dialog.js";
+import { confirmTyped, dialog, failed, toast } from "./dialog.js";
 import { h } from "./dom.js";
 import { money } from "./format.js";
 import { UNSAID, field, form, reason } from "./form.js";
@@ -33,8 +33,10 @@ export function makeMember(given = {}, done = ({ id }) => (location.hash = link(
       const body = Object.fromEntries(Object.entries(filled).filter(([, value]) => value !== ""));
       const member = await change("POST", "/v1/members", body);
       box.close();
+      // The member is made, and the form that would say what fails from here on is gone. What is said belongs to the page that follows.
+      const shown = (async () => done(member))();
       toast("ok", t("wallet.made", member));
-      await done(member);
+      await shown.catch(failed);
     };
     return form(content, t("wallet.make"), send, { cancel: () => box.close() });
   }, { wide: true });
@@ -58,13 +60,14 @@ export function editMember(member, done) {
     ];
     const send = async (values) => {
       const body = changes(member, values);
-      if (Object.keys(body).length > 0) {
+      const isChanged = Object.keys(body).length > 0;
+      if (isChanged) {
         await change("PATCH", `/v1/members/${part(member.id)}`, { ...body, ...(values.reason && { reason: values.reason }) });
         forget(member.id);
         toast("ok", t("wallet.changed", { name: values.name }));
-        await done();
       }
       box.close();
+      if (isChanged) await done().catch(failed);
     };
     return form(content, t("wallet.save"), send, { cancel: () => box.close() });
   }, { wide: true });

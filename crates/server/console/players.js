@@ -8,7 +8,7 @@ import { nameOf, stateChip as contestState } from "./contests.js";
 import { inline } from "./dialog.js";
 import { card, chip, empty, h, head, notice, playerLink, put, set } from "./dom.js";
 import { when } from "./format.js";
-import { field, form } from "./form.js";
+import { field, form, storedReason } from "./form.js";
 import { may } from "./rights.js";
 import { list, table } from "./table.js";
 import { t } from "./texts.js";
@@ -91,7 +91,7 @@ export function banChip({ all, banned: on }) {
 /** The last bans of the audit log. A ban everywhere is one row, and a row says whether the player is still banned. */
 function bans(signal) {
   const view = table(t("players.bans"), [
-    { label: t("board.player"), cell: ({ player, reason, still, boards }) => [playerLink(player), " ", stateChip(still, boards.length), reason && h("span", { class: "under name" }, `“${reason}”`), h("span", { class: "under" }, actsOn(player))] },
+    { label: t("board.player"), cell: ({ player, reason, still, boards }) => [playerLink(player), " ", stateChip(still, boards.length), reason && h("span", { class: "under name" }, `“${storedReason(reason)}”`), h("span", { class: "under" }, actsOn(player))] },
     { label: t("players.on"), cell: ({ boards }) => boards.map((board) => h("div", {}, h("a", { class: "name", href: boardLink(board) }, board))) },
     { label: t("players.when"), kind: "wide num", cell: ({ at }) => h("span", { class: "soft" }, when(at)) },
     { label: t("players.by"), kind: "wide", cell: ({ actor }) => actorOf(actor) },

@@ -41,8 +41,8 @@ function create() {
     const send = async (values) => {
       const made = await change("POST", "/v1/contest-series", { ...(values.id && { id: values.id }), ...fields.read(values) });
       box.close();
-      toast("ok", t("series.made", { title: made.template.title }));
       location.hash = seriesLink(made.id).slice(1);
+      toast("ok", t("series.made", { title: made.template.title }));
     };
     return form(fields.elements, t("contests.create"), send, { cancel: () => box.close() });
   }, { wide: true });

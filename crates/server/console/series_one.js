@@ -85,8 +85,8 @@ async function end({ id, template }, path, signal) {
   const sure = await confirmActs(t("series.sure_end", { title: template.title }), consequences, t("series.end_now"), { reason: true, danger: true });
   if (!sure) return;
   await change("DELETE", withQuery(path, sure));
-  toast("ok", t("series.ended", { title: template.title }));
   location.hash = "/series";
+  toast("ok", t("series.ended", { title: template.title }));
 }
 
 /** How many contests of a series are in a state. */

@@ -47,8 +47,8 @@ export function render(root, { webhook: id }, signal) {
     const sure = await confirmTyped(t("webhook.delete_sure"), t("webhook.delete_text"), url, t("webhook.delete"), { audited: true });
     if (!sure) return;
     await change("DELETE", withQuery(path, { reason: sure.reason }));
-    toast("ok", t("webhook.deleted"));
     location.hash = "#/webhooks";
+    toast("ok", t("webhook.deleted"));
   };
   const send = async (one) => {
     const { delivered, error } = await change("POST", `${path}/deliveries/${part(one.id)}/send`);

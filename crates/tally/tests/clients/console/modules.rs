@@ -94,7 +94,8 @@ const PAYOUTS: &str = r#"(async () => {
     }
 })()"#;
 
-/// A message above an open dialog can be clicked, and stays when the dialog is closed.
+/// A message above an open dialog can be clicked, and stays when the dialog is closed. It goes with its page, unless it takes something
+/// back or is of the act that led to the next page.
 const MESSAGES: &str = r#"(async () => {
     const { dialog, toast } = await import('/console/dialog.js');
     const box = dialog('A dialog', () => []);
@@ -107,17 +108,27 @@ const MESSAGES: &str = r#"(async () => {
     await closed;
     const stays = made.parentElement.parentElement === document.body;
     made.remove();
-    return [above, stays];
+    toast('ok', 'Of the page');
+    toast('ok', 'To be undone', null, { label: 'Undo', run: () => {} });
+    const moved = new Promise((resolve) => window.addEventListener('hashchange', resolve, { once: true }));
+    location.hash = '#/boards?of=messages';
+    toast('ok', 'Of the next page');
+    await moved;
+    const kept = [...document.querySelectorAll('.toast')];
+    kept.forEach((one) => one.remove());
+    return [above, stays, kept.map((one) => one.querySelector('.strong').textContent)];
 })()"#;
 
-/// A time in a zone may have its name, and a zone that the browser does not know is no error. A window of a board has a zone.
+/// A time in a zone may have its name, and a zone that the browser does not know is no error. A window of a board has a zone, and its
+/// name is read on the clocks of it.
 const TIMES: &str = r#"(async () => {
-    const { when, zoned, zoneName } = await import('/console/format.js');
+    const { periodName, when, zoned, zoneName } = await import('/console/format.js');
     const { zoneOf } = await import('/console/zones.js');
     const at = '2026-11-28T05:03:00Z';
     const rules = [{ name: 'weekly', time_zone: 'Asia/Seoul' }, { name: 'daily', time_zone: 'Europe/Paris' }];
     const windows = [zoneOf(rules, 'weekly'), zoneOf(rules, 'daily:2026-11-28'), zoneOf(rules, 'all_time') ?? null, zoneOf(rules.slice(1), 'all_time')];
-    return [when(at, 'Asia/Seoul'), zoned(at, 'Asia/Seoul'), zoned(at, 'Nowhere/Else').startsWith('2'), zoneName('Nowhere/Else') === zoneName(), when(null), windows];
+    const names = ['weekly:2026-11-21T18:29', 'sprint:2026-11-23', 'all_time', 'x'].map(periodName);
+    return [names, when(at, 'Asia/Seoul'), zoned(at, 'Asia/Seoul'), zoned(at, 'Nowhere/Else').startsWith('2'), zoneName('Nowhere/Else') === zoneName(), when(null), windows];
 })()"#;
 
 /// What needs attention: a long list ends with a link to the whole one.
@@ -189,9 +200,10 @@ fn modules_compute_what_they_should() {
         console.page.eval(PAYOUTS),
         json!([1001, true, ["7 007 KRW paid"], ["at least 7 000 KRW paid"]])
     );
-    assert_eq!(console.page.eval(MESSAGES), json!([true, true]));
+    assert_eq!(console.page.eval(MESSAGES), json!([true, true, ["To be undone", "Of the next page"]]));
     let windows = json!(["Asia/Seoul", "Europe/Paris", null, "Europe/Paris"]);
-    let times = json!(["28 Nov 2026, 14:03", "28 Nov 2026, 14:03 GMT+9", true, true, "–", windows]);
+    let names = json!(["Week of 21 Nov 2026, 18:29", "sprint from 23 Nov 2026", "All time", "x"]);
+    let times = json!([names, "28 Nov 2026, 14:03", "28 Nov 2026, 14:03 GMT+9", true, true, "–", windows]);
     assert_eq!(console.page.eval(TIMES), times);
     assert_eq!(console.page.eval(NEEDS), json!([21, "2 more", "#/?needs=all", 22, false]));
     assert_eq!(console.page.eval(AXES), json!(["100.0 %", "2"]));
