@@ -190,3 +190,9 @@ function contestLink(id) {
 }
 
 const subjects = kept();
+
+/** A link that gets its name once that is read. Without an answer the id stays. */
+function later(link, path, name) {
+  subjects.read(path).then((found) => set(link, name(found))).catch(() => {});
+  return link;
+}
