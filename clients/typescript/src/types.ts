@@ -156,9 +156,9 @@ export interface PeriodInstance {
   name: string;
   starts_at: Instant;
   ends_at: Instant;
-  /** The older name of `starts_at`. */
+  /** @deprecated The older name of `starts_at`. */
   start: Instant;
-  /** The older name of `ends_at`. */
+  /** @deprecated The older name of `ends_at`. */
   end: Instant;
   state: "open" | "closing" | "closed";
   total: number;
@@ -256,7 +256,7 @@ export interface Hold {
   currency: string;
   amount: Money;
   state: "open" | "captured" | "voided" | "expired";
-  /** The older name of `state`. */
+  /** @deprecated The older name of `state`. */
   status: "open" | "captured" | "voided" | "expired";
   captured: Money | null;
   to: string | null;
@@ -305,7 +305,7 @@ export interface Contest {
     n: number;
     board: string;
     players: number;
-    /** The older name of `players`. */
+    /** @deprecated The older name of `players`. */
     members: number;
   }[];
   counts: {
@@ -313,7 +313,7 @@ export interface Contest {
     accepted: number | null;
     rejected: number | null;
     players: number;
-    /** The older name of `players`. */
+    /** @deprecated The older name of `players`. */
     members: number;
   };
   opens_at: Instant | null;
@@ -324,7 +324,7 @@ export interface Contest {
 }
 
 export interface StartedContest extends Contest {
-  /** The older place of the contest. */
+  /** @deprecated The older place of the contest. */
   contest: Contest;
   enrolled: number;
   failed: { player: string; code: string; detail: string }[];
@@ -334,7 +334,7 @@ export interface StartedContest extends Contest {
 export interface Application {
   player: string;
   state: "pending" | "accepted" | "rejected";
-  /** The older name of `state`. */
+  /** @deprecated The older name of `state`. */
   status: "pending" | "accepted" | "rejected";
   applied_at: Instant;
   hold_id?: string;
@@ -342,7 +342,12 @@ export interface Application {
 
 /** What became of one player of `accept` or `reject`. */
 export type Decided =
-  | { player: string; state: "pending" | "accepted" | "rejected"; status: "pending" | "accepted" | "rejected" }
+  | {
+      player: string;
+      state: "pending" | "accepted" | "rejected";
+      /** @deprecated The older name of `state`. */
+      status: "pending" | "accepted" | "rejected";
+    }
   | { player: string; error: RowError };
 
 export interface ContestPlayer {

@@ -209,6 +209,20 @@ mod tests {
     }
 
     #[test]
+    fn older_names_are_deprecated_and_nothing_else_is() {
+        let document = document();
+        let mut found = 0;
+        visit(&document, "", &mut |at, value| {
+            let said = value.get("description").and_then(Value::as_str).unwrap_or_default();
+            let is_older = said.starts_with("The older ");
+            let is_deprecated = value.get("deprecated") == Some(&Value::Bool(true));
+            assert_eq!(is_deprecated, is_older, "{at}");
+            found += usize::from(is_older);
+        });
+        assert!(found > 0, "an older name begins its description so");
+    }
+
+    #[test]
     fn version_licence_and_server_are_ours() {
         let document = document();
         assert_eq!(document["openapi"], "3.1.0");

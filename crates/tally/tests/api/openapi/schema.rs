@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 /// Keywords that say nothing about a value.
-const SILENT: [&str; 3] = ["description", "default", "example"];
+const SILENT: [&str; 4] = ["description", "default", "example", "deprecated"];
 const INSTANT: &str = r"^[0-9]{4}-[01][0-9]-[0-3][0-9][Tt][0-2][0-9]:[0-5][0-9]:[0-6][0-9](\.[0-9]+)?([Zz]|[+-][0-2][0-9]:[0-5][0-9])$";
 
 /// The schemas of a document.
