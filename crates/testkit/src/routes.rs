@@ -60,7 +60,7 @@ mod tests {
             let mut same = all.iter().filter(|route| route.method == method && route.path == path);
             same.any(|route| route.right == right && route.scope.as_deref() == scope)
         };
-        assert!(has("DELETE", "/v1/keys/{id}", "Administer", None));
+        assert!(has("DELETE", "/v1/keys/{key}", "Administer", None));
         assert!(has("POST", "/v1/leaderboards/{board}/scores", "Write", Some("ScoresWrite")));
         assert!(has("POST", "/v1/contests/{contest}/open", "Play", Some("ContestsManage")));
         assert!(has("GET", "/metrics", "Observe", None));

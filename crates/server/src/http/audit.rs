@@ -29,7 +29,7 @@ pub(super) fn done(
 ) {
     let name = match (route.method, route.path) {
         ("POST", "/v1/keys") => Some("key_created"),
-        ("DELETE", "/v1/keys/{id}") => Some("key_revoked"),
+        ("DELETE", "/v1/keys/{key}") => Some("key_revoked"),
         ("PATCH", "/v1/members/{member}") => Some("member_changed"),
         ("POST", "/v1/members/{member}/close") => Some("member_closed"),
         ("POST", "/v1/members/{member}/erase") => Some("member_erased"),

@@ -251,7 +251,7 @@ fn static_name(name: &str) -> &'static str {
         "board",
         "player",
         "digest",
-        "id",
+        "key",
         "member",
         "hold",
         "transaction",

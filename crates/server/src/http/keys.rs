@@ -63,15 +63,15 @@ pub(super) async fn create(mut call: Call) -> Result<Response, Problem> {
     Ok(response)
 }
 
-/// `DELETE /v1/keys/{id}`: revokes a key.
+/// `DELETE /v1/keys/{key}`: revokes a key.
 pub(super) async fn revoke(mut call: Call) -> Result<Response, Problem> {
     let (force, origin) = (call.query.flag("force"), call.origin_of_query());
     call.finish_query()?;
     call.no_body().await?;
     let tally = call.tally()?;
-    let id = call.param("id")?;
+    let id = call.param("key")?;
     if id.is_empty() || id.len() > 64 || !id.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
-        return Err(bad_parameter("id", "must be the id of a key: letters and digits"));
+        return Err(bad_parameter("key", "must be the id of a key: letters and digits"));
     }
     let identity = call.identity_of(&tally, &origin)?;
     let keys = Arc::clone(&tally.keys);

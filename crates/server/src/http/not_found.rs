@@ -19,7 +19,7 @@ const PARAMS: [(&str, &str); 12] = [
     ("transaction_not_found", "transaction"),
     ("contest_not_found", "contest"),
     ("series_not_found", "series"),
-    ("key_not_found", "id"),
+    ("key_not_found", "key"),
     ("webhook_not_found", "webhook"),
     ("delivery_not_found", "delivery"),
 ];

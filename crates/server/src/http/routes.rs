@@ -204,7 +204,7 @@ pub(super) const ROUTES: &[Route] = &[
     route!("GET" "/v1/audit" AuditRead audit_log::list),
     route!("GET" "/v1/keys" Administer keys::list),
     route!("POST" "/v1/keys" Administer keys::create),
-    route!("DELETE" "/v1/keys/{id}" Administer keys::revoke),
+    route!("DELETE" "/v1/keys/{key}" Administer keys::revoke),
     route!("GET" "/v1/webhooks" Administer webhooks::list),
     route!("POST" "/v1/webhooks" Administer webhooks::create),
     route!("GET" "/v1/webhooks/{webhook}" Administer webhooks::get),

@@ -33,7 +33,7 @@ const BAD_SEGMENTS: [(&str, &[&str]); 11] = [
     ("series", &["a%40b", "a%3Ab", "%20", "%C3%A4", ".", "..", "%2E", "%FF", "%zz", "%"]),
     ("player", &[".", "..", "%2E%2e", "%FF", "a%C3", "%zz", "%"]),
     ("digest", &["a", "zz", "%FF", "%zz"]),
-    ("id", &["a-b", "%20", "%FF", "%zz", "a_b"]),
+    ("key", &["a-b", "%20", "%FF", "%zz", "a_b"]),
     // An id of the server may have any form: an unknown one is 404.
     ("member", &["%FF", "a%C3", "%zz", "%"]),
     ("hold", &["%FF", "a%C3", "%zz", "%"]),
@@ -89,7 +89,7 @@ fn send_valid(world: &mut World, route: &Route) {
     let answer = world.server.client().send(&valid(route));
     match route.path.as_str() {
         // There is no key in this world: with one, it would need a credential.
-        "/v1/keys/{id}" => answer.refused(404, "key_not_found"),
+        "/v1/keys/{key}" => answer.refused(404, "key_not_found"),
         // There is no money, which is reported whether the number has an owner or not.
         "/transfer/phone-num" => answer.refused(422, "insufficient_funds"),
         // There is money, and `force` is not set.
@@ -109,7 +109,7 @@ fn paths_are_checked_segment_by_segment() {
     for (name, segments) in BAD_SEGMENTS {
         let more: &[&str] = match name {
             "digest" => &[&long, &plus],
-            "id" => &[&long],
+            "key" => &[&long],
             "member" | "hold" | "transaction" | "webhook" | "delivery" => &[],
             _ => &[&long, &long_bytes],
         };

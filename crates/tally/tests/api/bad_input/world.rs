@@ -275,7 +275,7 @@ pub(crate) fn path(route: &Route, values: &[(&str, &str)]) -> String {
         ("board", "b"),
         ("player", "p"),
         ("digest", DIGEST),
-        ("id", "abc"),
+        ("key", "abc"),
         ("member", &*ann),
         ("hold", &*hold),
         ("transaction", &*transaction),

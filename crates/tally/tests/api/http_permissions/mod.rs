@@ -21,7 +21,7 @@ fn request(route: &Route, number: usize) -> Request {
         ("board", &board),
         ("player", "p"),
         ("digest", &"a".repeat(64)),
-        ("id", "nosuchkey"),
+        ("key", "nosuchkey"),
         ("member", nobody),
         ("hold", nobody),
         ("transaction", nobody),
