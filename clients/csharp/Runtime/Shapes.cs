@@ -294,6 +294,8 @@ namespace TallyClient
     public sealed class Payout
     {
         public string Player, Currency;
+        /// <summary>Why it could not be paid, if it could not.</summary>
+        public string Code;
         public long Rank, Amount;
         public bool Paid;
         public Json Json;
@@ -303,7 +305,7 @@ namespace TallyClient
             return new Payout
             {
                 Player = json["player"].Text, Currency = json["currency"].Text, Rank = json["rank"].Long,
-                Amount = json["amount"].Long, Paid = json["paid"].Bool, Json = json,
+                Amount = json["amount"].Long, Paid = json["paid"].Bool, Code = json["code"].Text, Json = json,
             };
         }
     }

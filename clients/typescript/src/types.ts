@@ -369,6 +369,9 @@ export interface Payout {
   amount: Money;
   paid?: boolean;
   group_id?: string;
+  /** Why it could not be paid. */
+  code?: "member_closed" | "limit_exceeded" | "no_member";
+  /** @deprecated The older name of `code`. */
   reason?: "member_closed" | "limit_exceeded" | "no_member";
   reversed?: Money;
 }

@@ -410,5 +410,6 @@ class Payout(_Payout, total=False):
     division: int
     paid: bool
     group_id: str
+    code: Literal["member_closed", "limit_exceeded", "no_member"]
     reason: Literal["member_closed", "limit_exceeded", "no_member"]
     reversed: Money

@@ -57,7 +57,7 @@ fn assert_reduced(server: &TestTally, path: &str) {
         let items = server.client().with_key(who).get(path).expect(200)["items"].clone();
         for item in items.as_array().expect("a list") {
             assert!(item["player"].is_string(), "{path}: {item}");
-            for name in ["member", "group_id", "paid", "reason"] {
+            for name in ["member", "group_id", "paid", "code", "reason"] {
                 assert!(item.get(name).is_none(), "{path}: {item}");
             }
         }
@@ -417,7 +417,7 @@ fn what_is_owed_is_listed_with_its_reason() {
         local.post(&format!("{path}/settle"), &json!({})).expect(200);
         let owed = |player: &str, id: &String| {
             json!({"contest": "cup", "type": "prize", "player": player, "member": id, "currency": "KRW",
-                "amount": "500", "reason": "member_closed"})
+                "amount": "500", "code": "member_closed", "reason": "member_closed"})
         };
         let first = local.get("/v1/ledger/owed?limit=1").expect(200);
         assert_eq!(first["items"], json!([owed("ann", &ids[0])]));

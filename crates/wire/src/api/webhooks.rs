@@ -77,13 +77,16 @@ fn read_marks(value: &Value) -> Result<BTreeMap<Currency, i64>, String> {
 pub fn write(id: &str, webhook: &Webhook, secret: Option<&str>) -> Value {
     let disabled = webhook.disabled.as_ref();
     let mark = |(currency, mark): (&Currency, &i64)| (currency.to_string(), json!(mark.to_string()));
+    // `why` is the older name of `reason`.
     let mut body = json!({
         "id": id,
         "url": &*webhook.url,
         "events": webhook.events.iter().map(|event| event.as_str()).collect::<Vec<_>>(),
         "balance_below": webhook.marks.iter().map(mark).collect::<Map<_, _>>(),
         "enabled": disabled.is_none(),
-        "disabled": disabled.map(|disabled| json!({"at": time::format(disabled.at), "why": &*disabled.why})),
+        "disabled": disabled.map(|disabled| {
+            json!({"at": time::format(disabled.at), "reason": &*disabled.why, "why": &*disabled.why})
+        }),
         "created_at": time::format(webhook.created_at),
     });
     if let Some(secret) = secret {

@@ -80,7 +80,9 @@ fn shown(tally: &Tally, debt: &Debt) -> Value {
     row["player"] = json!(debt.player.as_str());
     row["currency"] = json!(debt.currency.as_str());
     row["amount"] = json!(debt.amount.to_string());
-    row["reason"] = json!(debt.reason(tally));
+    row["code"] = json!(debt.reason(tally));
+    // The older name.
+    row["reason"] = row["code"].clone();
     if let Some(member) = debt.member {
         row["member"] = json!(member.0.to_string());
     }

@@ -211,7 +211,8 @@ fn a_receiver_that_takes_nothing_disables_its_webhook_and_misses_nothing() {
     change(&mut client, "cup", 1);
     wait_until("it is disabled", || client.get(&path).expect(200)["enabled"] == false);
     let shown = client.get(&path).expect(200);
-    assert!(text(&shown["disabled"]["why"]).contains("503"), "{shown}");
+    assert!(text(&shown["disabled"]["reason"]).contains("503"), "{shown}");
+    assert_eq!(shown["disabled"]["why"], shown["disabled"]["reason"], "the older name");
     server.wait_logged("a webhook was disabled");
     let acts = client.get("/v1/audit?action=webhook.changed").expect(200);
     assert_eq!((&acts["items"][0]["actor"], &acts["items"][1]), (&json!("background"), &Value::Null));

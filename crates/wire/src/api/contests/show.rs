@@ -154,7 +154,10 @@ pub fn write_payout(payout: &Payout, of_pool: bool, money: bool, reversed: Optio
     object.insert("paid".into(), json!(matches!(payout.paid, Some(Ok(_)))));
     match payout.paid {
         Some(Ok(id)) => drop(object.insert("group_id".into(), json!(id.0.to_string()))),
-        Some(Err(why)) => drop(object.insert("reason".into(), json!(UnpaidReason::as_str(why)))),
+        // `reason` is the older name of `code`.
+        Some(Err(why)) => {
+            object.extend(["code", "reason"].map(|name| (name.into(), json!(UnpaidReason::as_str(why)))));
+        }
         None => {}
     }
     object.extend(reversed.map(|units| ("reversed".into(), json!(units.to_string()))));

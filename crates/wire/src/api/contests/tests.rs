@@ -3,8 +3,9 @@
 use super::*;
 use serde_json::json;
 use tally_rules::contest::definition::Bounds;
-use tally_rules::contest::{Contest, Record, State};
-use tally_rules::ledger::{Currencies, Uuid};
+use tally_rules::contest::member::UnpaidReason;
+use tally_rules::contest::{Contest, Payout, Record, State};
+use tally_rules::ledger::{Currencies, MemberId, Uuid};
 
 fn currencies() -> Currencies {
     Currencies::new((Currency::parse("KRW").unwrap(), 0), std::collections::BTreeMap::new())
@@ -145,6 +146,24 @@ fn older_names_are_read_and_shown_beside_the_present_ones() {
     let shown = write(&ContestId::new("cup").unwrap(), &record, None);
     assert_eq!((&shown["players_min"], &shown["members_min"]), (&json!(2), &json!(2)));
     assert_eq!((&shown["counts"]["players"], &shown["counts"]["members"]), (&json!(0), &json!(0)));
+}
+
+#[test]
+fn a_payout_that_is_not_possible_has_its_code_under_both_names() {
+    let payout = Payout {
+        player: PlayerId::new("ann").unwrap(),
+        member: MemberId(Uuid([1; 16])),
+        division: None,
+        rank: 1,
+        currency: Currency::parse("KRW").unwrap(),
+        amount: Amount::new(5).unwrap(),
+        paid: Some(Err(UnpaidReason::MemberClosed)),
+    };
+    let shown = write_payout(&payout, false, true, None);
+    assert_eq!((&shown["paid"], &shown["code"]), (&json!(false), &json!("member_closed")));
+    assert_eq!(shown["reason"], shown["code"], "the older name");
+    let reduced = write_payout(&payout, false, false, None);
+    assert!(["code", "reason"].iter().all(|name| reduced.get(name).is_none()), "{reduced}");
 }
 
 #[test]
