@@ -33,39 +33,45 @@ export function render(root, { needs: wanted }, signal) {
     card(t("overview.needs"), needs),
     today,
     h("div", { class: "two" }, acts ? acts.element : h("div", {}), card(t("nav.contests"), contests))));
-  // Lines of contests and payments, and the balance of the books: null until they are read.
-  let lines = null;
-  let balanced = null;
+  // What each read found: undefined until it has answered since the page was opened.
+  const answers = {};
+  const lost = new Map();
   const show = () => {
-    if (!latest) return;
-    const { status } = latest;
-    showToday(today, status.activity);
-    showContests(contests, status.contests.states);
-    // One reading has no latency.
-    if (!lines || !minute) return;
-    const found = [...warnings(latest, minute, balanced), ...lines].toSorted(([one], [other]) => GRAVEST.indexOf(one) - GRAVEST.indexOf(other));
-    renew(needs, found, () => (found.length > 0 ? lineList(found, wanted === "all") : allWell()));
+    if (latest) {
+      showToday(today, latest.status.activity);
+      showContests(contests, latest.status.contests.states);
+    }
+    const { server, owed, due, books } = answers;
+    const found = [server && warnings(server, minute, books?.balanced), owed, due].filter(Boolean).flat().toSorted(([one], [other]) => GRAVEST.indexOf(one) - GRAVEST.indexOf(other));
+    // All is well only after every read, and one reading has no latency.
+    const all = server && minute && owed && due && books;
+    renew(needs, [found, Boolean(all)], () => {
+      if (found.length > 0) return lineList(found, wanted === "all");
+      return all ? allWell() : looking();
+    });
   };
-  // All is well only after every read.
-  const lost = (error) => {
-    lines = null;
-    renew(needs, null, looking);
-    inline(wrong, error);
+  /** Shows an answer as soon as it is there. A read that fails leaves the others alone. */
+  const take = async (name, answer) => {
+    try {
+      answers[name] = await answer;
+      lost.delete(name);
+    } catch (error) {
+      if (signal.aborted) return;
+      delete answers[name];
+      lost.set(name, error);
+    }
+    const [failure] = lost.values();
+    if (failure) inline(wrong, failure);
+    else set(wrong);
+    show();
   };
   show();
-  every(PAUSE, signal, async () => {
-    await read(signal);
-    if (lines) set(wrong);
-    show();
-  }, lost);
-  every(LOOK, signal, async () => {
-    const books = may("money:read") && get("/v1/ledger/trial-balance", {}, signal);
-    const found = await Promise.all([owedLines(signal), contestLines(latest?.status.contests.states, signal), books]);
-    lines = [...found[0], ...found[1]];
-    balanced = found[2] ? found[2].balanced : null;
-    set(wrong);
-    show();
-  }, lost);
+  every(PAUSE, signal, () => take("server", read(signal).then(() => latest)));
+  every(LOOK, signal, () => Promise.all([
+    take("owed", owedLines(signal)),
+    take("due", contestLines(latest?.status.contests.states, signal)),
+    take("books", may("money:read") ? get("/v1/ledger/trial-balance", {}, signal) : {}),
+  ]));
   if (acts) every(LOOK, signal, () => acts.read(signal), failed);
 }
 
@@ -115,15 +121,15 @@ function actTable() {
   const view = table(t("overview.acts"), [
     { label: t("audit.when", { zone: zoneName() }), kind: "wide fit", cell: ({ at }) => h("span", { class: "soft" }, when(at)) },
     { label: t("audit.act"), cell: actCell },
-    { label: t("audit.on"), cell: subjectOf },
-    { label: t("audit.by"), kind: "wide", cell: ({ actor }) => actorOf(actor) },
+    { label: t("audit.on"), kind: "who", cell: subjectOf },
+    { label: t("audit.by"), kind: "wide who", cell: ({ actor }) => actorOf(actor) },
   ], { key: ({ id }) => id });
   const nothing = h("p", { class: "body soft" }, t("overview.no_act"));
   const place = h("div", {});
-  let ready = null;
+  let ready = false;
   const look = async (signal) => {
-    ready ??= await readNames(signal).then(() => true);
-    const { items } = await get("/v1/audit", { limit: ACTS_SHOWN }, signal);
+    const [{ items }] = await Promise.all([get("/v1/audit", { limit: ACTS_SHOWN }, signal), ready || readNames(signal)]);
+    ready = true;
     view.update(items);
     const content = items.length > 0 ? view.element : nothing;
     if (content.parentElement !== place) set(place, content);

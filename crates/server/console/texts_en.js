@@ -122,7 +122,7 @@ export default {
   "overview.yesterday": "{n} on the whole of yesterday",
   "overview.money_yesterday": "{sum} on the whole of yesterday",
   "overview.no_yesterday": "yesterday was not counted",
-  "overview.since": "counted since {when}",
+  "overview.since": "counted by this server since {when}; a restart begins anew",
   "overview.uncounted": "They cannot be counted now.",
   "overview.acts": "Recent acts",
   "overview.no_act": "Nothing was changed yet.",
@@ -234,8 +234,8 @@ export default {
   "server.times": { one: "{n} time", other: "{n} times" },
 
   // warnings
-  "warning.finding_wrong": "What the server stands on may lose data or stop it",
-  "warning.finding": "What the server stands on is worth a look",
+  "warning.finding_wrong": "A setting of the database, of Redis or of this machine may lose data or stop the server",
+  "warning.finding": "A setting of the database, of Redis or of this machine needs a look",
   "warning.unbalanced": "The ledger is out of balance",
   "why.unbalanced": "Debits and credits differ. Stop payments and run `tally verify`: it names every row that disagrees.",
   "warning.unresolved": { one: "{n} commit without a known outcome", other: "{n} commits without a known outcome" },

@@ -122,7 +122,7 @@ export default {
   "overview.yesterday": "어제 하루 {n}건",
   "overview.money_yesterday": "어제 하루 {sum}",
   "overview.no_yesterday": "어제는 집계되지 않음",
-  "overview.since": "{when}부터 집계",
+  "overview.since": "이 서버가 {when}부터 집계, 다시 시작하면 새로 집계",
   "overview.uncounted": "지금은 집계할 수 없습니다.",
   "overview.acts": "최근 작업",
   "overview.no_act": "아직 작업 기록이 없습니다.",
@@ -234,8 +234,8 @@ export default {
   "server.times": "{n}회",
 
   // warnings
-  "warning.finding_wrong": "서버 환경에 데이터 손실이나 중단의 위험이 있습니다",
-  "warning.finding": "서버 환경을 점검하세요",
+  "warning.finding_wrong": "데이터베이스, Redis 또는 이 컴퓨터의 설정 때문에 데이터가 손실되거나 서버가 멈출 수 있습니다",
+  "warning.finding": "데이터베이스, Redis 또는 이 컴퓨터의 설정을 확인하세요",
   "warning.unbalanced": "원장의 차변과 대변이 맞지 않습니다",
   "why.unbalanced": "차변과 대변이 다릅니다. 지급을 멈추고 `tally verify`를 실행하세요. 어긋난 행을 모두 알려 줍니다.",
   "warning.unresolved": "결과를 알 수 없는 커밋 {n}건",

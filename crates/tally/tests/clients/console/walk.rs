@@ -160,6 +160,24 @@ fn a_server_that_was_away_is_there_again() {
     console.end();
 }
 
+/// What waits for a person does not wait for the figures of the server, which need two readings.
+#[test]
+fn the_overview_shows_each_answer_as_it_comes() {
+    let mut console = Console::empty();
+    let mut client = console.server.client();
+    client.post("/v1/contests", &json!({"id": "spring", "title": "Friday cup"})).expect(201);
+    client.post("/v1/contests/spring/open", &json!({})).expect(200);
+    client.post("/v1/contests/spring/applications", &json!({"player": "ann"})).expect(201);
+    let source = "{ const { fetch } = window; \
+        window.fetch = (path, options) => (path === '/metrics' ? new Promise(() => {}) : fetch(path, options)); }";
+    console.page.call("Page.addScriptToEvaluateOnNewDocument", &json!({"source": source}));
+    console.page.go(&format!("http://{}/", console.server.address()));
+    console.sees("Friday cup");
+    console.sees("One application waits");
+    console.sees_row(&["Contest made", "spring"]);
+    console.end();
+}
+
 #[test]
 fn the_overview_says_what_the_server_stands_on() {
     let redis = ScratchRedis::start(
@@ -170,13 +188,11 @@ fn the_overview_says_what_the_server_stands_on() {
     server.set("TALLY_APPLICATIONS_URL", &format!("redis://{}", redis.address()));
     server.restart();
     let mut console = Console::on(server);
-    console.sees("What the server stands on may lose data or stop it");
+    console.sees("A setting of the database, of Redis or of this machine may lose data or stop the server");
     console.sees("maxmemory-policy = allkeys-lru, maxmemory = 104857600: it evicts applications when it is full; set noeviction");
-    console.sees("What the server stands on is worth a look");
+    console.sees("A setting of the database, of Redis or of this machine needs a look");
     // The gravest first.
-    console
-        .page
-        .wait("help.text().indexOf('may lose data or stop it') < help.text().indexOf('is worth a look')");
+    console.page.wait("help.text().indexOf('may lose data or stop') < help.text().indexOf('needs a look')");
     for theme in ["dark", "light"] {
         console.page.prefer(theme);
         console.check("findings");
