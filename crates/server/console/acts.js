@@ -72,6 +72,46 @@ export async function actorNamed(text) {
   return `member:${member.id}`;
 }
 
+/** Pages of bans that are read to find those of some players. */
+const BAN_PAGES = 5;
+
+/**
+  * Says when, by whom and why players were banned: a function from rows with a `board` and a `player` to the same with their `ban`
+  * of the audit log, if the caller may read it and has it among the newest. It reads the log once for new rows; `anew` forgets others.
+ */
+export function explained(signal) {
+  const known = new Map();
+  const key = ({ board, player }) => JSON.stringify([board, player]);
+  const find = async (missing) => {
+    let cursor = null;
+    for (let pages = 0; missing.size > 0 && pages < BAN_PAGES; pages += 1) {
+      const page = await get("/v1/audit", { action: "player.banned", limit: 1000, cursor }, signal);
+      for (const { subject: player, detail: board, at, actor, reason } of page.items) {
+        const one = key({ board, player });
+        if (missing.delete(one)) known.set(one, { at, actor, reason });
+      }
+      cursor = page.next_cursor ?? null;
+      if (!cursor) break;
+    }
+    missing.forEach((one) => known.set(one, null));
+  };
+  return async (rows, anew) => {
+    const keys = new Set(rows.map(key));
+    if (anew) [...known.keys()].filter((one) => !keys.has(one)).forEach((one) => known.delete(one));
+    const missing = new Set([...keys].filter((one) => !known.has(one)));
+    // Without the log the rows are shown all the same.
+    if (may("audit:read") && missing.size > 0) await readNames(signal).then(() => find(missing)).catch(() => null);
+    return rows.map((row) => ({ ...row, ban: known.get(key(row)) ?? null }));
+  };
+}
+
+/** The lines of a ban below its player. */
+export function banLines(ban) {
+  if (!ban) return null;
+  const { at, actor, reason } = ban;
+  return [reason && h("span", { class: "under name" }, `“${storedReason(reason)}”`), h("span", { class: "under name" }, when(at), " · ", actorOf(actor))];
+}
+
 /** The words of an act. */
 export function act(action) {
   return named(`act.${action.replace(".", "_")}`);

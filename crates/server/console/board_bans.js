@@ -1,5 +1,6 @@
 // The banned players of a board, with the way back. Nothing is shown while there are none.
 
+import { banLines, explained } from "./acts.js";
 import { get, part } from "./api.js";
 import { place, restore, actsOn } from "./ban.js";
 import { failed } from "./dialog.js";
@@ -16,11 +17,16 @@ const PAUSE = 5000;
 export function bans(board, signal, changed) {
   const again = () => Promise.all([all.reload().then(show), changed()]);
   const back = ({ player }) => restore(player, [place(board, player)], "", again);
+  const explain = explained(signal);
+  const load = async (cursor) => {
+    const page = await get(`/v1/leaderboards/${part(board)}/bans`, { limit: 20, cursor }, signal);
+    return { ...page, items: await explain(page.items.map(({ player }) => ({ player, board })), !cursor) };
+  };
   const view = table(t("board.bans_of", { board }), [
-    { label: t("board.player"), cell: ({ player }) => [playerLink(player), " ", chip(t("player.banned"), "bad"), h("span", { class: "under" }, actsOn(player))] },
+    { label: t("board.player"), cell: ({ player, ban }) => [playerLink(player), " ", chip(t("player.banned"), "bad"), banLines(ban), h("span", { class: "under" }, actsOn(player))] },
     ...(may("boards:admin") ? [{ label: t("board.actions"), kind: "actions", cell: (one) => button(t("player.restore"), () => back(one), { kind: "small", failed }) }] : []),
   ], { key: ({ player }) => player });
-  const all = list(view, (cursor) => get(`/v1/leaderboards/${part(board)}/bans`, { limit: 20, cursor }, signal), () => h("div", {}));
+  const all = list(view, load, () => h("div", {}));
   const element = card(t("board.bans"), all.element);
   element.hidden = true;
   const show = () => (element.hidden = all.items().length === 0);

@@ -18,7 +18,14 @@ export function search(board, { period, zone }, signal, changed) {
   const found = h("div", { class: "stack", "aria-live": "polite" });
   let present = null;
   const input = field({ name: "player", label: t("board.player_id"), type: "search", required: true, hint: t("board.player_id_about") });
-  const look = form([input], t("board.find"), ({ player }) => find(player), { inline: true });
+  const send = ({ player }) => {
+    // The address has the player, so it can be shared and gone back to. The page stays as it is.
+    const closed = period()?.includes(":") ? period() : null;
+    const address = `#${withQuery(`/boards/${part(board)}`, { player, period: closed })}`;
+    if (address !== location.hash) history.pushState(null, "", address);
+    return find(player);
+  };
+  const look = form([input], t("board.find"), send, { inline: true });
   const body = h("div", { class: "body stack" }, look, found);
   const element = h("section", { class: "card" }, h("div", { class: "top" }, h("h2", {}, t("board.find_player"))), body);
 
@@ -84,7 +91,7 @@ function shown({ player, rank, score, subscore, percentile, total, at }, zone) {
   return h("div", { class: "stack" },
     h("h3", {}, playerLink(player)),
     facts([
-      [t("board.rank"), rank === null ? t("player.hidden") : t("board.of", { rank: grouped(rank), total: grouped(total) })],
+      [t("board.rank"), rank === null ? t("player.banned") : t("board.of", { rank: grouped(rank), total: grouped(total) })],
       [t("board.score"), grouped(score)],
       subscore !== undefined && [t("board.subscore"), grouped(subscore)],
       [t("board.percentile"), h("abbr", { title: t("board.percentile_about", { percentile }) }, `${percentile}`)],

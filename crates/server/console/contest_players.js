@@ -1,5 +1,6 @@
 // The players of a contest, by name: banned with one click and the way back, and corrected in the review.
 
+import { banLines, explained } from "./acts.js";
 import { change, get, part, withQuery } from "./api.js";
 import { under, walletLink } from "./contest_payments.js";
 import { dialog, failed, inline, toast } from "./dialog.js";
@@ -31,8 +32,9 @@ export function players(path, contest, signal, decides) {
     await act(player, "restore", said());
     toast("ok", t("contest.is_back", { player }));
   };
+  const boardOf = (division) => divisions?.find(({ n }) => n === division)?.board ?? board;
   const correct = async ({ player, division }) => {
-    const name = division ? divisions.find(({ n }) => n === division).board : board;
+    const name = boardOf(division);
     const now = await scoreOf(name, player, signal);
     dialog(t("contest.correct_title", { player }), (box) => {
       const send = async ({ score, reason: given }) => {
@@ -58,10 +60,17 @@ export function players(path, contest, signal, decides) {
     member && walletLink(member),
   ]);
   const view = table(t("contest.players_of"), [
-    { label: t("contest.player"), cell: (member) => [playerLink(member.player), member.banned && [" ", chip(t("contest.banned"), "bad")], more(member)] },
+    { label: t("contest.player"), cell: (member) => [playerLink(member.player), member.banned && [" ", chip(t("contest.banned"), "bad"), banLines(member.ban)], more(member)] },
     ...(acting ? [{ label: t("contest.actions"), kind: "actions", cell: acts }] : []),
   ], { key: ({ player }) => player });
-  const all = list(view, (cursor) => get(`${path}/players`, { limit: 20, cursor }, signal), () => empty(t("contest.no_players"), t("contest.no_players_text")));
+  const explain = explained(signal);
+  const load = async (cursor) => {
+    const page = await get(`${path}/players`, { limit: 20, cursor }, signal);
+    const banned = page.items.filter((one) => one.banned).map(({ player, division }) => ({ player, board: boardOf(division) }));
+    const bans = new Map((await explain(banned, !cursor)).map(({ player, ban }) => [player, ban]));
+    return { ...page, items: page.items.map((one) => ({ ...one, ban: bans.get(one.player) })) };
+  };
+  const all = list(view, load, () => empty(t("contest.no_players"), t("contest.no_players_text")));
   all.reload().catch((error) => inline(all.element, error));
   return card(t("contest.players"), h("div", {}, why && h("div", { class: "body" }, why), all.element));
 }

@@ -18,7 +18,7 @@ export function ranks(player, items, complete, again) {
   const rows = items.flatMap((item) => rowsOf(item));
   const view = table(t("player.boards_of", { player }), [
     { label: t("boards.board"), cell: board },
-    { label: t("board.rank"), kind: "num", cell: ({ rank, total, banned }) => (banned || !rank ? h("span", { class: "soft" }, t(banned ? "player.hidden" : "player.only_closed")) : [h("span", { class: "strong" }, grouped(rank)), h("span", { class: "under" }, t("player.of", { n: total }))]) },
+    { label: t("board.rank"), kind: "num", cell: ({ rank, total, banned }) => (banned || !rank ? h("span", { class: "soft" }, t(banned ? "player.banned" : "player.only_closed")) : [h("span", { class: "strong" }, grouped(rank)), h("span", { class: "under" }, t("player.of", { n: total }))]) },
     { label: t("board.score"), kind: "num", cell: ({ score, subscore }) => [h("span", { class: "strong" }, grouped(score)), subscore !== undefined && h("span", { class: "under" }, grouped(subscore))] },
     { label: t("player.scored_at"), kind: "wide num", cell: ({ at, zone }) => h("span", { class: "soft" }, zoned(at, zone)) },
     ...(asked ? [{ label: t("board.actions"), kind: "actions", cell: (row) => acts(player, row, asked, again) }] : []),

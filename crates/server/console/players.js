@@ -20,7 +20,11 @@ const TOGETHER = 60000;
 
 export const title = t("players.title");
 
-export function render(root, { q = "" }, signal) {
+export function render(root, { q = "", player }, signal) {
+  if (player) {
+    location.replace(`#/players/${part(player)}`);
+    return;
+  }
   const found = h("div", { "aria-live": "polite" });
   const where = may("members:read") ? t("players.search_members") : t("players.search");
   const input = field({ name: "q", label: where, type: "search", required: true, value: q, hint: t("players.search_about") });
@@ -83,7 +87,7 @@ function banned(state) {
   return mark && h("span", { class: "under" }, mark);
 }
 
-/** Whether a player is banned, and whether everywhere. */
+/** Whether a player is banned, and whether on all leaderboards that it is on: it may still submit to others. */
 export function banChip({ all, banned: on }) {
   return on.size > 0 && chip(on.size === all ? t("player.banned_everywhere") : t("player.banned_on", { banned: on.size, all }), "bad");
 }
@@ -94,7 +98,7 @@ function bans(signal) {
     { label: t("board.player"), cell: ({ player, reason, still, boards }) => [playerLink(player), " ", stateChip(still, boards.length), reason && h("span", { class: "under name" }, `“${storedReason(reason)}”`), h("span", { class: "under" }, actsOn(player))] },
     { label: t("players.on"), cell: ({ boards }) => boards.map((board) => h("div", {}, h("a", { class: "name", href: boardLink(board) }, board))) },
     { label: t("players.when"), kind: "wide num", cell: ({ at }) => h("span", { class: "soft" }, when(at)) },
-    { label: t("players.by"), kind: "wide", cell: ({ actor }) => actorOf(actor) },
+    { label: t("players.by"), kind: "wide who", cell: ({ actor }) => actorOf(actor) },
   ], { key: ({ id }) => id });
   const load = async (cursor) => {
     const page = await get("/v1/audit", { action: "player.banned", limit: BANS, cursor }, signal);

@@ -538,8 +538,7 @@ export default {
   // player: one player
   "player.banned": "banned",
   "player.banned_on": "banned on {banned} of {all}",
-  "player.banned_everywhere": "banned everywhere",
-  "player.hidden": "hidden",
+  "player.banned_everywhere": "banned on all its leaderboards",
   "player.only_closed": "in closed periods",
   "player.of": "of {n}",
   "player.ban": "Ban",

@@ -538,8 +538,7 @@ export default {
   // player: one player
   "player.banned": "차단됨",
   "player.banned_on": "{all}곳 중 {banned}곳에서 차단됨",
-  "player.banned_everywhere": "모든 곳에서 차단됨",
-  "player.hidden": "숨김",
+  "player.banned_everywhere": "기록이 있는 모든 리더보드에서 차단됨",
   "player.only_closed": "마감된 기간에만 있음",
   "player.of": "{n}명\u00a0중",
   "player.ban": "차단",

@@ -299,6 +299,8 @@ fn one_player(console: &mut Console) {
     console.click("Find");
     console.sees("4 of 46");
     console.sees_row(&["4", "player, 003", "1 003"]);
+    // The player is in the address, so that it can be shared.
+    console.page.wait("decodeURIComponent(location.hash) === '#/boards/arcade?player=player, 003'");
     // A ban asks nothing, has its reason beside it, and can be undone.
     console.fill("Reason", "bot or script");
     console.click("Ban");
@@ -306,6 +308,8 @@ fn one_player(console: &mut Console) {
     console.sees("player, 003 is not ranked");
     console.sees("It is banned here");
     console.sees("45 players");
+    // The list of bans says when, by whom and why.
+    console.sees_row(&["player, 003", "“bot or script”", "this machine, without a key"]);
     console.picture("board-ban");
     console.check("board-ban");
     console.click("Undo");

@@ -83,6 +83,9 @@ fn find(console: &mut Console) {
     console.click("Search");
     console.sees("No player found for “nobody”");
     console.sees("A leaderboard lists all its players.");
+    console.page.eval("location.hash = '#/players?player=cheater'; true");
+    console.page.wait("location.hash === '#/players/cheater'");
+    console.sees_row(&["arcade", "1", "of 2", "9 000"]);
     console.show("#/players?q=chea");
     console.sees_row(&["cheater", "Cee"]);
     console.click("cheater");
@@ -115,8 +118,8 @@ fn ban_and_undo(console: &mut Console) {
     // One click, and no question.
     console.click("Ban everywhere");
     console.sees("cheater is banned on 2 leaderboards");
-    console.sees("banned everywhere");
-    console.sees_row(&["speed", "banned", "hidden", "8 000"]);
+    console.sees("banned on all its leaderboards");
+    console.sees_row(&["speed", "banned", "8 000"]);
     console.sees_row(&["Player banned", "arcade", "“a bot”"]);
     console
         .page
@@ -128,7 +131,7 @@ fn ban_and_undo(console: &mut Console) {
     console.click("Undo");
     console
         .page
-        .wait("!help.text().includes('banned everywhere') && help.row('speed', 'of 2', '8 000') !== null");
+        .wait("!help.text().includes('banned on all its leaderboards') && help.row('speed', 'of 2', '8 000') !== null");
     console.sees("cheater is restored on 2 leaderboards");
     assert_eq!(bans(console), banned(false));
     // It was one ban, and it is taken back.
@@ -146,6 +149,7 @@ fn ban_and_undo(console: &mut Console) {
     console.sees("cheater is banned on arcade");
     console.show("#/boards/arcade");
     console.page.wait("help.row('cheater', 'Restore') !== null && help.row('cheater', '9 000') === null");
+    console.sees_row(&["cheater", "banned", "this machine, without a key"]);
     console.check("board-bans");
     console.picture("board-bans");
     console.page.wait("(() => { const row = help.all('tr').find((one) => one.innerText.includes('Restore')); row?.querySelector('button').click(); return Boolean(row); })()");
@@ -212,10 +216,12 @@ fn a_desk_finds_a_cheater_bans_restores_pays_and_shows_who_did_what() {
     console.fill("Reason", "a bot");
     console.click("Ban everywhere");
     console.sees("bob is banned on 2 leaderboards");
-    console.sees("banned everywhere");
+    console.sees("banned on all its leaderboards");
     console.click("Undo");
     console.sees("bob is restored on 2 leaderboards");
-    console.page.wait("!help.text().includes('banned everywhere') && help.row('speed', 'of 1') !== null");
+    console.page.wait(
+        "!help.text().includes('banned on all its leaderboards') && help.row('speed', 'of 1') !== null",
+    );
     console.click("New member");
     console.fill("Reason", "it signed up late");
     console.click("Make");
