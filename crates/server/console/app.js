@@ -169,7 +169,7 @@ function showTools() {
     other.lang = code;
     return other;
   });
-  set(document.getElementById("tools"), h("div", { class: "who" }, who), h("div", { class: "row" }, theme, keys, others, docs, h("a", { class: "small", href: "/docs/guide/" }, t("app.guide"))));
+  set(document.getElementById("tools"), h("div", { class: "who" }, who), h("div", { class: "row" }, theme, keys, others), h("div", { class: "row" }, docs, h("a", { class: "small", href: "/docs/guide/" }, t("app.guide"))));
 }
 
 function setTheme(theme) {

@@ -22,8 +22,8 @@ export function render(root, parameters, signal) {
   const view = table(t("audit.acts"), [
     { label: t("audit.when", { zone: zoneName() }), kind: "wide fit", cell: ({ at }) => when(at) },
     { label: t("audit.act"), cell: actCell },
-    { label: t("audit.on"), cell: subjectOf },
-    { label: t("audit.by"), kind: "wide", cell: ({ actor }) => actorOf(actor) },
+    { label: t("audit.on"), kind: "who", cell: subjectOf },
+    { label: t("audit.by"), kind: "wide who", cell: ({ actor }) => actorOf(actor) },
   ], { key: ({ id }) => id });
   const isFiltered = Object.values(filter).some(Boolean);
   const nothing = () => empty(t("audit.none"), isFiltered ? t("audit.no_match") : t("audit.none_text"));

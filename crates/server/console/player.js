@@ -125,7 +125,7 @@ function audit(player, signal) {
   const view = table(t("player.acts"), [
     { label: t("players.when"), kind: "wide", cell: ({ at }) => h("span", { class: "soft" }, when(at)) },
     { label: t("player.act"), cell: actCell },
-    { label: t("players.by"), kind: "wide", cell: ({ actor }) => actorOf(actor) },
+    { label: t("players.by"), kind: "wide who", cell: ({ actor }) => actorOf(actor) },
   ], { key: ({ id }) => id });
   const all = list(view, actsOf(player, signal), () => empty(t("player.no_act"), t("player.no_act_about")));
   const said = h("div", {});

@@ -5,7 +5,7 @@ import { t } from "./texts.js";
 
 /**
   * A table. `columns` are `{label, kind, cell}`: `cell` returns the content of its cell for a row; `kind` is one of `num`, `fit`,
- * `wide` (left out on a phone), `actions`, `check`. `key` returns the identity of a row.
+ * `wide` (left out on a phone), `who` (room for a name), `actions`, `check`. `key` returns the identity of a row.
  */
 export function table(caption, columns, { key = (row) => JSON.stringify(row), mark } = {}) {
   const headings = columns.map(({ label, kind, heading }) => {
