@@ -83,17 +83,20 @@ impl LedgerRequest for CloseMember {
             change::release_handles(state, id, member.names().iter());
         }
         self.of.add_event(state, &member);
+        let is_open = member.closed_at.is_none();
         let closed_at = member.closed_at.or(Some(state.time.now));
         state.members.set(&id, Some(Member { closed_at, ..member }));
-        let detail = self.force.then(|| "force".into());
-        state.added.audit.push(self.of.audited.row(AuditAction::MemberClosed, id.0.to_string(), detail));
+        if is_open {
+            let detail = self.force.then(|| "force".into());
+            state.added.audit.push(self.of.audited.row(AuditAction::MemberClosed, id.0.to_string(), detail));
+        }
         state.outcomes.remember(self.of.identity.as_ref(), Outcome::Removed);
         Ok(Some(false))
     }
 }
 
 /// Closes a member: its tokens end, its handles are released, and it leaves the staff of contests. A second time changes
-/// nothing. `force` allows money in its wallets. Returns whether that repeats an earlier reply.
+/// nothing, and is no act of the audit log. `force` allows money in its wallets. Returns whether that repeats an earlier reply.
 pub async fn close(
     tally: &Arc<Tally>,
     member: MemberId,

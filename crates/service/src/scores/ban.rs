@@ -27,8 +27,10 @@ pub(crate) struct Ban {
 
 #[derive(Debug)]
 pub(crate) struct BanDecision {
-    /// The records that leave or enter the ranks.
+    /// The records that enter the ranks.
     records: Vec<(Window, Record)>,
+    /// Whether the player was not banned before, or was: a replay and a second ban change nothing.
+    changed: bool,
     replayed: bool,
 }
 
@@ -64,32 +66,38 @@ impl Kind for Ban {
         rows: &[RowTarget],
         _targets: &Targets,
     ) -> Result<BanDecision, Rejection> {
-        let replayed = state.replay(self.identity.as_ref())?.is_some();
-        if !replayed {
-            state.check_live(self.board.no)?;
-            rows[0].at.clone()?;
-            state.bans.insert(BanKey { board: self.board.no, player: self.player.clone() }, self.banned);
-            state.mark_stale(&self.board, &self.player);
-            state.remember(self.identity.as_ref(), Outcome::Removed);
-            let action = if self.banned { AuditAction::PlayerBanned } else { AuditAction::PlayerRestored };
-            let board = Some(self.board.id.as_str().into());
-            state.audit.push(self.audited.row(action, self.player.as_str(), board));
+        if state.replay(self.identity.as_ref())?.is_some() {
+            return Ok(BanDecision { records: Vec::new(), changed: false, replayed: true });
         }
+        state.check_live(self.board.no)?;
+        rows[0].at.clone()?;
+        state.remember(self.identity.as_ref(), Outcome::Removed);
+        let ban = BanKey { board: self.board.no, player: self.player.clone() };
+        // A ban of this very batch is not published yet.
+        let before = state.bans.get(&ban).copied().unwrap_or_else(|| self.board.is_banned(&self.player));
+        if before == self.banned {
+            return Ok(BanDecision { records: Vec::new(), changed: false, replayed: false });
+        }
+        state.bans.insert(ban, self.banned);
+        state.mark_stale(&self.board, &self.player);
+        let action = if self.banned { AuditAction::PlayerBanned } else { AuditAction::PlayerRestored };
+        let board = Some(self.board.id.as_str().into());
+        state.audit.push(self.audited.row(action, self.player.as_str(), board));
         let mut records = Vec::new();
         for window in &rows[0].windows {
             let key = score_key(self.board.no, *window, &self.player);
             let Some(record) = state.scores.get(&key).copied() else { continue };
-            if self.board.is_shared() && !replayed {
+            if self.board.is_shared() {
                 // The row is written again: its new version makes older published states outdated.
                 state.scores.touch(&key);
             }
             records.push((*window, record));
         }
-        Ok(BanDecision { records, replayed })
+        Ok(BanDecision { records, changed: true, replayed: false })
     }
 
     fn publish<'a>(&'a self, decision: &'a BanDecision, _rows: &'a [RowTarget], effects: &mut Effects<'a>) {
-        if decision.replayed {
+        if !decision.changed {
             return;
         }
         let ban = || Effect::Ban(&self.player);

@@ -65,11 +65,15 @@ impl Kind for Correct {
         let at = previous.map_or(now, |record| record.at);
         let record = Record { score: write.score, subscore: write.subscore, at };
         state.scores.set(&key, Some(record));
-        let before = previous.map_or_else(|| "none".into(), |record| shown(board, record));
-        let part = if window == ALL_TIME { String::new() } else { format!(" {}", self.period) };
-        let detail = format!("{}{part}: {before} to {}", board.id.as_str(), shown(board, record)).into();
-        state.audit.push(self.audited.row(AuditAction::ScoreCorrected, write.player.as_str(), Some(detail)));
-        let done = (previous, record, previous != Some(record));
+        let changed = previous != Some(record);
+        if changed {
+            let before = previous.map_or_else(|| "none".into(), |record| shown(board, record));
+            let part = if window == ALL_TIME { String::new() } else { format!(" {}", self.period) };
+            let detail = format!("{}{part}: {before} to {}", board.id.as_str(), shown(board, record)).into();
+            let row = self.audited.row(AuditAction::ScoreCorrected, write.player.as_str(), Some(detail));
+            state.audit.push(row);
+        }
+        let done = (previous, record, changed);
         Ok(self.submit.remembered(state, done, vec![(window, record)]))
     }
 

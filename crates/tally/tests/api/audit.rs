@@ -97,6 +97,54 @@ fn each_act_is_there_once_with_its_actor() {
     }
 }
 
+/// An act that changes nothing answers as the first one did, and is none.
+#[test]
+fn what_changes_nothing_leaves_no_row() {
+    let server = TestTally::start(TALLY);
+    let (_, mut desk) = key(&server, "admin");
+    let (spare, _) = key(&server, "reader");
+    desk.put("/v1/leaderboards/b", &json!({})).expect(201);
+    desk.post("/v1/contests", &json!({"id": "cup", "title": "Cup"})).expect(201);
+    desk.post("/v1/contests/cup/open", &json!({})).expect(200);
+    desk.post("/v1/contests/cup/applications", &json!({"player": "eve"})).expect(201);
+    desk.post("/v1/contests/cup/applications/accept", &json!({"players": ["eve"]})).expect(200);
+    desk.post("/v1/contests/cup/start", &json!({})).expect(200);
+    // A player that was never banned is not restored.
+    let never = Request::new("POST", "/v1/leaderboards/b/players/never/restore").idempotent("never");
+    let restored = desk.send(&never);
+    assert_eq!(restored.expect(200), json!({"board": "b", "player": "never", "banned": false}));
+    assert!(desk.send(&never).is_replay());
+    // A ban may come before the first score.
+    for (act, banned) in [("ban", true), ("restore", false)] {
+        for path in ["/v1/leaderboards/b/players/ann", "/v1/contests/cup/players/eve"] {
+            let first = desk.post(&format!("{path}/{act}"), &json!({})).expect(200);
+            assert_eq!(first["banned"], banned, "{path} {act}");
+            assert_eq!(desk.post(&format!("{path}/{act}"), &json!({})).expect(200), first);
+        }
+    }
+    let correction = json!({"score": 5, "reason": "why"});
+    for changed in [true, false] {
+        let done = desk.post("/v1/leaderboards/b/players/ann/correct", &correction).expect(200);
+        assert_eq!((&done["score"], &done["changed"]), (&json!(5), &json!(changed)));
+    }
+    let member = desk.post("/v1/members", &json!({"login_id": "bob", "name": "Bob"})).expect(201);
+    let member = member["id"].as_str().expect("an id").to_owned();
+    for _ in 0..2 {
+        desk.post(&format!("/v1/members/{member}/close"), &json!({})).expect(200);
+    }
+    desk.delete(&format!("/v1/keys/{spare}")).expect(204);
+    desk.delete(&format!("/v1/keys/{spare}")).refused(404, "key_not_found");
+    let mut of = |action: &str| -> Vec<(String, Option<String>)> {
+        let found = rows(&mut desk, &format!("&action={action}"));
+        found.into_iter().map(|(_, subject, _, detail)| (subject, detail)).collect()
+    };
+    let one = |subject: &str, detail: &str| (subject.to_owned(), Some(detail.to_owned()));
+    let both = [one("ann", "b"), one("eve", "contest:cup")];
+    assert_eq!((of("player.banned"), of("player.restored")), (both.to_vec(), both.to_vec()));
+    assert_eq!(of("score.corrected"), [one("ann", "b: none to 5")]);
+    assert_eq!((of("member.closed"), of("key.revoked")), (vec![(member, None)], vec![(spare, None)]));
+}
+
 #[test]
 fn acts_on_contests_are_there_with_those_of_the_server_itself() {
     let server = TestTally::start(TALLY);
