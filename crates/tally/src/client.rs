@@ -156,6 +156,11 @@ pub(crate) fn explain(answer: &Response) -> String {
     format!("{detail} ({code})")
 }
 
+/// The rows of a trial balance. A server of an older release has them in `accounts` alone.
+pub(crate) fn rows_of_accounts(trial_balance: &Value) -> Option<&Vec<Value>> {
+    trial_balance.get("items").or_else(|| trial_balance.get("accounts"))?.as_array()
+}
+
 /// One part of a path, percent-encoded.
 pub(crate) fn segment(text: &str) -> String {
     let keep = |byte: u8| byte.is_ascii_alphanumeric() || b"-_~".contains(&byte);

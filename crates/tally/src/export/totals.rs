@@ -2,7 +2,7 @@
 //!
 //! Not here: whether balances agree with their transfers (`tally verify`).
 
-use crate::client::Client;
+use crate::client::{Client, rows_of_accounts};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,7 +28,7 @@ impl Totals {
 
     fn of_accounts(shown: &Value) -> Option<Self> {
         let mut totals = Self::default();
-        for row in shown["items"].as_array()? {
+        for row in rows_of_accounts(shown)? {
             let sums = [number(&row["debits"])?, number(&row["credits"])?];
             totals.sums.insert((text(&row["account"])?, text(&row["currency"])?), sums);
         }
@@ -97,12 +97,14 @@ mod tests {
     #[test]
     fn totals_agree_with_a_trial_balance_before_or_after_what_happens_meanwhile() {
         let transfer = |debit: &str, credit: &str, amount: &str| json!({"currency": "KRW", "amount": amount, "debit": {"account": debit}, "credit": {"account": credit}});
-        let balance = |units: u64| {
+        let balance_in = |name: &str, units: u64| {
             let row = |account: &str, sums: [u64; 2]| json!({"account": account, "currency": "KRW", "debits": sums[0].to_string(), "credits": sums[1].to_string()});
             let rows =
                 [row("BANK_ASSET", [units, 0]), row("BANK_PAYABLE", [3, units + 3]), row("FEES", [0, 0])];
-            Totals::of_accounts(&json!({"items": rows})).unwrap()
+            Totals::of_accounts(&json!({name: rows})).unwrap()
         };
+        let balance = |units| balance_in("items", units);
+        assert_eq!(balance_in("accounts", 7), balance(7), "a server of an older release");
         let mut totals = Totals::default();
         totals.add(&transfer("BANK_ASSET", "BANK_PAYABLE", "7")).unwrap();
         totals.add(&transfer("BANK_PAYABLE", "BANK_PAYABLE", "3")).unwrap();

@@ -3,7 +3,7 @@
 //! Loads only move money between members, so what the bank owes them must stay the same. Debits must equal credits at
 //! any time. Not here: whether each wallet is right (`tally verify`).
 
-use crate::client::{Client, explain};
+use crate::client::{Client, explain, rows_of_accounts};
 use anyhow::{Result, bail};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -41,7 +41,7 @@ impl Books {
     }
 
     fn of(body: &Value) -> Result<Self> {
-        let (Some(balanced), Some(accounts)) = (body["balanced"].as_bool(), body["items"].as_array()) else {
+        let (Some(balanced), Some(accounts)) = (body["balanced"].as_bool(), rows_of_accounts(body)) else {
             bail!("the trial balance is not one");
         };
         let mut owed = BTreeMap::new();
@@ -95,12 +95,22 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn books(balanced: bool, credits: &str) -> Books {
+    fn books_in(name: &str, balanced: bool, credits: &str) -> Books {
         let accounts = json!([
             {"account": "BANK_ASSET", "currency": "KRW", "debits": "900", "credits": "0"},
             {"account": "BANK_PAYABLE", "currency": "KRW", "debits": "100", "credits": credits},
         ]);
-        Books::of(&json!({"balanced": balanced, "items": accounts})).unwrap()
+        Books::of(&json!({"balanced": balanced, name: accounts})).unwrap()
+    }
+
+    fn books(balanced: bool, credits: &str) -> Books {
+        books_in("items", balanced, credits)
+    }
+
+    #[test]
+    fn an_older_release_has_the_rows_under_another_name() {
+        assert_eq!(books_in("accounts", true, "1000"), books(true, "1000"));
+        assert!(Books::of(&json!({"balanced": true})).is_err());
     }
 
     #[test]
