@@ -2,6 +2,7 @@
 //!
 //! A file or a pipe gets plain text, and so does a terminal with `NO_COLOR` (<https://no-color.org>) or without colours.
 
+use crate::sources::variable;
 use std::borrow::Cow;
 use std::io::IsTerminal;
 
@@ -16,9 +17,8 @@ const WORDS: [(&str, &str); 5] =
 
 /// Prints a line.
 pub(crate) fn print(line: &str) {
-    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-    let shows = std::io::stdout().is_terminal() && !is_set("NO_COLOR") && !is_dumb;
+    let shows = std::io::stdout().is_terminal() && variable("NO_COLOR").is_none() && !is_dumb;
     println!("{}", if shows { coloured(line) } else { line.into() });
 }
 

@@ -1,6 +1,7 @@
 //! The data directory: the embedded store, the secret, and the address of the running server.
 
 use crate::config::{Config, Usage};
+use crate::sources::variable;
 use crate::store::Place;
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
@@ -106,7 +107,7 @@ impl DataDir {
     /// Where secrets are given.
     pub(crate) fn secret_place(&self, config: &Config) -> SecretPlace {
         let given = config.text("secret.file");
-        match std::env::var_os("TALLY_SECRET") {
+        match variable("TALLY_SECRET") {
             Some(_) => SecretPlace::Variable,
             None if given.is_empty() => SecretPlace::File(self.secret_path()),
             None => SecretPlace::File(PathBuf::from(given)),

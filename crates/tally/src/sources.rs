@@ -6,6 +6,7 @@ use crate::cli::{Cli, Command, LogFormat};
 use crate::config::{Config, Usage, without_password};
 use crate::memory;
 use anyhow::{Context, Result};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Settings that may have a password, with the settings for files that have them.
@@ -15,6 +16,11 @@ const SECRET: [(&str, &str); 4] = [
     ("applications.url", "applications.url_file"),
     ("traces.header", "traces.header_file"),
 ];
+
+/// A variable of the environment that is no setting. An empty one counts as not set, like an empty setting with a password.
+pub(crate) fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
 
 impl Config {
     /// Reads all sources.

@@ -8,6 +8,7 @@ use crate::client::Client;
 use crate::config::{Config, Usage};
 use crate::data_dir::DataDir;
 use crate::serve::{Listen, Server, UNIX};
+use crate::sources::variable;
 use anyhow::{Context, Result, bail};
 use tally_server::readiness::LOCAL_PREFIX;
 
@@ -73,18 +74,19 @@ impl Target {
         args: &TargetArgs,
         missing: Missing,
     ) -> Result<(Option<Self>, Option<DataDir>)> {
+        let key = args.key.clone().filter(|key| !key.is_empty());
         if let Some(url) = &args.url {
             if let Some(path) = url.strip_prefix(UNIX) {
-                return Ok((Some(Self { client: Client::unix(path, args.key.clone()), own: None }), None));
+                return Ok((Some(Self { client: Client::unix(path, key), own: None }), None));
             }
             if !url.starts_with("http://") && !url.starts_with("https://") {
                 bail!(Usage("--url must begin with https://, http:// or unix:".into()));
             }
             let url = url.trim_end_matches('/').to_owned();
-            let client = Client::new(url, args.key.clone(), args.ca.as_deref())?;
+            let client = Client::new(url, key, args.ca.as_deref())?;
             return Ok((Some(Self { client, own: None }), None));
         }
-        if args.key.is_some() && std::env::var_os("TALLY_KEY").is_none() {
+        if key.is_some() && variable("TALLY_KEY").is_none() {
             bail!(Usage("--key is for a server given by --url".into()));
         }
         let data = DataDir::of(config);

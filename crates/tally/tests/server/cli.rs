@@ -378,6 +378,18 @@ fn a_long_export_is_whole_and_may_be_left() {
 }
 
 #[test]
+fn an_empty_variable_of_a_credential_is_not_set() {
+    let mut server = TestTally::start(TALLY);
+    let url = format!("http://{}", server.address());
+    server.set("TALLY_KEY", "");
+    server.run(&["keys", "list", "--url", &url]).expect(0);
+    server.terminate();
+    server.set("TALLY_SECRET", "");
+    server.run(&["keys", "list"]).expect(0);
+    server.restart();
+}
+
+#[test]
 fn a_second_server_is_refused_and_the_first_goes_on() {
     let server = TestTally::start(TALLY);
     let announced = std::fs::read(server.data().join("server.json")).expect("it is announced");
