@@ -6,6 +6,7 @@ mod totals;
 use crate::cli::{AuditArgs, Cli, ExportArgs, ExportFormat, LedgerArgs, TargetArgs};
 use crate::client::{Client, segment};
 use crate::csv_text;
+use crate::printing::is_broken_pipe;
 use crate::target::Target;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
@@ -119,8 +120,10 @@ fn write_ledger(client: &Client, args: &LedgerArgs, base: &str, after: Option<St
     let before = is_whole.then(|| Totals::of_trial_balance(client)).transpose()?;
     let mut totals = Totals::default();
     let written = write(client, (&TRANSFERS, base), after, args.format, &mut |row| totals.add(row));
-    // The totals of a part count, too: those of the rest add up with them.
-    eprint!("{totals}");
+    // The totals of a part count, too: those of the rest add up with them. A reader that has left wants neither.
+    if !written.as_ref().is_err_and(is_broken_pipe) {
+        eprint!("{totals}");
+    }
     written?;
     if let Some(before) = before {
         totals.check_between(&before, &Totals::of_trial_balance(client)?)?;

@@ -3,7 +3,8 @@
 //! Results go to stdout, messages to stderr, progress to a terminal only. Exit codes: 0 success, 1 failure, 2
 //! wrong usage.
 
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command prints")]
+#[macro_use]
+mod printing;
 
 mod archive;
 mod backup;
@@ -48,6 +49,7 @@ mod trace_settings;
 mod verify;
 mod version;
 
+use anyhow::Context;
 use clap::{CommandFactory, Parser};
 use cli::{Cli, Command, LogFormat};
 use std::io::Write;
@@ -88,9 +90,9 @@ fn main() -> ExitCode {
         Command::Secret(args) => secret::run(&cli, args),
         Command::Load(args) => load::run(&cli, args),
     };
-    let code = match done {
+    let code = match done.and_then(|code| printing::check().map(|()| code)) {
         Ok(code) => code,
-        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) if printing::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             log::fatal(&format!("{error:#}"), asks_for_json(&cli));
             ExitCode::from(if error.is::<config::Usage>() { 2 } else { 1 })
@@ -110,13 +112,6 @@ fn asks_for_json(cli: &Cli) -> bool {
 }
 
 fn print(bytes: &[u8]) -> anyhow::Result<ExitCode> {
-    std::io::stdout().lock().write_all(bytes)?;
+    std::io::stdout().lock().write_all(bytes).context("write to stdout")?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// The reader of the output has closed the pipe.
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| {
-        cause.downcast_ref::<std::io::Error>().is_some_and(|io| io.kind() == std::io::ErrorKind::BrokenPipe)
-    })
 }

@@ -378,6 +378,45 @@ fn a_long_export_is_whole_and_may_be_left() {
 }
 
 #[test]
+fn no_command_complains_that_its_output_is_not_read() {
+    let server = TestTally::start(TALLY);
+    server.client().put("/v1/leaderboards/b", &json!({})).expect(201);
+    for args in [
+        &["doctor"][..],
+        &["verify"],
+        &["verify", "--ranks"],
+        &["export", "b"],
+        &["audit"],
+        &["ledger"],
+        &["archive"],
+        &["keys", "list"],
+        &["secret", "status"],
+        &["seed", "scores", "s", "--players", "5"],
+        &["seed", "wallets", "--members", "2", "--transactions", "1"],
+        &["config"],
+        &["completions", "bash"],
+        &["--help"],
+    ] {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let mut left = command(TALLY, args);
+        let done = left.arg("--data").arg(server.data()).stdout(writer).output().expect("the binary starts");
+        let told = String::from_utf8(done.stderr).expect("commands print UTF-8");
+        assert_eq!(done.status.code(), Some(0), "{args:?}: {told}");
+        for word in ["panicked", "pipe", "debits"] {
+            assert!(!told.contains(word), "{args:?}: {told}");
+        }
+    }
+    // What was not written for another reason is no success.
+    let full = std::fs::File::options().write(true).open("/dev/full").expect("it is there");
+    let done = command(TALLY, &["secret", "status"]).arg("--data").arg(server.data()).stdout(full).output();
+    let done = done.expect("the binary starts");
+    let told = String::from_utf8(done.stderr).expect("commands print UTF-8");
+    assert_eq!(done.status.code(), Some(1), "{told}");
+    assert!(told.starts_with("tally: write to stdout: "), "{told}");
+}
+
+#[test]
 fn an_empty_variable_of_a_credential_is_not_set() {
     let mut server = TestTally::start(TALLY);
     let url = format!("http://{}", server.address());
