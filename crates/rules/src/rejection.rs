@@ -165,10 +165,10 @@ pub enum Rejection {
     NotTransferable,
     /// This currency cannot be withdrawn.
     NotWithdrawable,
-    /// Payer and recipient are the same wallet.
-    SameWallet,
     /// No such member.
     MemberNotFound,
+    /// Payer and recipient are the same wallet.
+    SameWallet,
     /// The recipient does not exist.
     RecipientNotFound,
     /// The member has no wallet in that currency.

@@ -221,12 +221,12 @@ impl<'a> LedgerWorkingSet<'a> {
         }
         let rules = self.rules(order.currency);
         rules.allows(order.what)?;
-        if from.is_some() && from == to {
-            return Err(Rejection::SameWallet);
-        }
         let pools = order.what.is_of_contest();
         let payer =
             from.map(|from| self.is_closed(from, pools).ok_or(Rejection::MemberNotFound)).transpose()?;
+        if from.is_some() && from == to {
+            return Err(Rejection::SameWallet);
+        }
         let payee = to.map(|to| self.is_closed(to, pools).ok_or(Rejection::RecipientNotFound)).transpose()?;
         let key = |member| WalletKey { member, currency: order.currency };
         let mut source =

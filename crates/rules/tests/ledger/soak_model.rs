@@ -138,11 +138,11 @@ impl Model {
     }
 
     fn shift(&mut self, from: u8, to: u8, currency: &'static str, amount: i64) -> Result<i64, Rejection> {
-        if from == to {
-            return Err(Rejection::SameWallet);
-        }
         if from != BANK && !self.is_there(from) {
             return Err(Rejection::MemberNotFound);
+        }
+        if from == to {
+            return Err(Rejection::SameWallet);
         }
         if to != BANK && !self.is_there(to) {
             return Err(Rejection::RecipientNotFound);

@@ -180,9 +180,9 @@ fn the_first_reason_is_the_answer() {
         "transfer A A 0 EUR -> invalid_amount
          transfer A A 1000000000000001 EUR -> limit_exceeded
          transfer A A 1000 EUR -> currency_mismatch
-         transfer A A 1000 USD -> same_wallet
-         transfer A B 1000 USD -> member_not_found
+         transfer A A 1000 USD -> member_not_found
          member A -> ok
+         transfer A A 1000 USD -> same_wallet
          transfer A B 1000 USD -> recipient_not_found
          member B -> ok
          close B -> ok
@@ -195,8 +195,8 @@ fn the_first_reason_is_the_answer() {
         Rejection::CurrencyMismatch,
         Rejection::NotTransferable,
         Rejection::NotWithdrawable,
-        Rejection::SameWallet,
         Rejection::MemberNotFound,
+        Rejection::SameWallet,
         Rejection::RecipientNotFound,
         Rejection::WalletNotFound,
         Rejection::MemberClosed,

@@ -96,8 +96,8 @@ fn render(rows: Vec<BatchRow>, done: Vec<TransferResult>) -> Response {
         let done = match row.read {
             Err(wrong) => Err(wrong),
             Ok(new) => {
-                let done = done.next().expect("one result a row");
-                done.map_err(|failure| name_member(problem::of_failure(&failure), new.order.what.sides()))
+                let (done, sides) = (done.next().expect("one result a row"), new.order.what.sides());
+                done.map_err(|failure| name_member(problem::of_failure(&failure), sides, "from"))
             }
         };
         match done {

@@ -28,7 +28,7 @@ pub(in crate::http) async fn place(mut call: Call) -> Result<Response, Problem> 
     let new = NewHold { wallet, amount, expires_at, origin, identity };
     let sides = (Some(wallet.member), None);
     let done = holds::place(&tally, new).await;
-    let done = done.map_err(|failure| name_member(problem::of_failure(&failure), sides))?;
+    let done = done.map_err(|failure| name_member(problem::of_failure(&failure), sides, "member"))?;
     // A retry gets the hold as it was created, at any later time.
     let body = HoldJson::new(done.id, &done.hold, DecisionTime::trusted(done.id.0.at()));
     Ok(response::replayed(response::json(StatusCode::CREATED, &body), done.replayed))
@@ -64,7 +64,7 @@ async fn end(call: Call, (ending, reason): EndingRead) -> Result<Response, Probl
     let identity = call.key()?.map(|key| IdempotencyKey { key, fingerprint });
     let done = holds::end(&tally, id, ending, call.origin(reason), identity).await;
     let to = if let Ending::Capture { to, .. } = ending { to } else { None };
-    let done = done.map_err(|failure| name_member(problem::of_failure(&failure), (None, to)))?;
+    let done = done.map_err(|failure| name_member(problem::of_failure(&failure), (None, to), "member"))?;
     let body = HoldJson::new(done.id, &done.hold, tally.decision_time());
     Ok(response::replayed(response::ok(&body), done.replayed))
 }

@@ -50,21 +50,25 @@ fn new_transfer(tally: &Tally, call: &Call, read: OrderRead, key: Option<Request
     NewTransfer { order, origin, identity, mint_cap: None }
 }
 
-/// Names the member that a request for money does not find: the payer, or the recipient.
-fn name_member(mut problem: Problem, (from, to): (Option<MemberId>, Option<MemberId>)) -> Problem {
+/// Names the member that a request for money does not find: the payer, which has the field `payer`, or the recipient.
+fn name_member(
+    mut problem: Problem,
+    (from, to): (Option<MemberId>, Option<MemberId>),
+    payer: &str,
+) -> Problem {
     let missed = match problem.code {
-        "member_not_found" | "wallet_not_found" => from,
-        "recipient_not_found" => to,
+        "member_not_found" | "wallet_not_found" => from.map(|id| (payer, id)),
+        "recipient_not_found" => to.map(|id| ("to", id)),
         _ => None,
     };
     match missed {
         None => problem,
         // What the request has is no id.
-        Some(id) if id.0 == read_id("") => {
-            problem.detail.push_str(": send the `id` of a member");
+        Some((field, id)) if id.0 == read_id("") => {
+            problem.detail.push_str(&format!(": send the `id` of a member as `{field}`"));
             problem
         }
-        Some(id) => not_found::name(problem, &id.0.to_string()),
+        Some((_, id)) => not_found::name(problem, &id.0.to_string()),
     }
 }
 

@@ -33,7 +33,7 @@ async fn run(mut call: Call, posting: Posting) -> Result<Response, Problem> {
     let new = NewTransfer { mint_cap, ..new_transfer(&tally, &call, read, key) };
     let sides = new.order.what.sides();
     let receipt = transfers::post(&tally, new).await;
-    let receipt = receipt.map_err(|failure| name_member(problem::of_failure(&failure), sides))?;
+    let receipt = receipt.map_err(|failure| name_member(problem::of_failure(&failure), sides, "from"))?;
     let body = of_posted(&receipt.posted);
     Ok(response::replayed(response::json(StatusCode::CREATED, &body), receipt.replayed))
 }

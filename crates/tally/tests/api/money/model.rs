@@ -369,11 +369,11 @@ impl Model {
         if currency == "EUR" {
             return Err("currency_mismatch");
         }
-        if from.is_some() && from == to {
-            return Err("same_wallet");
-        }
         if from == Some(NOBODY) {
             return Err("member_not_found");
+        }
+        if from.is_some() && from == to {
+            return Err("same_wallet");
         }
         if to == Some(NOBODY) {
             return Err("recipient_not_found");

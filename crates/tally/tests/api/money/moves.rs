@@ -93,6 +93,9 @@ fn refusals_name_their_reason_and_move_nothing() {
         ("/v1/transfers", json!({"from": ann, "to": nobody, "amount": 1}), 404, "recipient_not_found"),
         ("/v1/transfers", json!({"from": ann, "to": "nobody", "amount": 1}), 404, "recipient_not_found"),
         ("/v1/transfers", json!({"from": nobody, "to": ann, "amount": 1}), 404, "member_not_found"),
+        ("/v1/transfers", json!({"from": nobody, "to": nobody, "amount": 1}), 404, "member_not_found"),
+        ("/v1/transfers", json!({"from": "a", "to": "b", "amount": 1}), 404, "member_not_found"),
+        ("/v1/holds", json!({"member": "a", "amount": 1}), 404, "member_not_found"),
         ("/v1/deposits", json!({"to": nobody, "amount": 1}), 404, "recipient_not_found"),
         ("/v1/withdrawals", json!({"from": "", "amount": 1}), 404, "member_not_found"),
         ("/v1/deposits", json!({"to": ann, "amount": 1, "currency": "XAU"}), 422, "currency_mismatch"),
@@ -109,9 +112,14 @@ fn refusals_name_their_reason_and_move_nothing() {
         }
         if code.ends_with("_not_found") {
             let (named, text) = (body.to_string().contains(nobody), answer.text());
-            assert!(text.contains(if named { nobody } else { "send the `id` of a member" }), "{text}");
+            assert!(text.contains(if named { nobody } else { "send the `id` of a member as `" }), "{text}");
         }
     }
+    let linked = json!({"from": "a", "to": "b", "amount": 1, "linked": true});
+    let rows = json!({"transfers": [linked, {"from": ann, "to": bob, "amount": 1}]});
+    let results = world.post("/v1/transfers/batch", &rows).expect(200)["results"].clone();
+    let code = |row: usize| &results[row]["error"]["code"];
+    assert_eq!((code(0), code(1)), (&json!("member_not_found"), &json!("linked_failed")));
     for (path, code) in [
         (format!("/v1/wallets/{nobody}"), "member_not_found"),
         (format!("/v1/wallets/{nobody}/transactions"), "member_not_found"),
