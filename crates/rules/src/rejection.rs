@@ -10,7 +10,7 @@ mod limit;
 pub use limit::Limit;
 
 use crate::contest::start::InvalidApplication;
-use crate::contest::state::State;
+use crate::contest::state::{ContestRight, State};
 use crate::ledger::mint::CapReached;
 
 /// A wrong field that a rule found, not the listener.
@@ -99,8 +99,8 @@ pub enum Rejection {
     SeriesNotFound,
     /// A series of that name exists.
     SeriesExists,
-    /// The caller does not have the permission.
-    Forbidden,
+    /// The caller does not have the permission, which is this one.
+    Forbidden(ContestRight),
     /// The state of the contest does not allow it.
     ContestState(State),
     /// Fields of a contest that are fixed in its state.
@@ -238,7 +238,7 @@ impl Rejection {
             Self::ContestExists => "contest_exists",
             Self::SeriesNotFound => "series_not_found",
             Self::SeriesExists => "series_exists",
-            Self::Forbidden => "forbidden",
+            Self::Forbidden(_) => "forbidden",
             Self::ContestState(_) | Self::ContestFrozen { .. } => "contest_state",
             Self::InvalidContest(_) => "invalid_field",
             Self::ContestTooLarge(_) => "contest_too_large",

@@ -28,4 +28,4 @@ pub use pool::Pool;
 pub use prize::{Prize, PrizeTies};
 pub use record::Record;
 pub use series::{Series, SeriesRecord};
-pub use state::{ActorKind, Event, State};
+pub use state::{ActorKind, ContestRight, Event, State};

@@ -54,6 +54,17 @@ named! {
         Refund = "refund" }
 }
 
+/// What an act on a contest needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ContestRight {
+    /// A player of the contest's staff, or a key of role `admin`.
+    Staff,
+    /// A key that manages contests.
+    Key,
+    /// The player itself, or a key that manages contests.
+    Own,
+}
+
 /// One row: in `from`, each of `by` may do `event`. Then the contest is in `to`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transition {
@@ -118,11 +129,21 @@ pub const TABLE: &[Transition] = &[
     row(State::Cancelled, Event::Cancel, STAFF, State::Cancelled, &[]),
 ];
 
+/// What an event needs that a refused actor has not: in each state an event is for the same actors, but for the clock.
+pub fn needed(event: Event) -> ContestRight {
+    let by = |kind| TABLE.iter().any(|row| row.event == event && row.by.contains(&kind));
+    match (by(ActorKind::Player), by(ActorKind::Staff)) {
+        (true, _) => ContestRight::Own,
+        (false, true) => ContestRight::Staff,
+        (false, false) => ContestRight::Key,
+    }
+}
+
 /// The row of this event, or why there is none.
 pub fn transition(state: State, event: Event, by: ActorKind) -> Result<&'static Transition, Rejection> {
     let mut of_event = TABLE.iter().filter(|row| row.event == event);
     if !of_event.clone().any(|row| row.by.contains(&by)) {
-        return Err(Rejection::Forbidden);
+        return Err(Rejection::Forbidden(needed(event)));
     }
     of_event.find(|row| row.from == state && row.by.contains(&by)).ok_or(Rejection::ContestState(state))
 }
@@ -200,10 +221,16 @@ mod tests {
             ] {
                 assert_eq!(
                     transition(*state, event, by),
-                    Err(Rejection::Forbidden),
+                    Err(Rejection::Forbidden(needed(event))),
                     "{event} by {by} in {state}"
                 );
             }
+        }
+        use ContestRight::{Key, Own, Staff};
+        for (event, right) in
+            [(Event::Start, Staff), (Event::Score, Key), (Event::Patch, Key), (Event::Apply, Own)]
+        {
+            assert_eq!(needed(event), right, "{event}");
         }
         assert_eq!(
             transition(State::Settled, Event::Settle, ActorKind::Clock),

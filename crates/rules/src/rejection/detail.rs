@@ -1,7 +1,7 @@
 //! What a rejection says to people.
 
 use super::{Rejection, WrongField};
-use crate::contest::state::State;
+use crate::contest::state::{ContestRight, State};
 use crate::webhook::WEBHOOKS_MAX;
 
 const PERIOD_NOT_FOUND: &str =
@@ -56,7 +56,7 @@ impl Rejection {
             Self::ContestExists => "there is a contest of this id".into(),
             Self::SeriesNotFound => "no such series of contests".into(),
             Self::SeriesExists => "there is a series of contests of this id".into(),
-            Self::Forbidden => "permission denied: these credentials do not allow this operation".into(),
+            Self::Forbidden(right) => forbidden(*right).into(),
             Self::ContestState(state) => format!("the contest is {state}"),
             Self::ContestFrozen { state, fields } => frozen(*state, fields),
             Self::InvalidContest(wrong) => all_wrong(wrong),
@@ -120,6 +120,21 @@ fn exceeds_reversible(left: i64) -> String {
     match left {
         0 => "all of the transfer is reversed already".into(),
         left => format!("the amount exceeds what is left of the transfer: {left}"),
+    }
+}
+
+fn forbidden(right: ContestRight) -> &'static str {
+    match right {
+        ContestRight::Staff => {
+            "permission denied: this needs a key of role `admin`, or a player of the contest's `staff`: a member, or the \
+             player that a key names in `Tally-Acting-Player`"
+        }
+        ContestRight::Key => {
+            "permission denied: this needs a key of role `server` or `admin`, or one with the scope `contests:manage`"
+        }
+        ContestRight::Own => {
+            "permission denied: a player applies and withdraws for itself, or a key with the scope `contests:manage` does it"
+        }
     }
 }
 

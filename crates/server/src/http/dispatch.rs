@@ -177,6 +177,7 @@ impl Dispatch {
             Some(sampled) => stages::measure(tally_service::traces::follow(sampled.sink(), operated)).await,
         };
         *stages = spent;
+        let operated = operated.map_err(|wrong| guard::name_rights(wrong, &caller));
         match &operated {
             Ok(response) => audit::done(&self.readiness, from, (route, path), &caller, response),
             Err(wrong) if audit::is_event(wrong) => {

@@ -15,9 +15,10 @@ use hyper::HeaderMap;
 use hyper::header::{AUTHORIZATION, HOST, HeaderName, ORIGIN};
 use hyper::http::request::Parts;
 use hyper::{Request, Version};
-use tally_rules::Micros;
+use tally_rules::grant::Rights;
 use tally_rules::role::Permission;
-use tally_rules::scope::Scope;
+use tally_rules::scope::{Scope, Scopes};
+use tally_rules::{Actor, Micros};
 use tally_service::{Caller, CallerKind, Failure, keys};
 use tally_wire::{Problem, host};
 
@@ -93,14 +94,29 @@ pub(super) async fn authenticate(
     if authenticated.caller.may(permission) {
         return Ok(authenticated);
     }
-    Err(match (authenticated.caller.kind, permission.scope()) {
-        (CallerKind::Key(_), Some(scope)) => denied(&format!("this needs the scope `{scope}`")),
-        (CallerKind::Key(_), None) if permission == Permission::Own => {
-            denied("this needs the token of a member")
+    let needed = match permission.scope() {
+        Some(scope) if Scopes::SERVER.contains(scope) => {
+            format!("this needs the scope `{scope}`, which the roles `server` and `admin` have")
         }
-        (CallerKind::Key(_), None) => denied("this needs a key of role `admin`"),
-        (CallerKind::Member(_) | CallerKind::Anonymous, _) => denied("a member may not do this"),
-    })
+        Some(scope) => format!("this needs the scope `{scope}`, which the role `admin` has"),
+        None if permission == Permission::Own => "this needs the token of a member".into(),
+        None if permission == Permission::Observe => "this needs an API key".into(),
+        None => "this needs a key of role `admin`".into(),
+    };
+    Err(name_rights(denied(&needed), &authenticated.caller))
+}
+
+/// Says in a refusal what its caller has instead.
+pub(super) fn name_rights(mut problem: Problem, caller: &Caller) -> Problem {
+    let has = match caller.kind {
+        _ if problem.code != "forbidden" || matches!(caller.actor, Actor::Local | Actor::CommandLine) => None,
+        CallerKind::Key(Rights::Role(role)) => Some(format!("this key has the role `{role}`")),
+        CallerKind::Key(rights) => Some(format!("this key has the scopes `{rights}`")),
+        CallerKind::Member(_) => Some("this is the token of a member".into()),
+        CallerKind::Anonymous => None,
+    };
+    problem.detail.extend(has.map(|has| format!("; {has}")));
+    problem
 }
 
 /// Refuses a request that makes money which no cap counts, if its caller may not: prizes that are set or paid again, and the

@@ -39,7 +39,7 @@ pub(super) fn of_rejection(rejection: &Rejection) -> Problem {
         | Rejection::RecipientNotFound
         | Rejection::WalletNotFound => 404,
         Rejection::LeaderboardDamaged => 500,
-        Rejection::InvalidPin | Rejection::Forbidden | Rejection::NotAMember => 403,
+        Rejection::InvalidPin | Rejection::Forbidden(_) | Rejection::NotAMember => 403,
         Rejection::PinLocked { .. } => 423,
         Rejection::IdempotencyInProgress
         | Rejection::PeriodClosed

@@ -129,7 +129,7 @@ pub(super) fn of_rejection(rejection: &Rejection) -> ErrorReply {
         | Rejection::SeriesNotFound
         | Rejection::ContestExists
         | Rejection::SeriesExists
-        | Rejection::Forbidden
+        | Rejection::Forbidden(_)
         | Rejection::ContestState(_)
         | Rejection::ContestFrozen { .. }
         | Rejection::InvalidContest(_)

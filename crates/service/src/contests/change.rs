@@ -11,7 +11,7 @@ use crate::tally::Tally;
 use std::cell::RefCell;
 use tally_rules::contest::definition::ContestSpec;
 use tally_rules::contest::record::ApplicationLocation;
-use tally_rules::contest::{ActorKind, ContestId, Event, Record, State, state};
+use tally_rules::contest::{ActorKind, ContestId, ContestRight, Event, Record, State, state};
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::rejection::WrongField;
 use tally_rules::{Micros, PlayerId, Rejection};
@@ -64,7 +64,7 @@ pub fn patch(
     let by = match actor.acting {
         ActingAs::Admin => ActorKind::Admin,
         ActingAs::Server | ActingAs::For(_) => ActorKind::Server,
-        ActingAs::Member(_) => return Err(Rejection::Forbidden.into()),
+        ActingAs::Member(_) => return Err(Rejection::Forbidden(ContestRight::Key).into()),
     };
     check_schedules(spec)?;
     execute(tally, id, (&actor.origin, identity), |record| {

@@ -6,7 +6,8 @@ use super::finish::of_contest;
 use crate::audit;
 use crate::failure::{Failure, Fault};
 use crate::tally::Tally;
-use tally_rules::contest::{ActorKind, ContestId, Event, Record, State};
+use tally_rules::contest::state::needed;
+use tally_rules::contest::{ActorKind, ContestId, ContestRight, Event, Record, State};
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::{Micros, Origin, PlayerId, Rejection};
 
@@ -70,14 +71,17 @@ impl ContestActor {
             ActingAs::For(_) => Ok(ActorKind::Server),
             ActingAs::Member(player) if own && subject == Some(player) => Ok(ActorKind::Player),
             ActingAs::Member(player) if record.contest.is_staff(player) => Ok(ActorKind::Staff),
-            ActingAs::Member(_) => Err(Rejection::Forbidden),
+            ActingAs::Member(_) => Err(Rejection::Forbidden(needed(event))),
         }
     }
 }
 
 /// Rejects members: they may not make contests, nor do anything with a series.
 pub(super) fn may_make(actor: &ContestActor) -> Result<(), Rejection> {
-    if matches!(actor.acting, ActingAs::Member(_)) { Err(Rejection::Forbidden) } else { Ok(()) }
+    match actor.acting {
+        ActingAs::Member(_) => Err(Rejection::Forbidden(ContestRight::Key)),
+        _ => Ok(()),
+    }
 }
 
 /// The contest of that name.

@@ -80,6 +80,39 @@ fn cup(id: &str) -> Value {
 }
 
 #[test]
+fn a_refused_act_says_what_it_needs_and_what_the_caller_has() {
+    let server = TestTally::start_set(TALLY, &CHEAP);
+    let (_, token) = member(&server, "ann", 1);
+    let [mut game, mut reader] =
+        ["server", "reader"].map(|role| server.client().with_key(&key(&server, role)));
+    let mut ann = server.client().with_key(&token);
+    game.post("/v1/contests", &json!({"id": "cup", "title": "Cup"})).expect(201);
+    let (other, open) = (json!({"id": "other", "title": "Other"}), "/v1/contests/cup/open");
+    let staff = ["a key of role `admin`", "the contest's `staff`", "`Tally-Acting-Player`"];
+    for (answer, needed, has) in [
+        (game.post(open, &json!({})), staff, "this key has the role `server`"),
+        (acting(&mut game, "ann", open, &json!({})), staff, "this key has the role `server`"),
+        (ann.post(open, &json!({})), staff, "this is the token of a member"),
+        (
+            reader.post("/v1/contests", &other),
+            ["the scope `contests:manage`", "`server`", "`admin`"],
+            "this key has the role `reader`",
+        ),
+        (
+            ann.post("/v1/contests", &other),
+            ["the scope `contests:manage`", "`server`", "`admin`"],
+            "this is the token of a member",
+        ),
+        (reader.get("/v1/keys"), ["a key", "role", "`admin`"], "this key has the role `reader`"),
+    ] {
+        answer.refused(403, "forbidden");
+        let detail = answer.json()["detail"].as_str().expect("a text").to_owned();
+        assert!(needed.iter().all(|words| detail.contains(words)), "{detail}");
+        assert!(detail.ends_with(has), "{detail}");
+    }
+}
+
+#[test]
 fn a_contest_from_its_draft_to_its_prizes() {
     let mut server = TestTally::start_set(TALLY, &CHEAP);
     let people = ["boss", "ann", "bob", "cid", "dan"].map(|name| (name, member(&server, name, 1_000)));

@@ -16,7 +16,7 @@ use tally_rules::contest::definition::OnInvalid;
 use tally_rules::contest::definition::{ContestSpec, Fee};
 use tally_rules::contest::member::UnpaidReason;
 use tally_rules::contest::start::{InvalidApplication, InvalidReason};
-use tally_rules::contest::{ContestId, Payout, State};
+use tally_rules::contest::{ContestId, ContestRight, Payout, State};
 use tally_rules::ledger::Kind as Entered;
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::hold::Ending;
@@ -121,7 +121,10 @@ fn a_player_that_is_banned_in_the_review_gets_no_prize_and_final_ranks_hold() {
     };
     let boss = || ActingAs::Member(PlayerId::new("boss").unwrap()).by(Origin::BACKGROUND);
     let first = player_of(members[0]);
-    assert_eq!(refused(set_ban(ContestActor::SERVER, first.clone(), true)), Rejection::Forbidden);
+    assert_eq!(
+        refused(set_ban(ContestActor::SERVER, first.clone(), true)),
+        Rejection::Forbidden(ContestRight::Staff)
+    );
     assert_eq!(refused(set_ban(boss(), PlayerId::new("x").unwrap(), true)), Rejection::PlayerNotFound);
     for banned in [true, false, true] {
         set_ban(boss(), first.clone(), banned).unwrap();
@@ -156,7 +159,10 @@ fn two_starts_at_once_are_one() {
     let boss = ActingAs::For(PlayerId::new("boss").unwrap()).by(Origin::BACKGROUND);
     apply::decide(&world.tally, &id, &boss, &players, true, None).unwrap();
     let nobody = ActingAs::Member(PlayerId::new("nobody").unwrap()).by(Origin::BACKGROUND);
-    assert_eq!(refused(begin::start(&world.tally, &id, &nobody, None).map(drop)), Rejection::Forbidden);
+    assert_eq!(
+        refused(begin::start(&world.tally, &id, &nobody, None).map(drop)),
+        Rejection::Forbidden(ContestRight::Staff)
+    );
     let done: Vec<_> = std::thread::scope(|scope| {
         let start = || begin::start(&world.tally, &id, &boss, None).map(drop);
         let threads: Vec<_> = (0..4).map(|_| scope.spawn(start)).collect();
@@ -458,7 +464,10 @@ fn what_a_full_balance_cannot_take_is_written_down() {
     let again = |id: &ContestId, actor: &ContestActor, key: &str| {
         pay_again::pay_again(&world.tally, id, actor, identity(key, 1).as_ref())
     };
-    assert_eq!(refused(again(&ids[0], &ContestActor::SERVER, "server")), Rejection::Forbidden);
+    assert_eq!(
+        refused(again(&ids[0], &ContestActor::SERVER, "server")),
+        Rejection::Forbidden(ContestRight::Staff)
+    );
     again(&ids[0], &ContestActor::ADMIN, "full").unwrap();
     assert_eq!(paid(read::prizes(&world.tally, &ids[0], 0, 9).unwrap().rows), prizes);
     world.post(order(TransferKind::Withdrawal { from: members[0] }, 200), None).unwrap();

@@ -16,7 +16,7 @@ use std::time::Duration;
 use tally_rules::contest::definition::ContestSpec;
 use tally_rules::contest::record::ContestTask;
 use tally_rules::contest::series::SeriesSpec;
-use tally_rules::contest::{ContestId, State};
+use tally_rules::contest::{ContestId, ContestRight, State};
 use tally_rules::ledger::lines::MemberLine;
 use tally_rules::ledger::member::Login;
 use tally_rules::ledger::{Member, MemberId};
@@ -184,7 +184,10 @@ fn a_closed_member_is_no_longer_staff_and_its_name_is_none_either() {
         let next = series::get(tally, &weekly).unwrap().series.template.staff;
         assert_eq!((read::get(tally, &cup()).unwrap().contest.staff, next), (Vec::new(), Vec::new()));
         let actor = ActingAs::Member(PlayerId::new("boss").unwrap()).by(Origin::BACKGROUND);
-        assert_eq!(refused(finish::cancel(tally, &cup(), &actor, None)), Rejection::Forbidden);
+        assert_eq!(
+            refused(finish::cancel(tally, &cup(), &actor, None)),
+            Rejection::Forbidden(ContestRight::Staff)
+        );
         // The other closings remove nothing from the staff that was set since.
         let staff =
             ContestSpec { staff: Some(vec![PlayerId::new("boss").unwrap()]), ..ContestSpec::default() };

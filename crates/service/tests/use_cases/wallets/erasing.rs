@@ -3,7 +3,7 @@
 
 use crate::wallets::world::{Kind, World, code, identity, refused};
 use tally_rules::contest::definition::{ContestSpec, Fee};
-use tally_rules::contest::{ContestId, Payout, Prize, State, Status};
+use tally_rules::contest::{ContestId, ContestRight, Payout, Prize, State, Status};
 use tally_rules::ledger::{Amount, MemberId};
 use tally_rules::score::ScoreInput;
 use tally_rules::{Origin, PlayerId, Rejection};
@@ -165,13 +165,13 @@ fn of_a_running_one_a_ban_stays(kind: Kind) {
     let on_board = |actor: ContestActor, banned| {
         world.wait(ban::on_board(tally, &board, &actor, &player(ann), banned, None))
     };
-    assert_eq!(refused(on_board(ContestActor::SERVER, true)), Rejection::Forbidden);
+    assert_eq!(refused(on_board(ContestActor::SERVER, true)), Rejection::Forbidden(ContestRight::Staff));
     assert_eq!(
         refused(on_board(ActingAs::For(player(bob)).by(Origin::BACKGROUND), true)),
-        Rejection::Forbidden
+        Rejection::Forbidden(ContestRight::Staff)
     );
     on_board(ContestActor::ADMIN, true).unwrap();
-    assert_eq!(refused(on_board(ContestActor::SERVER, false)), Rejection::Forbidden);
+    assert_eq!(refused(on_board(ContestActor::SERVER, false)), Rejection::Forbidden(ContestRight::Staff));
     let other = cup.board(Some(1));
     let ann_player = player(ann);
     let elsewhere = ban::on_board(tally, &other, &ContestActor::ADMIN, &ann_player, false, None);

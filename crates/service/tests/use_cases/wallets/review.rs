@@ -12,7 +12,7 @@ use tally_rules::audit::{AuditAction, AuditEntry};
 use tally_rules::contest::definition::ContestSpec;
 use tally_rules::contest::member::UnpaidReason;
 use tally_rules::contest::record::ContestTask;
-use tally_rules::contest::{ContestId, Payout, State};
+use tally_rules::contest::{ContestId, ContestRight, Payout, State};
 use tally_rules::ledger::{Amount, Kind as Entered, MemberId, TransferId, WalletKey};
 use tally_rules::score::ScoreInput;
 use tally_rules::{Actor, Origin, PlayerId, Rejection};
@@ -181,7 +181,10 @@ fn a_corrected_score_decides_the_prizes() {
         let early = refused(correct(&boss, &ann, 3, "early"));
         assert_eq!(early, Rejection::ContestState(State::Running));
         hand.act(&cup, Op::Finish, None, None).unwrap();
-        assert_eq!(refused(correct(&ContestActor::SERVER, &ann, 3, "server")), Rejection::Forbidden);
+        assert_eq!(
+            refused(correct(&ContestActor::SERVER, &ann, 3, "server")),
+            Rejection::Forbidden(ContestRight::Staff)
+        );
         let nobody = PlayerId::new("nobody").unwrap();
         assert_eq!(refused(correct(&boss, &nobody, 3, "nobody")), Rejection::PlayerNotFound);
         let done = correct(&boss, &ann, 3, "ann").unwrap();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use tally_rules::contest::definition;
 use tally_rules::contest::series::{MISSED_MAX, SeriesSpec};
-use tally_rules::contest::{ContestId, Prize, State};
+use tally_rules::contest::{ContestId, ContestRight, Prize, State};
 use tally_rules::ledger::Amount;
 use tally_rules::score::ScoreInput;
 use tally_rules::{Micros, Origin, PlayerId, Rejection};
@@ -170,7 +170,7 @@ fn a_change_counts_for_what_is_made_later_and_an_end_leaves_what_there_is() {
     let nobody = ActingAs::Member(PlayerId::new("p").unwrap()).by(Origin::BACKGROUND);
     assert_eq!(
         refused(series::patch(tally, &id, &nobody, &SeriesSpec::default(), None)),
-        Rejection::Forbidden
+        Rejection::Forbidden(ContestRight::Key)
     );
     let title = definition::ContestSpec { title: Some("Later".into()), ..definition::ContestSpec::default() };
     let later = SeriesSpec { template: title, ahead: Some(2), ..SeriesSpec::default() };

@@ -11,7 +11,7 @@ use tally_ranking::redis::Options;
 use tally_ranking::redis::applications::ApplicationsKey;
 use tally_rules::contest::definition::ContestSpec;
 use tally_rules::contest::record::ApplicationLocation;
-use tally_rules::contest::{ContestId, Record, State, Status};
+use tally_rules::contest::{ContestId, ContestRight, Record, State, Status};
 use tally_rules::profile::Profile;
 use tally_rules::{Origin, Rejection};
 use tally_service::contests::execute::ContestActor;
@@ -90,7 +90,7 @@ fn what_is_lost_is_never_taken_for_less() {
         assert_lost(&tally, &id);
         // Staff begins anew, and former applicants have to apply again.
         let nobody = change::open(&tally, &id, &ContestActor::SERVER, None);
-        assert_eq!(refused(nobody), Rejection::Forbidden);
+        assert_eq!(refused(nobody), Rejection::Forbidden(ContestRight::Staff));
         let before = read::get(&tally, &id).unwrap();
         let opened = change::open(&tally, &id, &boss(), None).unwrap();
         assert_ne!(key(&opened.record).number, key(&before).number);

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use tally_rules::audit::{AuditAction, AuditEntry};
 use tally_rules::contest::definition::ContestSpec;
-use tally_rules::contest::{ContestId, State, Status};
+use tally_rules::contest::{ContestId, ContestRight, State, Status};
 use tally_rules::{Actor, Origin, PlayerId, Rejection};
 use tally_service::audit;
 use tally_service::contests::actions::{ActionResult, ContestDone};
@@ -349,7 +349,7 @@ fn a_decision_leaves_a_row(kind: Kind) {
     decide(&[2], false, None).unwrap();
     assert_eq!(
         refused(apply::decide(&tally, &id, &elsewhere(), &players(&[1]), true, None)),
-        Rejection::Forbidden
+        Rejection::Forbidden(ContestRight::Staff)
     );
     let row =
         |action, detail: &str| (action, Actor::CommandLine, Some("the list".to_owned()), detail.to_owned());
