@@ -2,7 +2,7 @@
 
 import { Problem, ask, get, key, useKey } from "./api.js";
 import { dialog, failed, inline, toast } from "./dialog.js";
-import { button, coded, h, icon, put, set } from "./dom.js";
+import { button, coded, h, head, icon, put, set } from "./dom.js";
 import { useCurrencies, zoneName } from "./format.js";
 import { field, form } from "./form.js";
 import { every } from "./live.js";
@@ -74,7 +74,7 @@ function start() {
     show(true);
   });
   window.addEventListener("tally:key", showTools);
-  window.addEventListener("tally:unauthorized", ({ detail }) => askForKey(detail.present, detail.text));
+  window.addEventListener("tally:unauthorized", ({ detail }) => closePage(detail.present, detail.text));
   window.addEventListener("unhandledrejection", (event) => {
     event.preventDefault();
     failed(event.reason);
@@ -161,7 +161,7 @@ function showTools() {
   const theme = button("", () => setTheme(next), { kind: "plain", icon: chosen, title: t("app.change_theme", { now: t(`theme.${chosen}`), next: t(`theme.${next}`) }) });
   theme.setAttribute("aria-label", theme.title);
   theme.dataset.theme = chosen;
-  const keys = button("", () => (present ? forgetKey() : askForKey(null)), { kind: "plain", icon: "key", title: present ? t("app.forget_key") : t("app.enter_key") });
+  const keys = button("", () => (present ? forgetKey() : askForKey(t("app.paste_key"))), { kind: "plain", icon: "key", title: present ? t("app.forget_key") : t("app.enter_key") });
   keys.setAttribute("aria-label", keys.title);
   const docs = h("a", { class: "small", href: "/docs" }, "API");
   const others = languages.filter(([code]) => code !== language).map(([code, name]) => {
@@ -193,12 +193,21 @@ function forgetKey() {
 
 let asking = null;
 
-/** Shows the dialog for a key; once, however many requests were refused. */
-function askForKey(refused, text) {
-  if (asking || refused !== null && refused !== undefined && refused !== key()) return;
+/** Ends the page, whose requests the server refuses without another key, and asks for one: once, however many were refused. */
+function closePage(refused, text) {
+  if (asking || refused !== key()) return;
+  leave.abort();
   const mode = text?.startsWith("protected mode") ? t("app.protected_mode") : t("app.paste_key");
   const about = refused ? t("app.key_unknown") : mode;
-  asking = dialog(t("app.key_needed"), (box) => {
+  const again = button(t("app.enter_key"), () => askForKey(about), { icon: "key" });
+  set(main, head(t("app.key_needed"), { actions: again }));
+  askForKey(about);
+}
+
+/** Shows the dialog for a key. */
+function askForKey(about) {
+  if (asking) return;
+  asking = dialog(t("app.enter_key"), (box) => {
     const input = field({ name: "key", label: t("app.api_key"), type: "password", required: true, placeholder: "tally_…", hint: t("app.key_kept") });
     const send = async (values) => {
       if (!values.key.startsWith("tally_")) throw new Problem(0, { detail: t("app.no_api_key") });

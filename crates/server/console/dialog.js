@@ -136,8 +136,9 @@ function said(error) {
 /** Problems of which the banner above the page may tell. */
 const IN_BANNER = ["loading", "draining", "unreachable"];
 
-/** Whether nothing needs to be said of a failure: the banner tells of reads that get no answer now. */
-const isKnown = (error) => error.name === "AbortError" || (IN_BANNER.includes(error.code) && !error.changing && banner.textContent !== "");
+/** Whether nothing needs to be said of a failure: the banner tells of reads that get no answer now, and the page that a key is needed. */
+const isKnown = (error) => ["AbortError", "unauthorized"].some((one) => one === error.name || one === error.code)
+  || (IN_BANNER.includes(error.code) && !error.changing && banner.textContent !== "");
 
 /** Shows a failure as a toast. */
 export function failed(error) {

@@ -81,6 +81,11 @@ impl Client {
             match answer.status {
                 200..=299 => return Ok(answer.body),
                 429 | 503 => std::thread::sleep(Duration::from_secs(1)),
+                401 if self.key.is_none() => bail!(
+                    "the server at {} needs an API key: give it by --key or in TALLY_KEY; `tally keys create` on its machine \
+                     makes one (unauthorized)",
+                    self.shown
+                ),
                 _ => bail!(explain(&answer)),
             }
         }

@@ -222,7 +222,10 @@ pub(super) fn invalid_token() -> Problem {
 fn authenticate_local(readiness: &Readiness, trust: Trust) -> Result<Caller, Problem> {
     let keys = readiness.keys().ok_or_else(|| loading(readiness))?;
     if !keys.protected_mode() {
-        return Err(unauthorized("a key is needed: `Authorization: Bearer tally_…`"));
+        return Err(unauthorized(
+            "this server needs an API key: send it as `Authorization: Bearer tally_…`; `tally keys create` makes one on the machine \
+             of the server",
+        ));
     }
     if trust == Trust::Direct {
         return Ok(Caller::local());

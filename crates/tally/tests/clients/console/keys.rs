@@ -137,9 +137,16 @@ fn roles(console: &mut Console, admin: &str) {
 
     // Without a key it shows the form, and keeps nothing that the server does not know.
     console.click("Forget the key");
-    console.sees("A key is needed");
+    console.sees("Paste an API key of this server");
     console.picture("key-needed");
     console.check("key-needed");
+    // One message, however many requests were refused, and a way back to the dialog.
+    console.click("Cancel");
+    console.sees("This server needs an API key");
+    console.page.wait("help.all('h1, .notice, .toast.bad').length === 1");
+    console.check("key-needed without the dialog");
+    console.picture("key-needed-closed");
+    console.click("Enter a key");
     console.fill("API key", "a password");
     console.click("Use this key");
     console.sees("This is no API key");
@@ -177,7 +184,7 @@ fn roles(console: &mut Console, admin: &str) {
     console.sees("Revoke the last admin key?");
     console.confirm("desk", "Revoke it all the same");
     // Without any key it stays closed.
-    console.sees("A key is needed");
+    console.sees("Enter a key");
 }
 
 /// A key with scopes and a cap in place of a role, with the reason of its making.

@@ -277,7 +277,7 @@ fn what_is_owed_is_shown_with_its_reason() {
     let mut admin = console.server.client().with_key(admin["key"].as_str().expect("a key"));
     let reader = admin.post("/v1/keys", &json!({"role": "reader"})).expect(201);
     console.show("#/contests/cup");
-    console.sees("A key is needed");
+    console.sees("Paste an API key of this server");
     console.fill("API key", reader["key"].clone());
     console.click("Use this key");
     console.sees_row(&["ann", "500 KRW"]);

@@ -51,7 +51,9 @@ fn keys_are_kept_from_afar() {
     let here = Elsewhere::new(&server);
     let admin =
         here.run(&["keys", "create", "--role", "admin", "--name", "far"], "").expect(0).trim().to_owned();
-    failed(&here.run(&["keys", "list"], ""), "unauthorized");
+    let without = here.run(&["keys", "list"], "");
+    failed(&without, "needs an API key: give it by --key or in TALLY_KEY");
+    failed(&without, "(unauthorized)");
     failed(&here.run(&["keys", "list"], "tally_nobody_nothing"), "unauthorized");
     let reader = here.run(&["keys", "create", "--role", "reader"], &admin).expect(0).trim().to_owned();
     let listed = here.run(&["keys", "list"], &admin).expect(0).to_owned();
