@@ -96,9 +96,9 @@ impl Moved {
 pub struct DayCounts {
     /// The instant from which it was counted: the beginning of the day, or the start of the server.
     pub since: Micros,
-    /// Scores that were submitted, also those that did not change a record.
+    /// Scores that were submitted, also those that did not change a record. Imports submit none.
     pub scores: u64,
-    /// Transfers, by callers and by the server.
+    /// Transfers, by callers and by the server, but not by imports.
     pub transfers: u64,
     /// The sum of their amounts in each currency.
     pub moved: BTreeMap<Currency, u128>,

@@ -15,6 +15,7 @@ use crate::outcomes::Retention;
 use crate::reply::ReplyDispatcher;
 use crate::scores::StoreTimes;
 use crate::scores::shared::Shared;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -137,6 +138,7 @@ impl BatchHandler for LedgerWork {
         let id = |_| Uuid::new(self.instants.next(now), self.node);
         let ids: Vec<Uuid> = std::iter::repeat_n((), count).map(id).collect();
         let plan = read(batch, &ids, &self.settings);
+        let imported = imported(batch, &ids);
         let mut decisions = Vec::new();
         let mut since = Instant::now();
         let done = self.store.run(&plan, &mut |loaded| {
@@ -147,7 +149,8 @@ impl BatchHandler for LedgerWork {
             let (changes, decided) = decide(batch, &ids, (&plan, loaded), &self.settings, when);
             decisions = decided;
             self.touched = self.hub.touched(&changes.ledger);
-            self.moved = Moved::of(changes.ledger.transfers.iter().map(|(_, transfer)| transfer));
+            let moved = changes.ledger.transfers.iter().filter(|(id, _)| !imported.contains(&id.0));
+            self.moved = Moved::of(moved.map(|(_, transfer)| transfer));
             since = Instant::now();
             changes
         });
@@ -201,6 +204,12 @@ impl BatchHandler for LedgerWork {
         self.pass = None;
         decisions
     }
+}
+
+/// The ids of imports. Their transfers were made elsewhere before, so they are not what was done today.
+fn imported(batch: &[Box<dyn AnyRequest>], mut ids: &[Uuid]) -> BTreeSet<Uuid> {
+    let own = batch.iter().map(|request| (request.needs().is_import, take(&mut ids, &**request)));
+    own.filter(|(is_import, _)| *is_import).flat_map(|(_, ids)| ids).copied().collect()
 }
 
 /// Everything that a batch reads; `ids` are those of its requests, one after the other.

@@ -103,7 +103,7 @@ impl LedgerRequest for LedgerChunk {
 
     fn needs(&self) -> Needs {
         let ids = self.lines.rows.iter().map(|(_, line)| line.ids()).sum();
-        Needs { rows: self.lines.rows.len(), ids, makes_members: true, ..Needs::default() }
+        Needs { rows: self.lines.rows.len(), ids, makes_members: true, is_import: true, ..Needs::default() }
     }
 
     fn origin(&self) -> Origin {

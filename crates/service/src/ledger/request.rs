@@ -51,11 +51,21 @@ pub(crate) struct Needs {
     pub(crate) makes_boards: bool,
     /// No score may be decided meanwhile.
     pub(crate) excludes_scores: bool,
+    /// It copies what was done elsewhere.
+    pub(crate) is_import: bool,
 }
 
 impl Default for Needs {
     fn default() -> Self {
-        Self { rows: 1, bytes: 0, ids: 0, makes_members: false, makes_boards: false, excludes_scores: false }
+        Self {
+            rows: 1,
+            bytes: 0,
+            ids: 0,
+            makes_members: false,
+            makes_boards: false,
+            excludes_scores: false,
+            is_import: false,
+        }
     }
 }
 

@@ -308,6 +308,9 @@ fn status_counts_what_was_done_today() {
     let mut resp = RespClient::connect(server.resp());
     assert_eq!(resp.call(&["ZADD", "b", "1", "r", "2", "s"]), Reply::Integer(2));
     assert_eq!(resp.call(&["ZREM", "b", "r"]), Reply::Integer(1));
+    // An import is no play: opening balances, transfers and scores from elsewhere.
+    server.run(&["seed", "wallets", "--members", "2", "--transactions", "3"]).expect(0);
+    server.run(&["seed", "scores", "b", "--players", "3"]).expect(0);
     assert_eq!(counts(&local.get("/v1/status").expect(200)), (5, 2, 25));
 }
 
