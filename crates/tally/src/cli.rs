@@ -76,7 +76,8 @@ Examples:
   tally serve --data /var/lib/tally --http 0.0.0.0:8420
   tally serve --resp 0.0.0.0:8421 --resp-durability relaxed
 
-A data directory without a store gets a new one. Other commands refuse it, but for seed and restore.")]
+A data directory without a store gets a new one. Other commands refuse it, but for seed and
+restore.")]
     Serve(ServeArgs),
     /// Import a CSV file, each line once
     #[command(after_help = "\
@@ -158,8 +159,8 @@ Examples:
   tally verify --since latest
   tally verify --store mysql://tally@db.example/tally
 
-It may run beside a server: it reads the store as it was at one moment, an embedded store from a copy
-that is deleted afterwards. Every row that disagrees is named. Exit code 1 if there is one.
+It may run beside a server: it reads the store as it was at one moment, an embedded store from a
+copy that is deleted afterwards. Every row that disagrees is named. Exit code 1 if there is one.
 
 --since begins at the end of an archived month: of movements it checks those after it alone.")]
     Verify(VerifyArgs),
@@ -181,12 +182,14 @@ Examples:
   tally backup --data /var/lib/tally /backups/tally.db
   tally backup --follow /backups/tally --keep 168h
 
-With --follow it goes on until it is ended: a base, then every change within a second, so that `tally
-restore DIR --at` brings any instant back. A process that starts again goes on where it ended.
+With --follow it goes on until it is ended: a base, then every change within a second, so that
+`tally restore DIR --at` brings any instant back. A process that starts again goes on where it
+ended.
 
-The copy is consistent, checked, and a complete store: everything acknowledged before the command began
-is in it. It does not contain the secret of the store, the file `secret` of the data directory: keep
-that as well, and apart. A store cannot be served without the secret it was written with.")]
+The copy is consistent, checked, and a complete store: everything acknowledged before the
+command began is in it. It does not contain the secret of the store, the file `secret` of the
+data directory: keep that as well, and apart. A store cannot be served without the secret it was
+written with.")]
     Backup(BackupArgs),
     /// Restore a backup into the data directory
     #[command(after_help = "\
@@ -195,10 +198,10 @@ Examples:
   tally restore monday.db --data /var/lib/tally --force
   tally restore /backups/tally --at 2026-11-27T14:04:59Z
 
-The copy is checked first. Of a directory, the last change at or before the instant is the last that
-is restored, and the command says its instant. A missing data directory is made. One that is in use is
-refused, and so is one that has a store, unless --force replaces it. The secret is not in the copy:
-put the file `secret` beside the store.")]
+The copy is checked first. Of a directory, the last change at or before the instant is the last
+that is restored, and the command says its instant. A missing data directory is made. One that
+is in use is refused, and so is one that has a store, unless --force replaces it. The secret is
+not in the copy: put the file `secret` beside the store.")]
     Restore(RestoreArgs),
     /// Repair an embedded store whose journal is damaged or missing: keep everything that is intact
     #[command(after_help = "\
@@ -206,9 +209,10 @@ Examples:
   tally repair
   tally repair --data /var/lib/tally
 
-For a store that refuses to start and says so. Every batch before the damage is brought into the tables,
-and the files of the journal are kept under other names. What was acknowledged after it is lost, so look
-for a copy of the missing file first. Where nothing is wrong, nothing is changed.")]
+For a store that refuses to start and says so. Every batch before the damage is brought into the
+tables, and the files of the journal are kept under other names. What was acknowledged after it
+is lost, so look for a copy of the missing file first. Where nothing is wrong, nothing is
+changed.")]
     Repair(ReasonArgs),
     /// Replace the secret of the store, also a lost one
     #[command(after_help = secret::SECRET)]
@@ -274,8 +278,9 @@ Examples:
   tally import scores speedrun runs.csv --player name --score millis --create order=ascending
   tally import scores season export.csv --delimiter ';' --player name --score points
 
-Interrupted, the same command continues. The same file into the same leaderboard again says so and
-changes nothing. Lines that cannot be taken go to goals.rejects.csv (for goals.csv) with their number and the reason.")]
+Interrupted, the same command continues. The same file into the same leaderboard again says so
+and changes nothing. Lines that cannot be taken go to goals.rejects.csv (for goals.csv) with
+their number and the reason.")]
     Scores(Box<ImportScoresArgs>),
     /// Members, each with its wallet and its opening balance
     #[command(after_help = ledger::IMPORT_MEMBERS)]

@@ -116,6 +116,9 @@ impl<R: Read> Lines<R> {
     /// Reads the header; an unknown column is an error that names the existing ones.
     pub(crate) fn new(input: R, delimiter: u8, columns: Columns) -> anyhow::Result<Self> {
         let (reader, header) = csv_records::open(input, delimiter)?;
+        if header.is_empty() {
+            return Err(Usage("the file is empty; its first line must name the columns".into()).into());
+        }
         let place = |name: &str| {
             header.iter().position(|column| column == name).ok_or_else(|| {
                 let (all, advice) = (header.join(", "), csv_records::advice(&header, delimiter));
@@ -229,6 +232,8 @@ mod tests {
     fn an_unknown_column_names_those_there_are() {
         let error = Lines::new("a,b\n".as_bytes(), COMMA, columns()).err().unwrap();
         assert_eq!(error.to_string(), "there is no column `who`; the file has: a, b");
+        let error = Lines::new("".as_bytes(), COMMA, columns()).err().unwrap();
+        assert!(error.to_string().starts_with("the file is empty"), "{error}");
         let error = Lines::new("day;who;n\n".as_bytes(), COMMA, columns()).err().unwrap().to_string();
         assert!(
             error.ends_with("; the file has: day;who;n. If ';' divides its columns, add --delimiter ';'")

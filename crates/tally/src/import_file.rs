@@ -4,8 +4,9 @@
 //! `csv_members`), and the server's progress (`chunks`).
 
 use crate::chunks::{Chunks, refused};
+use crate::config::Usage;
 use crate::csv_records::{Line, Lines};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
 use std::fs::File;
@@ -103,6 +104,9 @@ impl<'a> FileRun<'a> {
 
 pub(crate) fn open(path: &Path) -> Result<BufReader<File>> {
     let file = File::open(path).with_context(|| format!("open {}", path.display()))?;
+    if file.metadata().is_ok_and(|about| about.is_dir()) {
+        bail!(Usage(format!("{} is a directory: give a CSV file", path.display())));
+    }
     Ok(BufReader::with_capacity(1 << 20, file))
 }
 

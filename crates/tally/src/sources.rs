@@ -44,6 +44,9 @@ impl Config {
             config.warnings().iter().for_each(|warning| eprintln!("warning: {warning}"));
         }
         config.set_flags(cli)?;
+        if config.text("data.dir").is_empty() {
+            return Err(config.wrong("data.dir", "the path of a directory").into());
+        }
         config.read_files()?;
         Ok(config)
     }

@@ -215,7 +215,8 @@ async fn sign_in_one(
     let answer = connection.ask(&out).await?;
     let token = answer.and_then(|body| token(body).ok_or_else(|| "no token in the answer".to_owned()));
     let token = token.map_err(|why| {
-        let (login, hint) = (people.person(member).login, "members are those of `tally seed wallets`");
+        let login = people.person(member).login;
+        let hint = "members are those of `tally seed wallets`; --members and --of say how many there are";
         io::Error::other(format!("`{login}` cannot sign in ({hint}): {why}"))
     })?;
     Ok((connection, member, token))

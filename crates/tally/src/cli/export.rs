@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 pub(crate) struct ExportArgs {
     /// The leaderboard
     pub(crate) board: String,
-    /// Which period
+    /// A period, such as weekly or weekly:previous [default: all time]
     #[arg(long, value_name = "P")]
     pub(crate) period: Option<String>,
     /// csv has a header line; json is one object a line

@@ -10,12 +10,14 @@ Examples:
   tally import members members.csv
   tally import members members.csv --url http://10.0.0.5:8420 --key tally_…
 
-The columns are named login_id, password or password_hash, pin, phone_number, name, player and balance;
-all but login_id may be missing, and so may their values. password_hash is an argon2 digest in PHC form;
-a password takes some 20 ms of a processor to digest. balance is in minor units and is deposited.
+The columns are named login_id, password or password_hash, pin, phone_number, name, player and
+balance; all but login_id may be missing, and so may their values. password_hash is an argon2
+digest in PHC form; a password takes some 20 ms of a processor to digest. balance is in minor
+units and is deposited.
 
-Interrupted, the same command continues. The same file again says so and changes nothing. Lines that
-cannot be taken go to members.rejects.csv (for members.csv) with their number, the field and the reason.";
+Interrupted, the same command continues. The same file again says so and changes nothing. Lines
+that cannot be taken go to members.rejects.csv (for members.csv) with their number, the field
+and the reason.";
 
 pub(super) const SEED: &str = "\
 Examples:
@@ -23,17 +25,17 @@ Examples:
   tally seed wallets --members 1000 --transactions 10000
   tally seed scores goals --players 1000000
 
-Interrupted, the same command continues; with a greater number it goes on from there. A data directory
-without a store gets a new one.";
+Interrupted, the same command continues; with a greater number it goes on from there. A data
+directory without a store gets a new one.";
 
 const SEED_WALLETS: &str = "\
 Examples:
   tally seed wallets
   tally seed wallets --members 1000 --transactions 10000
 
-Each member begins with a deposit; each transaction moves money between two of them and has an entry in
-both wallets. What to sign in with is printed. `tally verify` proves that it is in balance. A data
-directory without a store gets a new one.";
+Each member begins with a deposit; each transaction moves money between two of them and has an
+entry in both wallets. What to sign in with is printed. `tally verify` proves that it is in
+balance. A data directory without a store gets a new one.";
 
 const SEED_SCORES: &str = "\
 Example:

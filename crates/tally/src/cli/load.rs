@@ -7,8 +7,9 @@ use std::path::PathBuf;
 pub(super) const LOAD: &str = "\
 Examples:
   tally load transfers --rate 500 --stage 1m
-  tally load transfers --rate 0..200..400..600..800..1000..1000..0 --stage 60s --stage 60s --stage 60s \\
-        --stage 60s --stage 60s --stage 120s --stage 30s --threshold 'p95<300ms' --threshold 'errors<1%'
+  tally load transfers --rate 0..200..400..600..800..1000..1000..0 --stage 60s --stage 60s \\
+        --stage 60s --stage 60s --stage 60s --stage 120s --stage 30s --threshold 'p95<300ms' \\
+        --threshold 'errors<1%'
   tally load main-page --rate 0..2000 --stage 30s --report main-page.html
   tally load scores --board goals --rate 5000 --stage 1m
   tally load scores --board goals --reads 50 --skew zipf --rate 20000 --redis 127.0.0.1:8421
@@ -19,9 +20,10 @@ stall is not hidden. What finds neither a connection nor a place to wait is drop
 Members are those of `tally seed wallets`; they sign in before the clock starts, except in `mixed`,
 where each visit is six calls: sign in, profile, wallet, ranks, transactions, transfer.
 
-At the end the server's trial balance is compared with that of the begin. Exit code 1 if a threshold is
-not kept, or if money was made or lost. Ctrl-C ends the arrivals, waits for those under way (a second one does
-not) and shows the same of what ran, with exit code 130. The server must run: on the data directory, or at --url.";
+At the end the server's trial balance is compared with that of the begin. Exit code 1 if a
+threshold is not kept, or if money was made or lost. Ctrl-C ends the arrivals, waits for those
+under way (a second one does not) and shows the same of what ran, with exit code 130. The server
+must run: on the data directory, or at --url.";
 
 /// `tally load`
 #[derive(Debug, Args)]

@@ -10,9 +10,9 @@ Examples:
   tally secret rotate --reason 'yearly'
   tally secret drop
 
-The secret protects PINs, tokens, retries and the secrets of webhooks. An embedded store must have no
-running server, but for status. With ranks in Redis, commands run beside servers. docs/operate/secret.md
-has the steps.";
+The secret protects PINs, tokens, retries and the secrets of webhooks. An embedded store must
+have no running server, but for status. With ranks in Redis, commands run beside servers.
+docs/operate/secret.md has the steps.";
 
 /// `tally secret`
 #[derive(Debug, Args)]

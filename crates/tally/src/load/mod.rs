@@ -71,7 +71,9 @@ pub(crate) fn run(cli: &Cli, args: &LoadArgs) -> Result<ExitCode> {
             eprintln!("interrupted before the first arrival");
             return Ok(ExitCode::from(INTERRUPTED));
         }
-        outcome => outcome.with_context(|| format!("load {}", client.shown()))?,
+        outcome => {
+            outcome.with_context(|| format!("load {}", args.redis.as_deref().unwrap_or(client.shown())))?
+        }
     };
     // Looked up again, because a restarted server has another token.
     let again = Target::running(cli, &args.target);

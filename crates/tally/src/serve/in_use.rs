@@ -35,7 +35,9 @@ pub(super) fn explain(why: std::io::Error, listen: &Listen, of: &str) -> Error {
         Some(pid) if pid == std::process::id() => ", by another listener of this server".into(),
         Some(pid) => format!(", by process {pid}{}", name(pid)),
     };
-    Error::msg(format!("{text}{by}; `{of}.listen` sets another address"))
+    // The other listeners have no flag.
+    let flag = if ["http", "resp"].contains(&of) { format!("`--{of}` or ") } else { String::new() };
+    Error::msg(format!("{text}{by}; {flag}`{of}.listen` sets another address"))
 }
 
 /// The process that has a socket on this address, if this account may see it.
@@ -147,7 +149,7 @@ mod tests {
         };
         let tcp = of(ErrorKind::AddrInUse, "listen on 127.0.0.1:1: it is in use");
         assert!(tcp.starts_with("listen on 127.0.0.1:1: it is in use"), "{tcp}");
-        assert!(tcp.ends_with("; `resp.listen` sets another address"), "{tcp}");
+        assert!(tcp.ends_with("; `--resp` or `resp.listen` sets another address"), "{tcp}");
         let socket = of(ErrorKind::AddrInUse, "listen on here: another process listens there");
         assert!(socket.ends_with("listens there; `resp.socket` sets another path"), "{socket}");
         assert_eq!(of(ErrorKind::PermissionDenied, "listen on 127.0.0.1:1: no"), "listen on 127.0.0.1:1: no");

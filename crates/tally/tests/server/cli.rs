@@ -32,6 +32,13 @@ fn every_subcommand_has_help_with_an_example() {
         // A command with subcommands may leave the examples to them.
         assert!(text.contains("Example") || !below.is_empty(), "{path:?} has no example:\n{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 100), "{path:?} is too wide:\n{text}");
+        // A sentence behind the examples that is wider than the terminal leaves a word on a line of its own.
+        let behind = text.rsplit_once("\nExample").map_or("", |(_, rest)| rest);
+        let is_prose = |line: &&str| !line.is_empty() && !line.starts_with(' ');
+        for pair in behind.lines().skip(1).collect::<Vec<_>>().windows(2) {
+            let is_broken = pair.iter().all(|line| is_prose(&line)) && pair[0].chars().count() < 60;
+            assert!(!is_broken, "{path:?} has a line of one word: {:?}\n{text}", pair[0]);
+        }
         // Its own options come first.
         let (own, common) = text.split_once("\nCommon options:\n").expect("it has both");
         for flag in
@@ -85,6 +92,7 @@ fn wrong_usage_exits_with_2() {
         &["import", "scores", "b", "f.csv", "--player", "p", "--score-value", "x"],
         &["import", "scores", "b", "f.csv", "--player", "p", "--score-value", "1", "--where", "nothing"],
         &["import", "scores", "b", "f.csv", "--player", "p", "--score-value", "1", "--create", "order"],
+        &["import", "members", "/"],
         &["export"],
         &["audit", "--format", "xml"],
         &["ledger", "--format", "xml"],
@@ -426,6 +434,11 @@ fn an_empty_variable_of_a_credential_is_not_set() {
     server.set("TALLY_SECRET", "");
     server.run(&["keys", "list"]).expect(0);
     server.restart();
+    // One that names a place names none.
+    let done = command(TALLY, &["keys", "list"]).env("TALLY_DATA", "").output().expect("the binary starts");
+    let told = String::from_utf8(done.stderr).expect("commands print UTF-8");
+    assert_eq!(done.status.code(), Some(2), "{told}");
+    assert!(told.contains("setting `data.dir` is ``"), "{told}");
 }
 
 #[test]
