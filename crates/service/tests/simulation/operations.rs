@@ -230,9 +230,8 @@ impl Callers {
                     .map(|_| DONE)
             }
             Operation::Remove { board, player } => {
-                remove(tally, &board_id(board), player_id(player), &Origin::BACKGROUND, None)
-                    .await
-                    .map(|_| DONE)
+                let (board, player) = (board_id(board), player_id(player));
+                remove(tally, &board, player, &Origin::BACKGROUND, None).await.map(|_| DONE)
             }
             Operation::Erase { player } => {
                 erase(tally, player_id(player), Origin::BACKGROUND, None).await.map(|_| DONE)

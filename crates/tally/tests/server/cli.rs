@@ -36,7 +36,7 @@ fn every_subcommand_has_help_with_an_example() {
         let behind = text.rsplit_once("\nExample").map_or("", |(_, rest)| rest);
         let is_prose = |line: &&str| !line.is_empty() && !line.starts_with(' ');
         for pair in behind.lines().skip(1).collect::<Vec<_>>().windows(2) {
-            let is_broken = pair.iter().all(|line| is_prose(&line)) && pair[0].chars().count() < 60;
+            let is_broken = pair.iter().all(is_prose) && pair[0].chars().count() < 60;
             assert!(!is_broken, "{path:?} has a line of one word: {:?}\n{text}", pair[0]);
         }
         // Its own options come first.
