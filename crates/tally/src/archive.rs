@@ -5,6 +5,7 @@
 use crate::cli::{ArchiveArgs, Cli};
 use crate::client::Client;
 use crate::config::Usage;
+use crate::printing::stdout;
 use crate::target::Target;
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
@@ -99,7 +100,7 @@ fn look(client: &Client) -> Result<(Vec<Value>, Option<String>)> {
 }
 
 fn list(months: &[Value]) -> Result<()> {
-    let mut out = std::io::stdout().lock();
+    let mut out = stdout();
     for month in months {
         let field = |name: &str| match &month[name] {
             Value::String(text) => text.clone(),

@@ -6,7 +6,7 @@ mod totals;
 use crate::cli::{AuditArgs, Cli, ExportArgs, ExportFormat, LedgerArgs, TargetArgs};
 use crate::client::{Client, segment};
 use crate::csv_text;
-use crate::printing::is_broken_pipe;
+use crate::printing::{is_broken_pipe, stdout};
 use crate::target::Target;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
@@ -156,7 +156,7 @@ fn write(
     format: ExportFormat,
     each: &mut dyn FnMut(&Value) -> Result<()>,
 ) -> Result<()> {
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut out = std::io::BufWriter::new(stdout());
     let has_head = from.is_none() && format == ExportFormat::Csv;
     let at = |cursor: &str| format!("{base}&cursor={}", segment(cursor));
     let mut page = client.ask(&Method::GET, &from.map_or_else(|| base.to_owned(), |from| at(&from)), None)?;

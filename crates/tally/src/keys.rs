@@ -3,6 +3,7 @@
 use crate::cli::{Cli, KeysArgs, KeysWhat};
 use crate::client::segment;
 use crate::config::Usage;
+use crate::printing::stdout;
 use crate::target::Target;
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
@@ -24,7 +25,7 @@ pub(crate) fn run(cli: &Cli, args: &KeysArgs) -> Result<ExitCode> {
     }
     let target = Target::find(cli, &args.target)?;
     let client = &target.client;
-    let mut out = std::io::stdout().lock();
+    let mut out = stdout();
     match &args.what {
         KeysWhat::Create { role, scope, mint_cap, name, why } => {
             let mut body = json!({"name": name});

@@ -112,6 +112,6 @@ fn asks_for_json(cli: &Cli) -> bool {
 }
 
 fn print(bytes: &[u8]) -> anyhow::Result<ExitCode> {
-    std::io::stdout().lock().write_all(bytes).context("write to stdout")?;
+    printing::stdout().write_all(bytes).context("write to stdout")?;
     Ok(ExitCode::SUCCESS)
 }
