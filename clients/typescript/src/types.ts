@@ -302,9 +302,11 @@ export interface Contest {
   /** Its leaderboard; null with divisions. */
   board: string | null;
   divisions?: {
-    n: number;
+    division: number;
     board: string;
     players: number;
+    /** @deprecated The older name of `division`. */
+    n: number;
     /** @deprecated The older name of `players`. */
     members: number;
   }[];

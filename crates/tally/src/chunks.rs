@@ -77,7 +77,9 @@ impl<'a> Chunks<'a> {
 
 /// The rejected rows of a reply: line and reason.
 pub(crate) fn refused(answer: &Value) -> impl Iterator<Item = (u64, &str)> {
-    answer.get("rows").and_then(Value::as_array).into_iter().flatten().map(|row| {
+    // Servers of earlier releases have `rows`.
+    let rows = ["refused_rows", "rows"].into_iter().find_map(|name| answer.get(name)?.as_array());
+    rows.into_iter().flatten().map(|row| {
         let line = row.get("line").and_then(Value::as_u64).unwrap_or_default();
         (line, row.get("detail").and_then(Value::as_str).unwrap_or_default())
     })

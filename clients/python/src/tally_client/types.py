@@ -311,9 +311,10 @@ class NewContest(_NewContest, total=False):
 
 
 class Division(TypedDict):
-    n: int
+    division: int
     board: str
     players: int
+    n: int
     members: int
 
 

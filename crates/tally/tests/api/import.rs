@@ -246,7 +246,7 @@ fn chunks_are_taken_once_and_in_order() {
     let mut client = server.client();
     client.put("/v1/leaderboards/b", &json!({"update": "sum"})).expect(201);
     let progress = format!("/v1/imports/b/{}", "0a".repeat(32));
-    let is = |lines: u64, taken: u64, refused: u64, finished: bool| json!({"lines": lines, "taken": taken, "refused": refused, "finished": finished, "rows": []});
+    let is = |lines: u64, taken: u64, refused: u64, finished: bool| json!({"lines": lines, "taken": taken, "refused": refused, "finished": finished, "refused_rows": [], "rows": []});
     assert_eq!(client.get(&progress).expect(200), is(0, 0, 0, false));
     let first = chunk(0, 3, false, &[(2, "a", json!(1)), (3, "b", json!(2))]);
     assert_eq!(client.send(&first).expect(200), is(3, 2, 0, false));
@@ -264,7 +264,9 @@ fn chunks_are_taken_once_and_in_order() {
     let second = chunk(3, 6, true, &[(4, "a", json!(10)), (5, "c", json!(0.5)), (6, "c", json!(3))]);
     let done = client.send(&second).expect(200);
     assert_eq!((&done["lines"], &done["taken"], &done["finished"]), (&json!(6), &json!(4), &json!(true)));
-    assert_eq!((&done["rows"][0]["line"], &done["rows"][0]["code"]), (&json!(5), &json!("invalid_field")));
+    let row = &done["refused_rows"][0];
+    assert_eq!((&row["line"], &row["code"]), (&json!(5), &json!("invalid_field")));
+    assert_eq!(done["rows"], done["refused_rows"], "the older name");
     assert_eq!(done["refused"], 1, "every refused line is counted");
     assert_eq!(client.get(&progress).expect(200), is(6, 4, 1, true));
     assert!(client.send(&second).is_replay());

@@ -101,8 +101,10 @@ pub fn read_digest(text: &str) -> Option<[u8; 32]> {
 pub fn write(lines: u64, taken: u64, refused: u64, finished: bool, rows: &[(u64, &str, String)]) -> Value {
     let row =
         |(line, code, detail): &(u64, &str, String)| json!({"line": line, "code": code, "detail": detail});
+    let rows: Vec<_> = rows.iter().map(row).collect();
+    // `rows` is the older name of `refused_rows`.
     json!({
         "lines": lines, "taken": taken, "refused": refused, "finished": finished,
-        "rows": rows.iter().map(row).collect::<Vec<_>>(),
+        "refused_rows": rows, "rows": rows,
     })
 }

@@ -130,7 +130,8 @@ fn series(tour: &mut Tour<'_>) {
     let page = tour.good("listContestSeries", 200, Request::new("GET", "/v1/contest-series?limit=1"));
     let next = page["next_cursor"].as_str().expect("there are two").to_owned();
     let page = Request::new("GET", format!("/v1/contest-series?cursor={next}"));
-    let last = tour.good("listContestSeries", 200, page)["items"][0]["last"].as_str().map(str::to_owned);
+    let last =
+        tour.good("listContestSeries", 200, page)["items"][0]["last_contest"].as_str().map(str::to_owned);
     let made = Request::new("GET", format!("/v1/contests/{}", last.expect("it has made two")));
     assert_eq!(tour.good("getContest", 200, made)["series"], "weekly");
     tour.example("deleteContestSeries", 204);

@@ -63,6 +63,8 @@ pub fn write_series(id: &ContestId, record: &SeriesRecord) -> Value {
     let series = &record.series;
     let mut template: Map<String, Value> = write_definition_of(&series.template);
     template.retain(|name, _| !name.ends_with("_at"));
+    let last = record.last.as_ref().map(ContestId::as_str);
+    // `last` is the older name of `last_contest`.
     json!({
         "id": id.as_str(),
         "template": template,
@@ -71,7 +73,8 @@ pub fn write_series(id: &ContestId, record: &SeriesRecord) -> Value {
         "end": series.end,
         "time_zone": series.time_zone,
         "ahead": series.ahead,
-        "last": record.last.as_ref().map(ContestId::as_str),
+        "last_contest": last,
+        "last": last,
         "created_at": time::format(record.created_at),
         "updated_at": time::format(record.updated_at),
     })

@@ -75,8 +75,11 @@ fn boards(id: &ContestId, record: &Record) -> Vec<(String, Value)> {
     let Some(size) = record.contest.division_size else {
         return vec![("board".into(), json!(id.board(None).as_str()))];
     };
-    // `members` is the older name of `players`.
-    let one = |(n, players)| json!({"n": n, "board": id.board(Some(n)).as_str(), "players": players, "members": players});
+    // `n` and `members` are older names.
+    let one = |(n, players)| {
+        let board = id.board(Some(n));
+        json!({"division": n, "board": board.as_str(), "players": players, "n": n, "members": players})
+    };
     let divisions: Value = division::sizes(record.members, size).map(one).collect();
     vec![("board".into(), Value::Null), ("divisions".into(), divisions)]
 }

@@ -44,7 +44,10 @@ fn what_is_answered_is_a_wish_for_the_same() {
     let again = read_patch(answer).unwrap();
     assert_eq!(again.change(&contest, State::Finished, &currencies(), Bounds::default()).unwrap(), contest);
     record.members = 51;
-    let one = |n: u32, players: u32| json!({"n": n, "board": format!("contest:cup:{n}"), "players": players, "members": players});
+    let one = |n: u32, players: u32| {
+        let board = format!("contest:cup:{n}");
+        json!({"division": n, "board": board, "players": players, "n": n, "members": players})
+    };
     assert_eq!(write(&id, &record, Some(record.applications))["divisions"], json!([one(1, 50), one(2, 1)]));
     record.contest.division_size = None;
     assert_eq!(write(&id, &record, Some(record.applications))["board"], "contest:cup");
@@ -203,7 +206,7 @@ fn a_series_is_read_and_shown() {
     };
     let mut answer = write_series(&id.unwrap(), &record);
     let object = answer.as_object_mut().unwrap();
-    for name in ["id", "last", "created_at", "updated_at"] {
+    for name in ["id", "last_contest", "last", "created_at", "updated_at"] {
         assert!(object.remove(name).is_some(), "{name}");
     }
     let again = read_series_patch(answer).unwrap();
