@@ -46,15 +46,15 @@ export async function owedLines(signal) {
   const owed = { prize: new Map(), refund: new Map() };
   const count = (items) => {
     // What is under way is paid within seconds.
-    for (const { type, reason } of items.filter(({ reason: why }) => why !== "pending")) {
+    for (const { type, code } of items.filter((one) => one.code !== "pending")) {
       const of = owed[type] ?? owed.prize;
-      of.set(reason, (of.get(reason) ?? 0) + 1);
+      of.set(code, (of.get(code) ?? 0) + 1);
     }
   };
   await walk("/v1/ledger/owed", { no_member: true }, "items", count, signal, PAGES);
   return [["attention.prizes", owed.prize], ["attention.fees", owed.refund]].filter(([, of]) => of.size > 0).map(([key, of]) => {
     const number = [...of.values()].reduce((sum, one) => sum + one, 0);
-    const why = [...of].map(([reason, n]) => t("attention.because", { n, reason: named(`unpaid.${reason}`) }));
+    const why = [...of].map(([code, n]) => t("attention.because", { n, reason: named(`unpaid.${code}`) }));
     return ["warn", t(key, { n: number }), why.join(", "), "#/owed"];
   });
 }

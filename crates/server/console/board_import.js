@@ -147,7 +147,7 @@ function makeChunks(board, digest, before, signal) {
         lines = lines.filter((_, at) => !bad.has(at));
       }
     }
-    refused.push(...done.rows.slice(0, REFUSED_SHOWN - refused.length));
+    refused.push(...done.refused_rows.slice(0, REFUSED_SHOWN - refused.length));
     sent += lines.length;
     lines = [];
   };

@@ -31,7 +31,7 @@ export async function payoutsOf(board, period, signal, pagesMax) {
 /** What payouts came to: a sum for each kind of outcome, and all of them as lines. Some payouts are a sum at least. */
 export function sums(items, complete = true) {
   const by = { paid: [], missed: [], owed: [], way: [] };
-  for (const item of items) by[item.paid ? "paid" : item.reason === "no_member" ? "missed" : item.reason ? "owed" : "way"].push(item);
+  for (const item of items) by[item.paid ? "paid" : item.code === "no_member" ? "missed" : item.code ? "owed" : "way"].push(item);
   // A reader does not see what became of a payout.
   const known = items.some(({ paid }) => paid !== undefined);
   const said = Object.fromEntries(Object.entries(by).filter(([name]) => known || name === "way").map(([name, of]) => [name, totalOf(of)]));
@@ -39,9 +39,9 @@ export function sums(items, complete = true) {
   return { lines: lines.length > 0 ? lines : [t("periods.sum_none")], any: items.length > 0, ...(known && said) };
 }
 
-/** What keeps a payout back: its reason, or `payable` or `member_closed` for a winner that is a member by now (`memberNow`, as `memberOf` reads it). */
-export function keptBackBy({ reason, memberNow: member }) {
-  if (reason !== "no_member" || !member) return reason;
+/** What keeps a payout back: its code, or `payable` or `member_closed` for a winner that is a member by now (`memberNow`, as `memberOf` reads it). */
+export function keptBackBy({ code, memberNow: member }) {
+  if (code !== "no_member" || !member) return code;
   return member.closed_at ? "member_closed" : "payable";
 }
 
@@ -49,7 +49,7 @@ export function keptBackBy({ reason, memberNow: member }) {
 export const whyUnpaid = (row) => named(`periods.why.${keptBackBy(row)}`);
 
 /** Whether another try may pay it: not as long as the winner is known to be no member. */
-export const mayBePaid = ({ reason, memberNow }) => Boolean(reason) && !(reason === "no_member" && memberNow === null);
+export const mayBePaid = ({ code, memberNow }) => Boolean(code) && !(code === "no_member" && memberNow === null);
 
 /** Whether the caller may try: it makes money for winners that are members by now. */
 export const mayPay = () => may("boards:admin") && may("money:mint");
@@ -102,23 +102,23 @@ async function show(board, period, rule, signal, { place, side, again }) {
 
 /** The same with the member that each winner without one has by now. */
 export async function withMembers(items, signal) {
-  const players = [...new Set(items.filter(({ reason }) => reason === "no_member").map(({ player }) => player))].slice(0, MEMBERS_MAX);
+  const players = [...new Set(items.filter(({ code }) => code === "no_member").map(({ player }) => player))].slice(0, MEMBERS_MAX);
   const members = new Map(await Promise.all(players.map(async (player) => [player, await memberOf(player, signal)])));
-  return items.map((item) => (item.reason === "no_member" ? { ...item, memberNow: members.get(item.player) } : item));
+  return items.map((item) => (item.code === "no_member" ? { ...item, memberNow: members.get(item.player) } : item));
 }
 
 /** A member for a winner without one, without leaving the page. */
-function makes({ player, reason, memberNow }, again) {
-  if (reason !== "no_member" || memberNow !== null || !may("members:write")) return null;
+function makes({ player, code, memberNow }, again) {
+  if (code !== "no_member" || memberNow !== null || !may("members:write")) return null;
   return button(t("wallets.new"), () => makeMember({ player }, again), { kind: "small" });
 }
 
 /** What became of a prize: a mark, and a line. A reader does not see it. */
 function outcome(item) {
-  const { paid, reason, group_id: group, reversed, currency } = item;
+  const { paid, code, group_id: group, reversed, currency } = item;
   if (paid === undefined) return [];
   if (paid) return [h("span", { title: group ?? "" }, chip(t("periods.paid"), "ok")), reversed && t("periods.reversed", { sum: money(reversed, currency) })];
-  if (!reason) return [chip(t("periods.under_way"), "warn")];
-  const mark = reason === "no_member" && !item.memberNow ? chip(t("periods.missed"), "warn") : chip(t("periods.owed"), "bad");
+  if (!code) return [chip(t("periods.under_way"), "warn")];
+  const mark = code === "no_member" && !item.memberNow ? chip(t("periods.missed"), "warn") : chip(t("periods.owed"), "bad");
   return [mark, whyUnpaid(item)];
 }

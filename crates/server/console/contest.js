@@ -116,7 +116,7 @@ function partsOf(contest, path, signal, decides) {
     const words = t("contest.applications_are", { pending: counts.pending ?? "–", accepted: counts.accepted ?? "–" });
     return card(t("contest.applications"), empty(words, t(may("contests:manage") && contest.staff.length > 0 ? "contest.decide_as" : "contest.staff_only")));
   }
-  const boards = contest.divisions ?? (contest.board ? [{ n: null, board: contest.board }] : []);
+  const boards = contest.divisions ?? (contest.board ? [{ division: null, board: contest.board }] : []);
   const start = contest.start_report;
   return [
     state === "settled" && payments("prizes", contest.id, signal, decides),
@@ -142,7 +142,7 @@ function ranks(boards, signal) {
   show(boards[0].board);
   const foot = h("p", { class: "small" }, to);
   if (boards.length === 1) return h("div", { class: "stack" }, place, foot);
-  const options = boards.map(({ n, board, players: count }) => h("option", { value: board }, t("contest.division_of", { no: n, n: count })));
+  const options = boards.map(({ division, board, players: count }) => h("option", { value: board }, t("contest.division_of", { no: division, n: count })));
   const select = h("select", { "aria-label": t("contest.division_head"), change: ({ target }) => show(target.value) }, options);
   return h("div", { class: "stack" }, select, place, foot);
 }

@@ -68,9 +68,9 @@ export function under(parts) {
   return given.length > 0 && h("span", { class: "under" }, given.flatMap((one, at) => (at === 0 ? [one] : [" · ", one])));
 }
 
-function outcome({ paid, reason, reversed, currency }) {
+function outcome({ paid, code, reversed, currency }) {
   if (paid) return [chip(t("contest.paid"), "ok"), reversed && h("span", { class: "under" }, t("contest.reversed", { amount: money(reversed, currency) }))];
-  if (!reason) return chip(t("contest.under_way"), "warn");
-  const mark = reason === "reversed" ? chip(t("contest.not_owed")) : chip(t("contest.not_paid"), "bad");
-  return [mark, h("span", { class: "under" }, named(`contest.unpaid_for.${reason}`))];
+  if (!code) return chip(t("contest.under_way"), "warn");
+  const mark = code === "reversed" ? chip(t("contest.not_owed")) : chip(t("contest.not_paid"), "bad");
+  return [mark, h("span", { class: "under" }, named(`contest.unpaid_for.${code}`))];
 }

@@ -32,7 +32,7 @@ export function players(path, contest, signal, decides) {
     await act(player, "restore", said());
     toast("ok", t("contest.is_back", { player }));
   };
-  const boardOf = (division) => divisions?.find(({ n }) => n === division)?.board ?? board;
+  const boardOf = (division) => divisions?.find((one) => one.division === division)?.board ?? board;
   const correct = async ({ player, division }) => {
     const name = boardOf(division);
     const now = await scoreOf(name, player, signal);

@@ -31,8 +31,8 @@ export function render(root, _parameters, signal) {
     if (member.player === player) toast("ok", t("owed.payable", { player }), t("owed.mend.payable"));
   });
   const acts = (row) => [
-    row.reason === "no_member" && row.memberNow === null && may("members:write") && button(t("wallets.new"), () => make(row), { kind: "small" }),
-    BY_HAND.has(row.reason) && mayBePaid(row) && mayRepay(row) && button(t("owed.again"), () => repay(row, again), { kind: "small", failed }),
+    row.code === "no_member" && row.memberNow === null && may("members:write") && button(t("wallets.new"), () => make(row), { kind: "small" }),
+    BY_HAND.has(row.code) && mayBePaid(row) && mayRepay(row) && button(t("owed.again"), () => repay(row, again), { kind: "small", failed }),
   ];
   const page = async (cursor) => {
     const found = await somePage("/v1/ledger/owed", { no_member: true, limit: 50, cursor }, signal);
@@ -52,7 +52,7 @@ export function render(root, _parameters, signal) {
   again();
 }
 
-/** What to do, where the reason does not say it. */
+/** What to do, where the code does not say it. */
 function mend(row, kind) {
   const key = `owed.mend.${keptBackBy(row)}`;
   return has(key) && h("span", { class: kind }, t(key));

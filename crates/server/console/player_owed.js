@@ -19,12 +19,12 @@ const PAGES_MAX = 20;
 /** A card that shows itself when something was found; `changed` is called after payments. */
 export function owed(player, signal, changed) {
   if (!may("money:read")) return null;
-  const pay = (row) => BY_HAND.has(row.reason) && row.board && mayBePaid(row) && button(t("player.pay"), () => repay(row, changed), { kind: "small", failed });
+  const pay = (row) => BY_HAND.has(row.code) && row.board && mayBePaid(row) && button(t("player.pay"), () => repay(row, changed), { kind: "small", failed });
   const view = table(t("player.owed"), [
     { label: t("player.owed_of"), cell: source },
     { label: t("player.amount"), kind: "num", cell: ({ amount, currency, type }) => [h("span", { class: "strong" }, money(amount, currency)), h("span", { class: "under" }, t(`player.owed_type.${type}`))] },
     ...(mayPay() ? [{ label: t("board.actions"), kind: "actions", cell: pay }] : []),
-  ], { key: (row) => `${row.contest ?? row.board} ${row.period} ${row.amount} ${row.reason}` });
+  ], { key: (row) => `${row.contest ?? row.board} ${row.period} ${row.amount} ${row.code}` });
   const more = h("div", { class: "foot", hidden: true }, h("span", {}, t("player.more_owed")));
   const element = put(card(t("player.owed"), view.element), more);
   element.hidden = true;

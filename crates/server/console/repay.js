@@ -6,11 +6,11 @@ import { playerLink } from "./dom.js";
 import { periodOf, totalOf } from "./format.js";
 import { t } from "./texts.js";
 
-/** Reasons that a try by hand may overcome. The server itself pays the others. */
+/** Codes that a try by hand may overcome. The server itself pays the others. */
 export const BY_HAND = new Set(["limit_exceeded", "member_closed", "no_member"]);
 
 /** Whether a payment was refused, and may be tried again. */
-export const isUnpaid = ({ paid, reason }) => paid === false && BY_HAND.has(reason);
+export const isUnpaid = ({ paid, code }) => paid === false && BY_HAND.has(code);
 
 /** Names that a message has. */
 const NAMED_MAX = 5;
@@ -57,8 +57,8 @@ const keyOf = ({ division, rank, player, currency, pool }) => JSON.stringify([di
 
 /** Says which players were paid, and which payments are left, with links to their players. */
 function report(name, paid, left, pending) {
-  const missed = left.filter(({ reason }) => reason === "no_member");
-  const owed = left.filter(({ reason }) => reason !== "no_member");
+  const missed = left.filter(({ code }) => code === "no_member");
+  const owed = left.filter(({ code }) => code !== "no_member");
   const rest = [["no_member", missed], ["owed", owed]].filter(([, rows]) => rows.length > 0).map(([kind, rows]) => [t(`repay.left.${kind}`, { n: rows.length }), " ", links(rows), " "]);
   const end = pending > 0 ? t("repay.being_paid") : t("repay.all_paid", { name });
   if (paid.length > 0) toast("ok", t("repay.paid_to", { sum: totalOf(paid), players: names(paid) }), rest.length > 0 ? rest : end);

@@ -22,7 +22,7 @@ export function render(root, _parameters, signal) {
     { label: t("series.one"), cell: ({ id, template }) => [h("a", { class: "name strong", href: seriesLink(id) }, template.title), h("span", { class: "under name" }, id)] },
     { label: t("series.starts"), cell: ({ start, time_zone: zone }) => says(start, zone) },
     { label: t("series.ahead"), kind: "wide num", cell: ({ ahead }) => grouped(ahead) },
-    { label: t("series.last"), kind: "wide", cell: ({ last }) => (last ? h("a", { class: "name", href: link(last) }, last) : "–") },
+    { label: t("series.last"), kind: "wide", cell: ({ last_contest: last }) => (last ? h("a", { class: "name", href: link(last) }, last) : "–") },
   ], { key: ({ id }) => id });
   const make = () => may("contests:manage") && button(t("series.new"), create, { kind: "main", icon: "plus" });
   const all = list(view, (cursor) => get("/v1/contest-series", { limit: 50, cursor }, signal), () => empty(t("series.none"), t("series.none_text"), make()));

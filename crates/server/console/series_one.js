@@ -46,7 +46,7 @@ export function render(root, { series: id }, signal) {
 }
 
 function factsOf(series) {
-  const { template, time_zone: zone, ahead, last, updated_at: changed } = series;
+  const { template, time_zone: zone, ahead, last_contest: last, updated_at: changed } = series;
   const at = (name) => [t(`series.fact.${name}`), says(series[name], zone)];
   return [
     at("open"),

@@ -28,7 +28,7 @@ export function render(root, { webhook: id }, signal) {
   const look = async () => {
     const hook = await get(path, {}, signal);
     const turn = button(hook.enabled ? t("webhook.disable") : t("webhook.enable"), () => act("PATCH", path, { enabled: !hook.enabled }), { failed });
-    const pairs = [[t("webhooks.state"), h("span", {}, state(hook.enabled))], [t("webhooks.events"), hook.events.join(", ")], Object.keys(hook.balance_below).length > 0 && [t("webhooks.marks"), Object.entries(hook.balance_below).map((one) => one.join(" ")).join(", ")], [t("webhooks.made"), zoned(hook.created_at)], hook.disabled && [t("webhooks.disabled"), `${zoned(hook.disabled.at)}: ${hook.disabled.why}`]];
+    const pairs = [[t("webhooks.state"), h("span", {}, state(hook.enabled))], [t("webhooks.events"), hook.events.join(", ")], Object.keys(hook.balance_below).length > 0 && [t("webhooks.marks"), Object.entries(hook.balance_below).map((one) => one.join(" ")).join(", ")], [t("webhooks.made"), zoned(hook.created_at)], hook.disabled && [t("webhooks.disabled"), `${zoned(hook.disabled.at)}: ${hook.disabled.reason}`]];
     set(place, head(t("webhook.title"), { crumb: ["#/webhooks", t("webhooks.title")], about: hook.url, actions: [turn, button(t("webhook.new_secret"), rotate, { failed }), button(t("webhook.delete"), () => remove(hook), { kind: "danger", failed })] }), h("section", { class: "card" }, shown, h("div", { class: "body" }, facts(pairs))));
   };
   const reload = async () => {

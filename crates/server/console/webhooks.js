@@ -20,7 +20,7 @@ export function render(root, _parameters, signal) {
   const shown = h("div", { "aria-live": "polite" });
   const said = h("div", {});
   const view = table(t("webhooks.title"), [
-    { label: t("webhooks.address"), cell: ({ id, url, disabled }) => [h("a", { class: "name", href: `#/webhooks/${part(id)}` }, url), disabled && h("span", { class: "under name" }, disabled.why)] },
+    { label: t("webhooks.address"), cell: ({ id, url, disabled }) => [h("a", { class: "name", href: `#/webhooks/${part(id)}` }, url), disabled && h("span", { class: "under name" }, disabled.reason)] },
     { label: t("webhooks.events"), kind: "wide", cell: ({ events }) => events.join(", ") },
     { label: t("webhooks.state"), kind: "fit", cell: ({ enabled }) => state(enabled) },
     { label: t("webhooks.made"), kind: "wide fit", cell: ({ created_at: at }) => date(at) },
