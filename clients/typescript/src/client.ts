@@ -105,7 +105,7 @@ export class Tally {
 
   /** Submits 1 to 1,000 scores. A row that is refused fails alone: look at each result. */
   async submitMany(
-    scores: (T.NewScore & { board: string; id?: string })[],
+    scores: T.NewRow[],
     options: SubmitOptions = {},
   ): Promise<(T.SubmittedRow | T.RefusedRow)[]> {
     const { windows, ...call } = options;

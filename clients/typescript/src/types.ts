@@ -65,6 +65,15 @@ export interface NewScore {
   at?: Instant;
 }
 
+/** A row of a batch of scores. */
+export interface NewRow extends NewScore {
+  board: string;
+  /** Makes the row happen once, however often it is sent. */
+  idempotency_key?: string;
+  /** @deprecated The older name of `idempotency_key`. */
+  id?: string;
+}
+
 export interface Submitted {
   board: string;
   period: string;
@@ -100,6 +109,8 @@ export interface SubmittedRow extends Submitted {
 export interface RefusedRow {
   board?: string;
   player?: string;
+  idempotency_key?: string;
+  /** @deprecated The older name of `idempotency_key`. */
   id?: string;
   error: RowError;
 }

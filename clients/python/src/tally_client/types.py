@@ -74,10 +74,11 @@ class _BatchRow(TypedDict):
 
 
 class BatchRow(_BatchRow, total=False):
-    """A score of ``submit_many``. ``id`` is its idempotency key, ``at`` the instant at which it happened."""
+    """A score of ``submit_many``. ``idempotency_key`` makes it happen once, ``at`` is the instant at which it happened."""
 
     subscore: Union[int, str]
     at: Instant
+    idempotency_key: str
     id: str
 
 
@@ -144,6 +145,7 @@ class BatchResult(TypedDict, total=False):
     closed_periods: List[str]
     windows: List[WindowRank]
     replayed: bool
+    idempotency_key: str
     id: str
     error: RowError
 

@@ -254,6 +254,7 @@ fn a_row_id_is_a_key_of_the_same_kind() {
     assert_eq!(done["results"][0]["replayed"], json!(true));
     assert_eq!(done["results"][1]["error"]["code"], "idempotency_key_reused");
     assert_eq!(done["results"][1]["id"], "single");
+    assert_eq!(done["results"][1]["idempotency_key"], "single", "the present name");
     assert_eq!((&done["results"][2]["score"], done["results"][2].get("replayed")), (&json!(1), None));
     assert_eq!((&done["results"][3]["score"], &done["results"][3]["replayed"]), (&json!(1), &json!(true)));
     assert_eq!(score(&mut client, "a"), 1);
@@ -267,7 +268,7 @@ fn keys_outlive_a_restart_and_a_kill() {
     let mut server = TestTally::start(TALLY);
     let mut client = sum_board(&server);
     let first = client.send(&add("k", "p", 5)).expect(200);
-    let batch = json!({"scores": [{"board": "b", "player": "q", "score": 1, "id": "row"}]});
+    let batch = json!({"scores": [{"board": "b", "player": "q", "score": 1, "idempotency_key": "row"}]});
     client.post(BATCH, &batch).expect(200);
     for kill in [false, true] {
         if kill {

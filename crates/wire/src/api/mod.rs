@@ -14,6 +14,7 @@ pub mod ledger_imports;
 pub mod members;
 pub mod metadata;
 pub mod players;
+pub mod row_key;
 pub mod scores;
 pub mod wallets;
 pub mod webhooks;

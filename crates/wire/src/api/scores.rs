@@ -1,5 +1,6 @@
 //! Scores, ranks and pages as JSON.
 
+use crate::api::row_key::take_row_key;
 use crate::fields::{FieldError, Fields, text};
 use crate::numbers::{self, Int64, ScoreOut};
 use crate::time;
@@ -72,7 +73,7 @@ pub fn read_row(row: Value) -> Result<NewRow, Vec<FieldError>> {
         BoardId::new(&name).map_err(|bad| bad.0)
     });
     let score = read_score(&mut fields);
-    let id = fields.optional("id", |value| read_key(&text(value)?));
+    let id = take_row_key(&mut fields);
     fields.finish()?;
     Ok(NewRow { board: board.expect("no field is wrong"), score: score.expect("no field is wrong"), id })
 }

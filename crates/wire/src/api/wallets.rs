@@ -6,7 +6,7 @@
 
 use crate::api::credits::{CreditJson, instant};
 use crate::api::metadata::{metadata, shown};
-use crate::api::scores::read_key;
+use crate::api::row_key::take_row_key;
 use crate::fields::{FieldError, Fields, boolean, text};
 use crate::time;
 use serde::Serialize;
@@ -134,7 +134,7 @@ pub struct TransferRow {
 /// Reads one row of a batch; pointers are relative to the row.
 pub fn read_row(row: Value, home: Currency) -> Result<TransferRow, Wrong> {
     let mut fields = Fields::new("", row)?;
-    let id = fields.optional("id", |value| read_key(&text(value)?));
+    let id = take_row_key(&mut fields);
     let read = order(&mut fields, Posting::Transfer);
     let linked = fields.optional("linked", boolean);
     fields.finish()?;

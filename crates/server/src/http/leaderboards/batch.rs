@@ -14,6 +14,7 @@ use tally_service::failure::common_fault;
 use tally_service::players::ranks::{Counted, WindowRank};
 use tally_service::scores::submit::{NewScore, RowResult, submit_batch};
 use tally_service::{Failure, Tally};
+use tally_wire::api::row_key::sent_row_key;
 use tally_wire::api::scores::{NewRow, read_row};
 use tally_wire::numbers::Int64;
 use tally_wire::{Fields, Problem};
@@ -128,7 +129,7 @@ fn render(
                 Err(failure) => {
                     let mut echo = json!({"board": name.as_str(), "player": player.as_str()});
                     if let Some(id) = id {
-                        echo["id"] = json!(id);
+                        echo["idempotency_key"] = json!(id);
                     }
                     with_error(echo, &problem::of_failure(&failure))
                 }
@@ -140,15 +141,20 @@ fn render(
 
 /// The names of a row in its error, as far as they are text.
 fn echo(row: &Value) -> Value {
-    let named = ["board", "player", "id"].into_iter().filter_map(|name| {
+    let named = ["board", "player"].into_iter().filter_map(|name| {
         let text = row.get(name)?.as_str()?;
         let short = text.chars().take(tally_rules::idempotency::KEY_BYTES_MAX).collect::<String>();
         Some((name.to_owned(), Value::String(short)))
     });
-    Value::Object(named.collect())
+    let key = sent_row_key(row).map(|key| ("idempotency_key".to_owned(), Value::String(key)));
+    Value::Object(named.chain(key).collect())
 }
 
 fn with_error(mut echo: Value, problem: &Problem) -> Value {
+    // `id` is the older name.
+    if let Some(key) = echo.get("idempotency_key").cloned() {
+        echo["id"] = key;
+    }
     echo["error"] = problem.row_error();
     echo
 }

@@ -7,16 +7,17 @@ use crate::http::response::{self, Response};
 use crate::limits::BATCH_ROWS_MAX;
 use serde_json::{Map, Value, json};
 use tally_rules::Rejection;
-use tally_rules::idempotency::{KEY_BYTES_MAX, row_key};
+use tally_rules::idempotency::row_key;
 use tally_service::failure::common_fault;
 use tally_service::ledger::transfers::{self, NewTransfer, TransferResult};
 use tally_service::{Failure, Tally};
+use tally_wire::api::row_key::sent_row_key;
 use tally_wire::api::wallets::{TransferRow, read_row};
 use tally_wire::{Fields, Problem};
 
 struct BatchRow {
-    /// Its id as sent, for the response.
-    id: Option<Value>,
+    /// Its idempotency key as sent, for the response.
+    key: Option<String>,
     /// Whether the next row belongs to the same linked group.
     linked: bool,
     read: Result<NewTransfer, Problem>,
@@ -53,12 +54,11 @@ fn read_list(body: Value) -> Result<Vec<Value>, Problem> {
 }
 
 fn read_one(tally: &Tally, call: &Call, row: Value, place: (Option<&str>, usize)) -> BatchRow {
-    let id = row.get("id").and_then(Value::as_str);
-    let id = id.map(|id| Value::String(id.chars().take(KEY_BYTES_MAX).collect()));
+    let key = sent_row_key(&row);
     // An unreadable value counts as `true`: it may have meant to link the next row.
     let linked = row.get("linked").is_some_and(|linked| *linked != Value::Bool(false));
     let read = read_row(row, home(tally)).map_err(wrong).map(|row| new_move(tally, call, row, place));
-    BatchRow { id, linked, read }
+    BatchRow { key, linked, read }
 }
 
 fn new_move(
@@ -92,7 +92,11 @@ fn render(rows: Vec<BatchRow>, done: Vec<TransferResult>) -> Response {
     let (mut done, count, mut replays) = (done.into_iter(), rows.len(), 0);
     let mut one = |row: BatchRow| {
         let mut object = Map::new();
-        object.extend(row.id.map(|id| ("id".to_owned(), id)));
+        // `id` is the older name.
+        if let Some(key) = row.key {
+            object.insert("id".into(), json!(key));
+            object.insert("idempotency_key".into(), Value::String(key));
+        }
         let done = match row.read {
             Err(wrong) => Err(wrong),
             Ok(new) => {

@@ -32,7 +32,7 @@ fn rows_stand_for_themselves() {
     let mut world = World::start(&[]);
     let (ann, bob) = (world.member("ann", 100), world.member("bob", 0));
     let mut named = row(&ann, &bob, 10);
-    named["id"] = json!("first");
+    named["idempotency_key"] = json!("first");
     let wrong = json!({"id": "w", "from": ann, "to": bob, "amount": 1, "x": 1});
     let rows = [
         named,
@@ -58,6 +58,8 @@ fn rows_stand_for_themselves() {
         (&results[0]["id"], &results[2]["id"], results[1].get("id")),
         (&json!("first"), &json!("w"), None)
     );
+    // `id` is the older name.
+    results.iter().for_each(|row| assert_eq!(row.get("idempotency_key"), row.get("id"), "{row}"));
     assert_eq!(results[6]["transaction"], world.history(&bob, 1)[0]);
     assert_eq!(results[0]["transaction"], world.history(&ann, 9)[1]);
     assert_eq!((world.balance(&ann), world.balance(&bob)), ("93".into(), "7".into()));

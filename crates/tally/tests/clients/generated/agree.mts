@@ -66,6 +66,7 @@ const answers: {
 const requests: {
   definition: Held<Request<ours.BoardDefinition, Theirs["BoardPut"]>>;
   score: Held<Request<ours.NewScore, Theirs["NewScore"]>>;
+  row: Held<Request<ours.NewRow, Theirs["BatchRow"]>>;
   member: Held<Request<ours.NewMember, Theirs["NewMember"]>>;
   deposit: Held<Request<ours.NewDeposit, Theirs["NewDeposit"]>>;
   withdrawal: Held<Request<ours.NewWithdrawal, Theirs["NewWithdrawal"]>>;
@@ -75,6 +76,7 @@ const requests: {
 } = {
   definition: true,
   score: true,
+  row: true,
   member: true,
   deposit: true,
   withdrawal: true,
