@@ -7,7 +7,9 @@ use std::io::PipeReader;
 use std::process::{Child, Command};
 use std::sync::atomic::{AtomicBool, Ordering};
 use tally_testkit::audit::metric;
-use tally_testkit::{Client, EventStream, OwnLogServer, Reply, Request, RespClient, TableReader, TestTally};
+use tally_testkit::{
+    Client, EventStream, OwnLogServer, Reply, Request, RespClient, TableReader, TestTally, wait_until,
+};
 
 /// More than the alert allows.
 const STREAMS: usize = 24;
@@ -122,8 +124,21 @@ impl SlowDisk {
         strace.args(["-f", "-qq", "-o", "/dev/null", "-e", &format!("trace={syncs}")]);
         strace.args(["-e", &format!("inject={syncs}:delay_enter={SYNC_MICROS}")]);
         strace.args(["-p", &tally.pid().to_string()]);
-        Self(strace.spawn().expect("strace is there: `cargo xtask packages` installs it"))
+        let slow = Self(strace.spawn().expect("strace is there: `cargo xtask packages` installs it"));
+        // What is written before that is synced at once, and then nothing waits for the disk.
+        wait_until("strace has every thread", || is_traced(tally.pid()));
+        slow
     }
+}
+
+/// Whether another process traces every thread of a process.
+fn is_traced(pid: u32) -> bool {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).expect("the process runs");
+    tasks.flatten().all(|task| {
+        let status = std::fs::read_to_string(task.path().join("status"));
+        // A thread may end meanwhile.
+        status.is_ok_and(|status| !status.contains("TracerPid:\t0\n"))
+    })
 }
 
 impl Drop for SlowDisk {
