@@ -4,10 +4,39 @@
 //! ahead of the clock for long. So it does not decide the period of a row: the clock does.
 
 use crate::rejection::Rejection;
+use std::fmt;
 
 /// Microseconds since 1970-01-01T00:00:00Z; negative before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Micros(pub i64);
+
+/// For messages: `2026-11-21T08:20:00Z`, with a fraction if it has one.
+impl fmt::Display for Micros {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (seconds, fraction) = (self.0.div_euclid(SECOND), self.0.rem_euclid(SECOND));
+        let (days, of_day) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+        let (year, month, day) = date(days);
+        let (hour, minute, second) = (of_day / 3_600, of_day / 60 % 60, of_day % 60);
+        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}")?;
+        if fraction > 0 {
+            write!(f, ".{fraction:06}")?;
+        }
+        f.write_str("Z")
+    }
+}
+
+/// Year, month and day in UTC of a day since 1970.
+pub(crate) fn date(days: i64) -> (i64, i64, i64) {
+    // The calendar repeats every 400 years, which have 146,097 days, and years begin in March here: a leap day is the last.
+    let days = days + 719_468;
+    let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let of_year = day - (365 * year + year / 4 - year / 100);
+    let from_march = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * from_march + 2) / 5 + 1;
+    let (month, next) = if from_march < 10 { (from_march + 3, 0) } else { (from_march - 9, 1) };
+    (year + era * 400 + next, month, day)
+}
 
 /// One second.
 pub const SECOND: i64 = 1_000_000;
@@ -67,7 +96,7 @@ impl Instants {
                 self.last = self.last.max(at);
                 Ok(RowTime { at, counted_at: at })
             }
-            Some(at) if at.since(now) > AHEAD_MAX_MICROS => Err(Rejection::AtInFuture),
+            Some(at) if at.since(now) > AHEAD_MAX_MICROS => Err(Rejection::AtInFuture(at)),
             Some(_) | None => Ok(self.row_now(now)),
         }
     }
@@ -109,8 +138,24 @@ mod tests {
         let time = |at, counted_at| Ok(RowTime { at, counted_at });
         assert_eq!(instants.of_row(Some(Micros(5)), now), time(Micros(5), Micros(5)));
         assert_eq!(instants.of_row(Some(now.plus(AHEAD_MAX_MICROS)), now), time(now, now));
-        assert_eq!(instants.of_row(Some(now.plus(AHEAD_MAX_MICROS + 1)), now), Err(Rejection::AtInFuture));
+        let ahead = now.plus(AHEAD_MAX_MICROS + 1);
+        assert_eq!(instants.of_row(Some(ahead), now), Err(Rejection::AtInFuture(ahead)));
         assert_eq!(instants.of_row(None, now), time(now.plus(1), now));
+    }
+
+    #[test]
+    fn an_instant_is_written_in_utc() {
+        for (at, text) in [
+            (0, "1970-01-01T00:00:00Z"),
+            (-1, "1969-12-31T23:59:59.999999Z"),
+            (951_782_399 * SECOND, "2000-02-28T23:59:59Z"),
+            (951_782_400 * SECOND, "2000-02-29T00:00:00Z"),
+            (951_868_800 * SECOND + 50, "2000-03-01T00:00:00.000050Z"),
+            (1_767_225_599 * SECOND, "2025-12-31T23:59:59Z"),
+            (1_893_456_000 * SECOND, "2030-01-01T00:00:00Z"),
+        ] {
+            assert_eq!(Micros(at).to_string(), text);
+        }
     }
 
     #[test]

@@ -40,8 +40,7 @@ pub fn apply(definition: &Definition, present: Option<Record>, submit: Record) -
         Update::Latest if (submit.score, submit.subscore) == (old.score, old.subscore) => old,
         Update::Latest => submit,
         Update::Sum => {
-            let score =
-                score::add(definition.score, old.score, submit.score).ok_or(Rejection::ScoreOverflow)?;
+            let score = score::sum(definition.score, old.score, submit.score)?;
             let at = if score == old.score { old.at } else { old.at.max(submit.at) };
             Record { score, subscore: 0, at }
         }
@@ -131,11 +130,12 @@ mod tests {
     #[test]
     fn a_sum_past_the_range_is_refused() {
         let refused = apply(&board(Update::Sum), Some(record(i64::MAX, 0, 1)), record(1, 0, 2));
-        assert_eq!(refused, Err(Rejection::ScoreOverflow));
+        assert_eq!(refused, Err(Rejection::ScoreOverflow(Some(i128::from(i64::MAX) + 1))));
         let floats = Definition { score: ScoreType::Float64, ..board(Update::Sum) };
         let (up, down) =
             (score::from_f64(f64::INFINITY).unwrap(), score::from_f64(f64::NEG_INFINITY).unwrap());
-        assert_eq!(apply(&floats, Some(record(up, 0, 1)), record(down, 0, 2)), Err(Rejection::ScoreOverflow));
+        let refused = apply(&floats, Some(record(up, 0, 1)), record(down, 0, 2));
+        assert_eq!(refused, Err(Rejection::ScoreOverflow(None)));
     }
 
     #[test]

@@ -11,6 +11,8 @@ pub use limit::Limit;
 
 use crate::contest::start::InvalidApplication;
 use crate::contest::state::{ContestRight, State};
+use crate::ids::PlayerId;
+use crate::instant::Micros;
 use crate::ledger::mint::CapReached;
 
 /// A wrong field that a rule found, not the listener.
@@ -67,18 +69,18 @@ pub enum Rejection {
     PeriodHasHistory(Box<str>),
     /// The board has no period of that name or at that instant.
     PeriodNotFound,
-    /// No period takes a score of that instant any more.
-    PeriodClosed,
+    /// No period takes a score of that instant any more; without one, the period takes none.
+    PeriodClosed(Option<Micros>),
     /// A score that the board cannot hold, with the reason.
     InvalidScore(&'static str),
     /// A subscore on a board without one, or none on a board with one.
     InvalidSubscore(&'static str),
     /// An instant too far ahead of the server's clock.
-    AtInFuture,
-    /// The sum leaves the range of the board's scores.
-    ScoreOverflow,
-    /// More players than one request may remove.
-    TooManyAtOnce,
+    AtInFuture(Micros),
+    /// The sum leaves the range of the board's scores. It has the sum, unless that is not a number.
+    ScoreOverflow(Option<i128>),
+    /// More players than these, the most that one request may remove.
+    TooManyAtOnce(usize),
     /// The player has no rank there.
     PlayerNotRanked,
     /// The player has no profile, and no record on the searched boards.
@@ -87,8 +89,13 @@ pub enum Rejection {
     KeyNotFound,
     /// The key is the last one with the role admin, and the request does not force the change.
     LastAdminKey,
-    /// The same file was imported into the same board before.
-    ImportRepeated,
+    /// The same file was imported before.
+    ImportRepeated {
+        /// The leaderboard; members and balances have none.
+        board: Option<Box<str>>,
+        /// The lines of it.
+        lines: u64,
+    },
     /// The chunk does not follow the last imported one. Contains the number of imported lines.
     ImportOutOfOrder(u64),
     /// No contest has that name.
@@ -119,7 +126,12 @@ pub enum Rejection {
     /// The player has already applied.
     AlreadyApplied,
     /// The member has submitted as many scores as the contest allows.
-    NoAttemptsLeft(u32),
+    NoAttemptsLeft {
+        /// The player.
+        player: PlayerId,
+        /// How many the contest allows.
+        most: u32,
+    },
     /// The player was rejected.
     AlreadyRejected,
     /// The player is staff of the contest.
@@ -132,10 +144,15 @@ pub enum Rejection {
     PlayerWithoutWallet,
     /// These applications prevent the start.
     InvalidApplications(Vec<InvalidApplication>),
-    /// The player is not a member of the contest.
-    NotAMember,
-    /// The board belongs to a contest.
-    BoardInUse,
+    /// The player is not a member of the contest, or not of this division.
+    NotAMember {
+        /// The player.
+        player: PlayerId,
+        /// The contest.
+        contest: Box<str>,
+    },
+    /// The board belongs to the contest of this id.
+    BoardInUse(Box<str>),
     /// An amount of zero or less.
     InvalidAmount,
     /// No transfer has this id.
@@ -223,16 +240,16 @@ impl Rejection {
             Self::TooManyKeys => "too_many_keys",
             Self::PeriodHasHistory(_) => "period_has_history",
             Self::PeriodNotFound => "period_not_found",
-            Self::PeriodClosed => "period_closed",
+            Self::PeriodClosed(_) => "period_closed",
             Self::InvalidScore(_) | Self::InvalidSubscore(_) => "invalid_field",
-            Self::AtInFuture => "at_in_future",
-            Self::ScoreOverflow => "score_overflow",
-            Self::TooManyAtOnce => "too_many_at_once",
+            Self::AtInFuture(_) => "at_in_future",
+            Self::ScoreOverflow(_) => "score_overflow",
+            Self::TooManyAtOnce(_) => "too_many_at_once",
             Self::PlayerNotRanked => "player_not_ranked",
             Self::PlayerNotFound => "player_not_found",
             Self::KeyNotFound => "key_not_found",
             Self::LastAdminKey => "last_admin_key",
-            Self::ImportRepeated => "import_repeated",
+            Self::ImportRepeated { .. } => "import_repeated",
             Self::ImportOutOfOrder(_) => "import_out_of_order",
             Self::ContestNotFound => "contest_not_found",
             Self::ContestExists => "contest_exists",
@@ -244,15 +261,15 @@ impl Rejection {
             Self::ContestTooLarge(_) => "contest_too_large",
             Self::ApplicationsLost => "applications_lost",
             Self::AlreadyApplied => "already_applied",
-            Self::NoAttemptsLeft(_) => "no_attempts_left",
+            Self::NoAttemptsLeft { .. } => "no_attempts_left",
             Self::AlreadyRejected => "already_rejected",
             Self::StaffCannotApply => "staff_cannot_apply",
             Self::ContestFull => "contest_full",
             Self::NotApplied => "not_applied",
             Self::PlayerWithoutWallet => "wallet_not_found",
             Self::InvalidApplications(_) => "invalid_applications",
-            Self::NotAMember => "not_a_member",
-            Self::BoardInUse => "board_in_use",
+            Self::NotAMember { .. } => "not_a_member",
+            Self::BoardInUse(_) => "board_in_use",
             Self::PinLocked { .. } => "pin_locked",
             Self::InvalidPin => "invalid_pin",
             Self::InvalidAmount => "invalid_amount",

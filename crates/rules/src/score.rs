@@ -5,6 +5,7 @@
 //! magnitude bits of negative numbers (total order of IEEE 754, clause 5.10, without NaN and with one zero).
 
 use crate::definition::ScoreType;
+use crate::rejection::Rejection;
 
 /// A score as the caller sent it, independent of the board's type.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,6 +49,12 @@ pub fn add(kind: ScoreType, left: i64, right: i64) -> Option<i64> {
         ScoreType::Int64 => left.checked_add(right),
         ScoreType::Float64 => from_f64(to_f64(left) + to_f64(right)),
     }
+}
+
+/// Adds two scores of one type, or says which sum the type cannot hold.
+pub(crate) fn sum(kind: ScoreType, left: i64, right: i64) -> Result<i64, Rejection> {
+    let exact = || (kind == ScoreType::Int64).then(|| i128::from(left) + i128::from(right));
+    add(kind, left, right).ok_or_else(|| Rejection::ScoreOverflow(exact()))
 }
 
 /// Zero, the empty sum, is the same integer for both types.

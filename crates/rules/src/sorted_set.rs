@@ -66,11 +66,7 @@ impl Add {
             let record = Record { score: given, subscore: 0, at };
             return Ok(Some(Updated { record, changed: true }));
         };
-        let score = if self.increment {
-            score::add(definition.score, old.score, given).ok_or(Rejection::ScoreOverflow)?
-        } else {
-            given
-        };
+        let score = if self.increment { score::sum(definition.score, old.score, given)? } else { given };
         if self.greater && score <= old.score || self.less && score >= old.score {
             return Ok(None);
         }

@@ -2,7 +2,7 @@
 //!
 //! Not here: the clock, and which months are over.
 
-use crate::instant::Micros;
+use crate::instant::{self, Micros};
 use std::fmt;
 
 const DAY: i64 = 24 * 3600 * 1_000_000;
@@ -14,14 +14,8 @@ pub struct Month(pub u32);
 impl Month {
     /// The month of an instant. Instants before 1970 count as its first.
     pub fn of(at: Micros) -> Self {
-        // The calendar repeats every 400 years, which have 146,097 days, and years begin in March here: a leap day is the last.
-        let days = at.0.max(0) / DAY + 719_468;
-        let (era, day) = (days / 146_097, days % 146_097);
-        let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-        let of_year = day - (365 * year + year / 4 - year / 100);
-        let from_march = (5 * of_year + 2) / 153;
-        let months = (year + era * 400) * 12 + from_march + 2;
-        Self(u32::try_from(months).unwrap_or(u32::MAX))
+        let (year, month, _) = instant::date(at.0.max(0) / DAY);
+        Self(u32::try_from(year * 12 + month - 1).unwrap_or(u32::MAX))
     }
 
     /// Reads `2026-01`.

@@ -2,11 +2,11 @@
 
 use super::{Rejection, WrongField};
 use crate::contest::state::{ContestRight, State};
+use crate::instant::Micros;
 use crate::webhook::WEBHOOKS_MAX;
 
 const PERIOD_NOT_FOUND: &str =
     "no such period; `GET /v1/leaderboards/{board}/periods` lists those of the leaderboard";
-const PERIOD_CLOSED: &str = "no period of this leaderboard takes a score of that instant any more";
 const LEADERBOARD_DAMAGED: &str =
     "stored rows of this leaderboard are damaged, so it is unavailable; the log and `tally verify` name them";
 const LAST_ADMIN_KEY: &str = "this is the last key of role admin: without one only commands on the server's machine can \
@@ -41,16 +41,18 @@ impl Rejection {
             Self::TooManyKeys => TOO_MANY_KEYS.into(),
             Self::PeriodHasHistory(name) => has_history(name),
             Self::PeriodNotFound => PERIOD_NOT_FOUND.into(),
-            Self::PeriodClosed => PERIOD_CLOSED.into(),
+            Self::PeriodClosed(at) => period_closed(*at),
             Self::InvalidScore(why) | Self::InvalidSubscore(why) => (*why).into(),
-            Self::AtInFuture => "`at` is more than 5 s ahead of the server's clock".into(),
-            Self::ScoreOverflow => "the sum would leave the range of the leaderboard's scores".into(),
-            Self::TooManyAtOnce => "more players than one request may remove".into(),
+            Self::AtInFuture(at) => in_future(*at),
+            Self::ScoreOverflow(sum) => overflow(*sum),
+            Self::TooManyAtOnce(most) => {
+                format!("one request removes at most {most} players, and these are more")
+            }
             Self::PlayerNotRanked => "the player has no rank on this leaderboard".into(),
             Self::PlayerNotFound => "no such player".into(),
             Self::KeyNotFound => "no such key".into(),
             Self::LastAdminKey => LAST_ADMIN_KEY.into(),
-            Self::ImportRepeated => "this file was imported into this leaderboard before".into(),
+            Self::ImportRepeated { board, lines } => repeated(board.as_deref(), *lines),
             Self::ImportOutOfOrder(done) => format!("lines up to {done} are imported: send the next ones"),
             Self::ContestNotFound => "no such contest".into(),
             Self::ContestExists => "there is a contest of this id".into(),
@@ -63,15 +65,20 @@ impl Rejection {
             Self::ContestTooLarge(most) => too_large(*most),
             Self::ApplicationsLost => APPLICATIONS_LOST.into(),
             Self::AlreadyApplied => "the player has already applied".into(),
-            Self::NoAttemptsLeft(most) => format!("a member of this contest submits at most {most} scores"),
+            Self::NoAttemptsLeft { player, most } => {
+                format!(
+                    "a player of this contest submits at most {most} scores, and `{}` has",
+                    player.as_str()
+                )
+            }
             Self::AlreadyRejected => "the application of this player was rejected".into(),
             Self::StaffCannotApply => STAFF_CANNOT_APPLY.into(),
             Self::ContestFull => "the contest is full: all its places are taken".into(),
             Self::NotApplied => "the player has no application".into(),
             Self::PlayerWithoutWallet => "the player has no wallet for the fee or the prizes".into(),
             Self::InvalidApplications(failed) => format!("{} accepted applications are bad", failed.len()),
-            Self::NotAMember => "only players of this contest score on its leaderboard".into(),
-            Self::BoardInUse => "the leaderboard belongs to a contest".into(),
+            Self::NotAMember { player, contest } => not_a_member(player.as_str(), contest),
+            Self::BoardInUse(contest) => in_use(contest),
             Self::PinLocked { retry_after_s } => pin_locked(*retry_after_s),
             Self::InvalidPin => "the PIN is wrong".into(),
             Self::InvalidAmount => "an amount is a whole number of the smallest unit, 1 or more".into(),
@@ -108,6 +115,51 @@ impl Rejection {
             Self::DeliveryWaits => DELIVERY_WAITS.into(),
         }
     }
+}
+
+fn period_closed(at: Option<Micros>) -> String {
+    match at {
+        None => "the period is closed, so its scores can no longer change".into(),
+        Some(at) => format!(
+            "no period takes a score of {at} any more: those of this leaderboard are closed; an import fills closed periods"
+        ),
+    }
+}
+
+fn in_future(at: Micros) -> String {
+    format!(
+        "`at` is {at}, more than 5 s ahead of the server's clock: send the time of the score, or leave `at` out"
+    )
+}
+
+fn overflow(sum: Option<i128>) -> String {
+    match sum {
+        None => "the sum is not a number; a correction sets the score".into(),
+        Some(sum) if sum > 0 => {
+            format!("the sum would be {sum}, and a score is at most {}; a correction sets it lower", i64::MAX)
+        }
+        Some(sum) => {
+            format!(
+                "the sum would be {sum}, and a score is at least {}; a correction sets it higher",
+                i64::MIN
+            )
+        }
+    }
+}
+
+fn repeated(board: Option<&str>, lines: u64) -> String {
+    let into = board.map(|board| format!(" into `{board}`")).unwrap_or_default();
+    format!("this file was imported{into} before, with {lines} lines: nothing was done")
+}
+
+fn not_a_member(player: &str, contest: &str) -> String {
+    format!(
+        "`{player}` does not play on this leaderboard of the contest `{contest}`: only its players submit here"
+    )
+}
+
+fn in_use(contest: &str) -> String {
+    format!("the leaderboard belongs to the contest `{contest}`: change or cancel the contest instead")
 }
 
 fn insufficient(needed: i64, available: i64) -> String {

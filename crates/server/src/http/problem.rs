@@ -39,13 +39,13 @@ pub(super) fn of_rejection(rejection: &Rejection) -> Problem {
         | Rejection::RecipientNotFound
         | Rejection::WalletNotFound => 404,
         Rejection::LeaderboardDamaged => 500,
-        Rejection::InvalidPin | Rejection::Forbidden(_) | Rejection::NotAMember => 403,
+        Rejection::InvalidPin | Rejection::Forbidden(_) | Rejection::NotAMember { .. } => 403,
         Rejection::PinLocked { .. } => 423,
         Rejection::IdempotencyInProgress
-        | Rejection::PeriodClosed
+        | Rejection::PeriodClosed(_)
         | Rejection::DefinitionConflict(_)
         | Rejection::PeriodHasHistory(_)
-        | Rejection::ImportRepeated
+        | Rejection::ImportRepeated { .. }
         | Rejection::ImportOutOfOrder(_)
         | Rejection::HoldExpired
         | Rejection::HoldResolved
@@ -61,9 +61,9 @@ pub(super) fn of_rejection(rejection: &Rejection) -> Problem {
         | Rejection::ContestFrozen { .. }
         | Rejection::ApplicationsLost
         | Rejection::AlreadyApplied
-        | Rejection::NoAttemptsLeft(_)
+        | Rejection::NoAttemptsLeft { .. }
         | Rejection::AlreadyRejected
-        | Rejection::BoardInUse
+        | Rejection::BoardInUse(_)
         | Rejection::DeliveryWaits
         | Rejection::LastAdminKey => 409,
         Rejection::IdempotencyKeyReused
@@ -72,9 +72,9 @@ pub(super) fn of_rejection(rejection: &Rejection) -> Problem {
         | Rejection::TooManyBoards
         | Rejection::TooManyKeys
         | Rejection::TooManyWebhooks
-        | Rejection::AtInFuture
-        | Rejection::ScoreOverflow
-        | Rejection::TooManyAtOnce
+        | Rejection::AtInFuture(_)
+        | Rejection::ScoreOverflow(_)
+        | Rejection::TooManyAtOnce(_)
         | Rejection::InvalidAmount
         | Rejection::ExceedsHold
         | Rejection::NotReversible

@@ -81,10 +81,10 @@ pub(super) fn of_rejection(rejection: &Rejection) -> ErrorReply {
         | Rejection::TooManyWebhooks
         | Rejection::PeriodHasHistory(_)
         | Rejection::PeriodNotFound
-        | Rejection::PeriodClosed
-        | Rejection::AtInFuture
-        | Rejection::ScoreOverflow
-        | Rejection::TooManyAtOnce
+        | Rejection::PeriodClosed(_)
+        | Rejection::AtInFuture(_)
+        | Rejection::ScoreOverflow(_)
+        | Rejection::TooManyAtOnce(_)
         | Rejection::PlayerNotRanked
         | Rejection::PlayerNotFound
         | Rejection::KeyNotFound
@@ -92,7 +92,7 @@ pub(super) fn of_rejection(rejection: &Rejection) -> ErrorReply {
         | Rejection::DeliveryNotFound
         | Rejection::DeliveryWaits
         | Rejection::LastAdminKey
-        | Rejection::ImportRepeated
+        | Rejection::ImportRepeated { .. }
         | Rejection::ImportOutOfOrder(_)
         // Rejections of money, which RESP does not transfer.
         | Rejection::PinLocked { .. }
@@ -136,15 +136,15 @@ pub(super) fn of_rejection(rejection: &Rejection) -> ErrorReply {
         | Rejection::ContestTooLarge(_)
         | Rejection::ApplicationsLost
         | Rejection::AlreadyApplied
-        | Rejection::NoAttemptsLeft(_)
+        | Rejection::NoAttemptsLeft { .. }
         | Rejection::AlreadyRejected
         | Rejection::StaffCannotApply
         | Rejection::ContestFull
         | Rejection::NotApplied
         | Rejection::PlayerWithoutWallet
         | Rejection::InvalidApplications(_)
-        | Rejection::NotAMember => format!("ERR {} {}", rejection.code(), rejection.detail()).into(),
-        Rejection::BoardInUse => "READONLY the leaderboard belongs to a contest".into(),
+        | Rejection::NotAMember { .. } => format!("ERR {} {}", rejection.code(), rejection.detail()).into(),
+        Rejection::BoardInUse(_) => format!("READONLY {}", rejection.detail()).into(),
         Rejection::InvalidScore(why) => format!("ERR score {why}").into(),
         Rejection::InvalidSubscore(why) => format!("ERR subscore {why}").into(),
     }

@@ -51,11 +51,11 @@ impl Shape {
         }
         let Some(reply) = replies.next() else { return to.error("ERR internal error: a step has no reply") };
         match (self, reply) {
-            (_, StepReply::Rejected(Rejection::ScoreOverflow)) => to.error(match self {
+            (_, StepReply::Rejected(Rejection::ScoreOverflow(_))) => to.error(match self {
                 Self::Incremented(ScoreType::Float64) => error::NAN,
                 _ => error::OVERFLOW,
             }),
-            (_, StepReply::Rejected(Rejection::TooManyAtOnce)) => to.error(error::TOO_MANY_IN_MULTI),
+            (_, StepReply::Rejected(Rejection::TooManyAtOnce(_))) => to.error(error::TOO_MANY_IN_MULTI),
             (_, StepReply::Rejected(rejection)) => to.error(error::of_rejection(&rejection).as_bytes()),
             (_, StepReply::Failed(fault)) => to.error(error::of_failure(&fault.into()).as_bytes()),
             (Self::Added { changed }, StepReply::Added { added, updated, .. }) => {

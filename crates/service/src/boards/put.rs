@@ -307,7 +307,7 @@ fn delete_once(
         owes = board.is_some_and(|board| prizes::owes(&board.periods(), time.now, &written));
         // Any rejection would do: nothing is changed.
         if owes || !may_delete {
-            return Err(Rejection::BoardInUse);
+            return Err(play::in_use(id));
         }
         changes.boards.push(BoardChange::Delete(present.no));
         changes.audit.push(audited.row(AuditAction::BoardDeleted, id.as_str(), None));

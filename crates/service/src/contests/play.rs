@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU32, Ordering};
 use tally_rules::contest::{ContestId, Record, State};
 use tally_rules::ledger::Uuid;
-use tally_rules::{Micros, PlayerId, Rejection};
+use tally_rules::{BoardId, Micros, PlayerId, Rejection};
 use tally_store::{EntrantKey, Store, StoreError};
 
 /// A contest as its leaderboard has it.
@@ -93,6 +93,16 @@ pub(crate) fn of(board: &Board) -> bool {
     board.play.get().is_some()
 }
 
+/// The id of the contest that has this leaderboard.
+fn contest_of(board: &BoardId) -> Box<str> {
+    ContestId::of_board(board).map_or_else(Box::default, |(contest, _)| contest.as_str().into())
+}
+
+/// The rejection of what only a contest may do to its leaderboard.
+pub(crate) fn in_use(board: &BoardId) -> Rejection {
+    Rejection::BoardInUse(contest_of(board))
+}
+
 /// How many scores a member may submit, if its contest limits them.
 pub(crate) fn attempts_max(board: &Board) -> Option<u32> {
     board.play.get().map(|play| play.attempts_max.load(Ordering::SeqCst)).filter(|most| *most > 0)
@@ -135,7 +145,10 @@ pub(crate) fn check_scores(
         let enrolled = keys.binary_search(&key).ok().and_then(|at| found[at]);
         // A member of one division has no rank in the others.
         let mine = enrolled.filter(|enrolled| enrolled.division == play.division);
-        mine.map(drop).ok_or(Rejection::NotAMember)
+        mine.map(drop).ok_or_else(|| Rejection::NotAMember {
+            player: score.1.clone(),
+            contest: contest_of(&score.0.id),
+        })
     };
     Ok(scores.iter().map(verdict).collect())
 }

@@ -131,7 +131,7 @@ impl LedgerRequest for LedgerChunk {
             return Ok(Some(ChunkDone { progress, refused, replayed: true }));
         }
         if progress.finished {
-            return Err(Rejection::ImportRepeated);
+            return Err(Rejection::ImportRepeated { board: None, lines: progress.lines });
         }
         if chunk.lines_before != progress.lines {
             return Err(Rejection::ImportOutOfOrder(progress.lines));

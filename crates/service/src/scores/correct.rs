@@ -142,7 +142,7 @@ fn target(board: &Board, period: Option<&str>, now: Micros) -> Result<(TargetWin
     };
     let span = state.span_at(at).ok_or(Rejection::PeriodNotFound)?;
     if !state.takes(span, now) {
-        return Err(Rejection::PeriodClosed);
+        return Err(Rejection::PeriodClosed(None));
     }
     Ok((state.target(span), state.name(span.start)))
 }

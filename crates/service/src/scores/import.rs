@@ -99,7 +99,8 @@ impl Kind for ImportChunk {
             return Ok(ImportDecision { reply, records: Vec::new(), fault: None });
         }
         if progress.finished {
-            return Err(Rejection::ImportRepeated);
+            let board = Some(self.board.id.as_str().into());
+            return Err(Rejection::ImportRepeated { board, lines: progress.lines });
         }
         // A shard may be ahead of the others after one of them failed.
         let is_ahead = self.is_slice && self.lines_before < progress.lines;

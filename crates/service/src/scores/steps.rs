@@ -269,7 +269,9 @@ impl ScoreBatchState {
         target: &RowTarget,
     ) -> Result<StepDone, Rejection> {
         let at = target.at.clone()?;
-        let Some((shown, others)) = target.windows.split_first() else { return Err(Rejection::PeriodClosed) };
+        let Some((shown, others)) = target.windows.split_first() else {
+            return Err(Rejection::PeriodClosed(Some(at)));
+        };
         self.check_attempts(board, items.iter().map(|(player, _)| player))?;
         let mut moves = Vec::with_capacity(items.len() * target.windows.len());
         let (mut added, mut updated, mut last) = (0, 0, None);
@@ -312,7 +314,7 @@ impl ScoreBatchState {
             Vec::new()
         });
         if all && took.len() > TAKE_ALL_MAX {
-            return Err(Rejection::TooManyAtOnce);
+            return Err(Rejection::TooManyAtOnce(TAKE_ALL_MAX));
         }
         let mut moves = Vec::with_capacity(took.len() * windows.len());
         for (player, record) in &took {
@@ -381,7 +383,7 @@ mod tests {
     #[test]
     fn a_command_that_is_half_done_says_so() {
         let unavailable = || StepDone::of(StepReply::Failed(Fault::StoreUnavailable("x".into())));
-        let rejected = || StepDone::of(StepReply::Rejected(Rejection::ScoreOverflow));
+        let rejected = || StepDone::of(StepReply::Rejected(Rejection::ScoreOverflow(None)));
         assert!(matches!(join(added(1), added(2)), StepReply::Added { added: 3, .. }));
         assert!(matches!(join(added(0), unavailable()), StepReply::Failed(Fault::StoreUnavailable(_))));
         for (one, other) in [
@@ -391,7 +393,7 @@ mod tests {
         ] {
             assert!(matches!(join(one, other), StepReply::Failed(Fault::OutcomeUnknown(_))));
         }
-        assert!(matches!(join(rejected(), added(0)), StepReply::Rejected(Rejection::ScoreOverflow)));
+        assert!(matches!(join(rejected(), added(0)), StepReply::Rejected(Rejection::ScoreOverflow(_))));
         let pending = || StepDone::of(StepReply::Pending);
         assert!(matches!(join(pending(), unavailable()), StepReply::Failed(Fault::StoreUnavailable(_))));
     }

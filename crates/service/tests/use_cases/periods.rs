@@ -170,7 +170,7 @@ fn what_is_closed_stays_closed() {
     scheduler::close_due(&world.tally()).unwrap();
     let late = || send(&world, "cid", 2, Some(world.now().min(Micros(11 * DAY - 1))));
     let check = |what: &str| {
-        assert!(matches!(late(), Err(Failure::Rejected(Rejection::PeriodClosed))), "{what}");
+        assert!(matches!(late(), Err(Failure::Rejected(Rejection::PeriodClosed(_)))), "{what}");
         assert_eq!(page(&world, "daily:1970-01-11").unwrap().len(), 2, "{what}");
     };
     check("closed");
@@ -373,7 +373,7 @@ fn an_import_fills_closed_periods() {
         .put(&BoardSpec { periods, all_time: Some(false), update: Some(Update::Sum), ..BoardSpec::default() })
         .unwrap();
     let late = send(&world, "x", 1, Some(Micros(0)));
-    assert!(matches!(late, Err(Failure::Rejected(Rejection::PeriodClosed))));
+    assert!(matches!(late, Err(Failure::Rejected(Rejection::PeriodClosed(_)))));
     let line = |line: u64| NewLine {
         line,
         player: player(if line.is_multiple_of(2) { "even" } else { "odd" }),

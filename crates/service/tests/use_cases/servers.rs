@@ -146,7 +146,7 @@ fn add_until(stop: &AtomicBool, tally: &Tally, (nth, runtime): (usize, &Runtime)
         match runtime.block_on(submit(tally, new)) {
             Ok((_, done)) => *added.entry((done.period, name)).or_default() += score,
             // At the boundary: its own clock is behind that of the server which has closed it.
-            Err(Failure::Rejected(Rejection::PeriodClosed)) => {}
+            Err(Failure::Rejected(Rejection::PeriodClosed(_))) => {}
             Err(failure) => panic!("{failure}"),
         }
     }

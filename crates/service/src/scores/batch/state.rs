@@ -160,7 +160,7 @@ impl ScoreBatchState {
             let attempts = attempts.entry(player).or_insert_with(stored);
             *attempts += 1;
             if *attempts > most.into() {
-                return Err(Rejection::NoAttemptsLeft(most));
+                return Err(Rejection::NoAttemptsLeft { player: player.clone(), most });
             }
         }
         Ok(())
@@ -192,7 +192,7 @@ impl ScoreBatchState {
             first = first.or(Some((previous, updated)));
             updates.push((key, updated));
         }
-        let (previous, updated) = first.ok_or(Rejection::PeriodClosed)?;
+        let (previous, updated) = first.ok_or(Rejection::PeriodClosed(Some(at)))?;
         let mut records = Vec::with_capacity(updates.len());
         for (key, updated) in updates {
             records.push((key.window, updated.record));

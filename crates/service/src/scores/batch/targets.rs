@@ -143,7 +143,7 @@ impl Targets {
                     scores.push((board, player));
                     places.push(place);
                 }),
-                Access::Remove | Access::Take => rejected.push((place, Rejection::BoardInUse)),
+                Access::Remove | Access::Take => rejected.push((place, play::in_use(&board.id))),
                 Access::Ban => {
                     rejected.extend(play::check_ranks(board).err().map(|rejection| (place, rejection)));
                 }
@@ -188,7 +188,7 @@ impl Targets {
         let is_open = target.period.is_none_or(|(rule, span)| {
             board.periods().rule_no(rule).is_some_and(|state| state.takes(span, now))
         });
-        let at = if is_open { Ok(now) } else { Err(Rejection::PeriodClosed) };
+        let at = if is_open { Ok(now) } else { Err(Rejection::PeriodClosed(None)) };
         if is_open {
             self.ensure_live(board, target);
         }

@@ -129,7 +129,7 @@ impl Model {
         now: Micros,
     ) -> Result<Submitted, Rejection> {
         let (open, late) = self.targets(new.at, now);
-        let first = *open.first().ok_or(Rejection::PeriodClosed)?;
+        let first = *open.first().ok_or(Rejection::PeriodClosed(Some(new.at)))?;
         let before =
             |window: &Window| self.records.get(window).and_then(|records| records.get(player)).copied();
         let apply = |window| Ok((window, record::apply(&self.definition, before(&window), new)?));
