@@ -297,6 +297,20 @@ mod tests {
         }
     }
 
+    /// The server writes English, so a code without a sentence is English for a Korean operator.
+    #[test]
+    fn every_rejection_has_a_sentence_in_korean() {
+        let (_, codes) =
+            include_str!("../../../rules/src/rejection.rs").split_once("fn code(").expect("codes");
+        let code = |line: &'static str| Some(line.split_once("=> \"")?.1.split_once('"')?.0);
+        let codes: BTreeSet<&str> = codes.lines().filter_map(code).collect();
+        assert!(codes.len() > 60, "{codes:?}");
+        let korean = entries("/console/texts_ko.js");
+        let without: Vec<_> =
+            codes.iter().filter(|code| !korean.contains_key(format!("error.{code}").as_str())).collect();
+        assert!(without.is_empty(), "{without:?}");
+    }
+
     #[test]
     fn what_a_browser_has_is_not_sent_again() {
         let fresh = file("/console/app.js", &HeaderMap::new()).expect("it is there");
