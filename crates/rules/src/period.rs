@@ -91,7 +91,10 @@ impl PeriodRule {
         let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-".contains(&byte);
         let length = (1..=NAME_BYTES_MAX).contains(&self.name.len());
         if !length || !self.name.bytes().all(allowed) || self.name == "all_time" {
-            let why = format!("period name `{}` must be [a-z0-9_-]{{1,32}} and not `all_time`", self.name);
+            let why = format!(
+                "period name `{}` must be 1 to {NAME_BYTES_MAX} of a to z, 0 to 9, `_` and `-`, and not `all_time`",
+                self.name
+            );
             return Err(WrongField::new("/name", why));
         }
         let PeriodPrizes { table, ties, .. } = &self.prizes;

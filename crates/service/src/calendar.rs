@@ -33,7 +33,10 @@ impl Calendar {
         let parser = CronParser::builder().seconds(Seconds::Disallowed).year(Year::Disallowed).build();
         let cron = parser
             .parse(schedule)
-            .map_err(|error| format!("schedule `{schedule}` is not a five-field cron expression: {error}"))
+            .map_err(|error| {
+                let why = out_of_range(schedule).unwrap_or_else(|| error.to_string());
+                format!("schedule `{schedule}` is not a five-field cron expression: {why}")
+            })
             .map_err(wrong)?;
         // The library has its own zone for times without a known zone.
         let zone = TimeZone::get(time_zone).ok().filter(|zone| !zone.is_unknown());
@@ -175,6 +178,25 @@ fn check_fields(schedule: &str) -> Result<(), String> {
     ))
 }
 
+/// The first number that its field cannot have: the library does not name it.
+fn out_of_range(schedule: &str) -> Option<String> {
+    const FIELDS: [(&str, u32, u32); 5] = [
+        ("minute", 0, 59),
+        ("hour", 0, 23),
+        ("day of month", 1, 31),
+        ("month", 1, 12),
+        ("day of week", 0, 7),
+    ];
+    schedule.split(' ').zip(FIELDS).find_map(|(field, (name, low, high))| {
+        // What follows a `/` is a step.
+        let ranges = field.split(',').filter_map(|part| part.split('/').next());
+        let mut numbers =
+            ranges.flat_map(|range| range.split('-')).filter(|text| text.parse::<u32>().is_ok());
+        let is_beyond = |text: &&str| text.parse().is_ok_and(|number: u32| !(low..=high).contains(&number));
+        numbers.find(is_beyond).map(|number| format!("{name} `{number}` is not {low} to {high}"))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -266,7 +288,8 @@ mod tests {
         for (schedule, zone, window) in [
             ("0 0 * *", "UTC", "five-field"),
             ("0 0 0 * * 1", "UTC", "five-field"),
-            ("61 0 * * *", "UTC", "five-field"),
+            ("61 0 * * *", "UTC", "minute `61` is not 0 to 59"),
+            ("0 0 * 1,13 *", "UTC", "month `13` is not 1 to 12"),
             ("0 0 30 2 *", "UTC", "never"),
             ("0 0 * * 1", "Mars/Base", "time zone"),
             ("0 0 * * 1", "Etc/Unknown", "time zone"),

@@ -41,13 +41,13 @@ impl Unread {
         let Some(body) = self.take() else { return Ok(Received::default()) };
         let most = bytes_max.min(readiness.limits.body_bytes_max);
         if body.size_hint().lower() > most as u64 {
-            return Err(too_large(most));
+            return Err(too_large(most, Some(body.size_hint().lower())));
         }
-        let received =
-            tokio::time::timeout(readiness.limits.body_timeout, collect(readiness, body, most)).await;
+        let limit = readiness.limits.body_timeout;
+        let received = tokio::time::timeout(limit, collect(readiness, body, most)).await;
         received.unwrap_or_else(|_| {
-            Err(Problem::new(408, "body_timeout", "the body did not arrive in time")
-                .header("connection", "close"))
+            let detail = format!("the body did not arrive in {limit:?} (setting `http.body_timeout`)");
+            Err(Problem::new(408, "body_timeout", detail).header("connection", "close"))
         })
     }
 
@@ -66,8 +66,10 @@ impl Unread {
     }
 }
 
-fn too_large(most: usize) -> Problem {
-    let detail = format!("the body may have at most {most} bytes");
+/// `sent` is what the request announces, if it does.
+fn too_large(most: usize, sent: Option<u64>) -> Problem {
+    let sent = sent.map(|sent| format!(", and this one has {sent}")).unwrap_or_default();
+    let detail = format!("the body may have at most {most} bytes{sent}");
     Problem::new(413, "payload_too_large", detail).header("connection", "close")
 }
 
@@ -79,7 +81,7 @@ async fn collect(readiness: &Readiness, mut body: Incoming, most: usize) -> Resu
         let Ok(data) = frame.map_err(broken)?.into_data() else { continue };
         total += data.len();
         if total > most {
-            return Err(too_large(most));
+            return Err(too_large(most, None));
         }
         let counted = total.saturating_sub(BODY_BYTES_FREE).div_ceil(1 << 10);
         let more = counted - part.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);

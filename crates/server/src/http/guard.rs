@@ -22,6 +22,9 @@ use tally_rules::{Actor, Micros};
 use tally_service::{Caller, CallerKind, Failure, keys};
 use tally_wire::{Problem, host};
 
+/// How much of an origin a message shows.
+const ORIGIN_CHARS_MAX: usize = 128;
+
 impl Trust {
     /// The trust in one request: that of its connection, or less if the request shows signs of a proxy.
     pub(super) fn of_request(self, parts: &Parts) -> Self {
@@ -202,7 +205,11 @@ async fn authenticate_member(
     match tally.members.known(&tally, subject.member).await {
         Ok(member) if member.tokens_from == subject.tokens_from && member.closed_at.is_none() => {
             if headers.contains_key("tally-acting-player") {
-                return Err(Problem::new(403, "forbidden", "a member acts for itself alone"));
+                return Err(Problem::new(
+                    403,
+                    "forbidden",
+                    "permission denied: a member acts for itself alone; leave `Tally-Acting-Player` out",
+                ));
             }
             Ok(Authenticated { caller: Caller::member(subject.member), tokens_from: subject.tokens_from })
         }
@@ -259,7 +266,11 @@ fn check_origin(readiness: &Readiness, headers: &HeaderMap, permission: Permissi
     if reads || ours.is_some_and(|ours| ours.eq_ignore_ascii_case(host(headers))) {
         return Ok(());
     }
-    Err(Problem::new(403, "origin_refused", "a page of another origin may not use this server without a key"))
+    let shown: String = origin.chars().take(ORIGIN_CHARS_MAX).collect();
+    let detail = format!(
+        "a page of `{shown}` may not do this without a key; add its origin to `http.cors_origins` to let it read"
+    );
+    Err(Problem::new(403, "origin_refused", detail))
 }
 
 fn host(headers: &HeaderMap) -> &str {

@@ -8,9 +8,12 @@ use super::{members, problem};
 use crate::limits::SIGN_IN_BYTES_MAX;
 use hyper::StatusCode;
 use serde_json::json;
+use tally_rules::Rejection;
 use tally_rules::idempotency::IdempotencyKey;
+use tally_rules::instant::SECOND;
 use tally_rules::ledger::MemberId;
 use tally_rules::ledger::member::Login;
+use tally_rules::ledger::pin::PinRule;
 use tally_service::members::pay::{self, NewPayment, Payment};
 use tally_service::members::signin::{self, SignedIn};
 use tally_service::players::ranks::{self, Windows};
@@ -39,7 +42,7 @@ pub(super) async fn sign_in(mut call: Call) -> Result<Response, Problem> {
             Err(wrong.header("www-authenticate", "Bearer realm=\"tally\""))
         }
         SignedIn::Wait(seconds) => {
-            let detail = "too many wrong passwords in a row; wait before the next";
+            let detail = format!("too many wrong passwords in a row; wait {seconds} s before the next");
             Err(Problem::new(429, "too_many_attempts", detail).retry_after(seconds))
         }
     }
@@ -100,7 +103,8 @@ pub(super) async fn transfer(mut call: Call) -> Result<Response, Problem> {
     let amount = asked.amount.map_err(|rejection| problem::of_rejection(&rejection))?;
     let identity =
         Some(IdempotencyKey { key, fingerprint: tally.fingerprints.of_payment(&asked.phone, amount) });
-    let failed = |failure: Failure| problem::of_failure(&failure);
+    let rule = tally.settings.ledger.pin;
+    let failed = |failure: Failure| with_rule(problem::of_failure(&failure), rule);
     let payer = tally.members.known(&tally, me).await.map_err(failed)?;
     let new = NewPayment {
         from: me,
@@ -116,7 +120,9 @@ pub(super) async fn transfer(mut call: Call) -> Result<Response, Problem> {
         Payment::Paid(receipt) => receipt,
         Payment::SignedOut => return Err(super::guard::invalid_token()),
         Payment::Wait(seconds) => {
-            let detail = "too many phone numbers that no member has; wait before the next transfer";
+            let detail = format!(
+                "too many phone numbers that no member has; wait {seconds} s before the next transfer"
+            );
             return Err(Problem::new(429, "too_many_attempts", detail).retry_after(seconds));
         }
     };
@@ -134,6 +140,17 @@ pub(super) async fn transfer(mut call: Call) -> Result<Response, Problem> {
         "at": time::format(entry.transfer.0.at()),
     });
     Ok(response::replayed(response::json(StatusCode::CREATED, &json!({"data": data})), receipt.replayed))
+}
+
+/// Says what further wrong PINs do. Not how many are left, which would help a guesser more than a player.
+fn with_rule(mut problem: Problem, rule: PinRule) -> Problem {
+    if problem.code == Rejection::InvalidPin.code() {
+        let (attempts, seconds) = (rule.attempts.max(1), rule.lock_micros / SECOND);
+        problem.detail = format!(
+            "the PIN is wrong; {attempts} wrong PINs in a row lock it for {seconds} s, and each further lock is longer"
+        );
+    }
+    problem
 }
 
 /// The calling member: the permission of the route admits only members.
