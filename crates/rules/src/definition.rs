@@ -169,9 +169,9 @@ fn invalid(pointer: impl Into<String>, why: impl Into<String>) -> Rejection {
 
 fn check_currencies(periods: &[PeriodRule], currencies: &Currencies) -> Result<(), Rejection> {
     for (nth, period) in periods.iter().enumerate() {
-        let unknown = |prize: &Prize| currencies.digits(prize.currency).is_none();
-        if let Some(at) = period.prizes.table.iter().position(unknown) {
-            let why = Rejection::CurrencyMismatch.detail();
+        let unknown = |(at, prize): (usize, &Prize)| Some((at, currencies.check(prize.currency).err()?));
+        if let Some((at, rejection)) = period.prizes.table.iter().enumerate().find_map(unknown) {
+            let why = rejection.detail();
             let why = format!("period `{}`: prizes/{at}/currency: {why}", period.name);
             return Err(invalid(format!("/periods/{nth}/prizes/{at}/currency"), why));
         }

@@ -9,11 +9,15 @@ mod limit;
 
 pub use limit::Limit;
 
+use crate::contest::application::Status;
 use crate::contest::start::InvalidApplication;
 use crate::contest::state::{ContestRight, State};
 use crate::ids::PlayerId;
 use crate::instant::Micros;
+use crate::ledger::hold::HoldState;
+use crate::ledger::id::MemberId;
 use crate::ledger::mint::CapReached;
+use crate::ledger::money::Currency;
 
 /// A wrong field that a rule found, not the listener.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -100,12 +104,12 @@ pub enum Rejection {
     ImportOutOfOrder(u64),
     /// No contest has that name.
     ContestNotFound,
-    /// A contest of that name exists.
-    ContestExists,
+    /// A contest of this id exists.
+    ContestExists(Box<str>),
     /// No series has that name.
     SeriesNotFound,
-    /// A series of that name exists.
-    SeriesExists,
+    /// A series of this id exists.
+    SeriesExists(Box<str>),
     /// The caller does not have the permission, which is this one.
     Forbidden(ContestRight),
     /// The state of the contest does not allow it.
@@ -123,8 +127,8 @@ pub enum Rejection {
     ContestTooLarge(u32),
     /// The Redis with the applications has lost them.
     ApplicationsLost,
-    /// The player has already applied.
-    AlreadyApplied,
+    /// The player has already applied. Contains the state of its application.
+    AlreadyApplied(Status),
     /// The member has submitted as many scores as the contest allows.
     NoAttemptsLeft {
         /// The player.
@@ -136,14 +140,19 @@ pub enum Rejection {
     AlreadyRejected,
     /// The player is staff of the contest.
     StaffCannotApply,
-    /// The contest has accepted as many as its capacity.
-    ContestFull,
+    /// The contest has accepted as many as its capacity, which is this.
+    ContestFull(u32),
     /// The player has not applied.
     NotApplied,
-    /// The player has no wallet to pay from or to receive prizes.
-    PlayerWithoutWallet,
-    /// These applications prevent the start.
-    InvalidApplications(Vec<InvalidApplication>),
+    /// The player has no wallet to pay from in this currency; without one, it is no member.
+    PlayerWithoutWallet(Option<Currency>),
+    /// Accepted applications prevent the start.
+    InvalidApplications {
+        /// The number of all accepted applications.
+        accepted: usize,
+        /// The invalid ones.
+        failed: Vec<InvalidApplication>,
+    },
     /// The player is not a member of the contest, or not of this division.
     NotAMember {
         /// The player.
@@ -161,10 +170,15 @@ pub enum Rejection {
     HoldNotFound,
     /// The hold has expired.
     HoldExpired,
-    /// The hold has ended in another way.
-    HoldResolved,
+    /// The hold has ended in another way: how, and when.
+    HoldResolved(HoldState, Micros),
     /// The amount exceeds the held amount.
-    ExceedsHold,
+    ExceedsHold {
+        /// The amount.
+        amount: i64,
+        /// The held amount.
+        held: i64,
+    },
     /// A reversal cannot be reversed.
     NotReversible,
     /// The amount exceeds what is left of the transfer.
@@ -173,25 +187,40 @@ pub enum Rejection {
         left: i64,
     },
     /// The hold would expire in the past.
-    HoldExpiryInPast,
+    HoldExpiryInPast {
+        /// When it would expire.
+        at: Micros,
+        /// The server's clock.
+        now: Micros,
+    },
     /// Promotional credit would expire in the past.
-    CreditExpiryInPast,
+    CreditExpiryInPast {
+        /// When it would expire.
+        at: Micros,
+        /// The server's clock.
+        now: Micros,
+    },
     /// The currency is not configured.
-    CurrencyMismatch,
+    CurrencyMismatch {
+        /// The currency.
+        currency: Currency,
+        /// Those that are configured.
+        known: Vec<Currency>,
+    },
     /// Members cannot transfer this currency to each other.
-    NotTransferable,
+    NotTransferable(Currency),
     /// This currency cannot be withdrawn.
-    NotWithdrawable,
+    NotWithdrawable(Currency),
     /// No such member.
     MemberNotFound,
-    /// Payer and recipient are the same wallet.
-    SameWallet,
+    /// Payer and recipient are the wallet of this member.
+    SameWallet(MemberId),
     /// The recipient does not exist.
     RecipientNotFound,
-    /// The member has no wallet in that currency.
-    WalletNotFound,
-    /// The member was closed.
-    MemberClosed,
+    /// The member has no wallet in this currency.
+    WalletNotFound(Currency),
+    /// This member was closed.
+    MemberClosed(MemberId),
     /// The amount exceeds a limit.
     LimitExceeded(Limit),
     /// The amount exceeds what the API key may still make of the currency on this day.
@@ -204,17 +233,22 @@ pub enum Rejection {
         available: i64,
     },
     /// Another of the linked transfers failed.
-    LinkedFailed,
-    /// Another member has the login.
-    LoginTaken,
-    /// Another member has the phone number.
-    PhoneTaken,
-    /// Another member has the player.
-    PlayerTaken,
+    LinkedFailed {
+        /// Which one of the chain, from 1.
+        nth: usize,
+        /// The code of its rejection.
+        code: &'static str,
+    },
+    /// Another member has this login.
+    LoginTaken(Box<str>),
+    /// Another member has this phone number.
+    PhoneTaken(Box<str>),
+    /// Another member has this player.
+    PlayerTaken(PlayerId),
     /// The player has applied to or plays in that open or running contest, or is staff of it or of that series.
     PlayerInContest(Box<str>),
-    /// A wallet of the member is not empty.
-    WalletNotEmpty,
+    /// Wallets of the member are not empty. Contains their balances.
+    WalletNotEmpty(Vec<(Currency, i64)>),
     /// No webhook has this id.
     WebhookNotFound,
     /// The limit of webhooks is reached.
@@ -252,22 +286,22 @@ impl Rejection {
             Self::ImportRepeated { .. } => "import_repeated",
             Self::ImportOutOfOrder(_) => "import_out_of_order",
             Self::ContestNotFound => "contest_not_found",
-            Self::ContestExists => "contest_exists",
+            Self::ContestExists(_) => "contest_exists",
             Self::SeriesNotFound => "series_not_found",
-            Self::SeriesExists => "series_exists",
+            Self::SeriesExists(_) => "series_exists",
             Self::Forbidden(_) => "forbidden",
             Self::ContestState(_) | Self::ContestFrozen { .. } => "contest_state",
             Self::InvalidContest(_) => "invalid_field",
             Self::ContestTooLarge(_) => "contest_too_large",
             Self::ApplicationsLost => "applications_lost",
-            Self::AlreadyApplied => "already_applied",
+            Self::AlreadyApplied(_) => "already_applied",
             Self::NoAttemptsLeft { .. } => "no_attempts_left",
             Self::AlreadyRejected => "already_rejected",
             Self::StaffCannotApply => "staff_cannot_apply",
-            Self::ContestFull => "contest_full",
+            Self::ContestFull(_) => "contest_full",
             Self::NotApplied => "not_applied",
-            Self::PlayerWithoutWallet => "wallet_not_found",
-            Self::InvalidApplications(_) => "invalid_applications",
+            Self::PlayerWithoutWallet(_) => "wallet_not_found",
+            Self::InvalidApplications { .. } => "invalid_applications",
             Self::NotAMember { .. } => "not_a_member",
             Self::BoardInUse(_) => "board_in_use",
             Self::PinLocked { .. } => "pin_locked",
@@ -276,29 +310,29 @@ impl Rejection {
             Self::TransactionNotFound => "transaction_not_found",
             Self::HoldNotFound => "hold_not_found",
             Self::HoldExpired => "hold_expired",
-            Self::HoldResolved => "hold_resolved",
-            Self::ExceedsHold => "exceeds_hold",
+            Self::HoldResolved(..) => "hold_resolved",
+            Self::ExceedsHold { .. } => "exceeds_hold",
             Self::NotReversible => "not_reversible",
             Self::ExceedsReversible { .. } => "exceeds_reversible",
-            Self::HoldExpiryInPast => "hold_expiry_in_past",
-            Self::CreditExpiryInPast => "credit_expiry_in_past",
-            Self::CurrencyMismatch => "currency_mismatch",
-            Self::NotTransferable => "not_transferable",
-            Self::NotWithdrawable => "not_withdrawable",
-            Self::SameWallet => "same_wallet",
+            Self::HoldExpiryInPast { .. } => "hold_expiry_in_past",
+            Self::CreditExpiryInPast { .. } => "credit_expiry_in_past",
+            Self::CurrencyMismatch { .. } => "currency_mismatch",
+            Self::NotTransferable(_) => "not_transferable",
+            Self::NotWithdrawable(_) => "not_withdrawable",
+            Self::SameWallet(_) => "same_wallet",
             Self::MemberNotFound => "member_not_found",
             Self::RecipientNotFound => "recipient_not_found",
-            Self::WalletNotFound => "wallet_not_found",
-            Self::MemberClosed => "member_closed",
+            Self::WalletNotFound(_) => "wallet_not_found",
+            Self::MemberClosed(_) => "member_closed",
             Self::LimitExceeded(_) => "limit_exceeded",
             Self::MintCapReached(_) => "mint_cap_reached",
             Self::InsufficientFunds { .. } => "insufficient_funds",
-            Self::LinkedFailed => "linked_failed",
-            Self::LoginTaken => "login_taken",
-            Self::PhoneTaken => "phone_taken",
-            Self::PlayerTaken => "player_taken",
+            Self::LinkedFailed { .. } => "linked_failed",
+            Self::LoginTaken(_) => "login_taken",
+            Self::PhoneTaken(_) => "phone_taken",
+            Self::PlayerTaken(_) => "player_taken",
             Self::PlayerInContest(_) => "player_in_contest",
-            Self::WalletNotEmpty => "wallet_not_empty",
+            Self::WalletNotEmpty(_) => "wallet_not_empty",
             Self::WebhookNotFound => "webhook_not_found",
             Self::TooManyWebhooks => "too_many_webhooks",
             Self::DeliveryNotFound => "delivery_not_found",

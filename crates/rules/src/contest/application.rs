@@ -97,7 +97,7 @@ impl ApplicationCounts {
     ) -> Result<(), Rejection> {
         match present.map(|present| present.status) {
             Some(Status::Rejected) => Err(Rejection::AlreadyRejected),
-            Some(Status::Pending | Status::Accepted) => Err(Rejection::AlreadyApplied),
+            Some(status) => Err(Rejection::AlreadyApplied(status)),
             None if is_staff => Err(Rejection::StaffCannotApply),
             None if self.all() >= most => Err(Rejection::ContestTooLarge(most)),
             None => Ok(()),
@@ -123,7 +123,7 @@ impl ApplicationCounts {
             // The rejection released its hold, so there is nothing to accept.
             Status::Rejected => Err(Rejection::NotApplied),
             Status::Pending if is_staff => Err(Rejection::StaffCannotApply),
-            Status::Pending if self.accepted >= room.capacity => Err(Rejection::ContestFull),
+            Status::Pending if self.accepted >= room.capacity => Err(Rejection::ContestFull(room.capacity)),
             Status::Pending if self.accepted >= room.boards => Err(Rejection::TooManyBoards),
             Status::Pending => {
                 Ok(ApplicationChange { now: Some(self.moved(old, Status::Accepted)), release: None })

@@ -266,8 +266,8 @@ impl Contest {
         if self.players_min.is_some_and(|least| least.get() > self.capacity) {
             no("/players_min".into(), "must not exceed `capacity`".into());
         }
-        if self.entry_fee.is_some_and(|fee| currencies.digits(fee.currency).is_none()) {
-            no("/entry_fee/currency".into(), Rejection::CurrencyMismatch.detail());
+        if let Some(rejection) = self.entry_fee.and_then(|fee| currencies.check(fee.currency).err()) {
+            no("/entry_fee/currency".into(), rejection.detail());
         }
         let leaderboard = self.leaderboard.check();
         if let Err(rejection) = leaderboard.and_then(|()| self.leaderboard.check_currencies(currencies)) {
@@ -289,8 +289,8 @@ impl Contest {
             no(format!("/prizes/{at}/{field}"), why);
         }
         for (at, prize) in self.prizes.iter().enumerate().take(prize::PRIZES_MAX) {
-            if currencies.digits(prize.currency).is_none() {
-                no(format!("/prizes/{at}/currency"), Rejection::CurrencyMismatch.detail());
+            if let Err(rejection) = currencies.check(prize.currency) {
+                no(format!("/prizes/{at}/currency"), rejection.detail());
             }
         }
         for WrongField { pointer, why } in

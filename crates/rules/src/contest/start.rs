@@ -87,7 +87,7 @@ pub fn select_members<T>(
         }
     }
     if on_invalid == OnInvalid::Reject && !failed.is_empty() {
-        return Err(Rejection::InvalidApplications(failed));
+        return Err(Rejection::InvalidApplications { accepted: good.len() + failed.len(), failed });
     }
     Ok((good, failed))
 }
@@ -173,7 +173,7 @@ mod tests {
                 .to_vec();
         assert_eq!(
             select_members(rows(), OnInvalid::Reject),
-            Err(Rejection::InvalidApplications(failed.clone()))
+            Err(Rejection::InvalidApplications { accepted: 4, failed: failed.clone() })
         );
         let good = vec![(player("a"), 1), (player("c"), 3)];
         assert_eq!(select_members(rows(), OnInvalid::Skip), Ok((good.clone(), failed)));

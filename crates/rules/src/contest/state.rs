@@ -148,6 +148,40 @@ pub fn transition(state: State, event: Event, by: ActorKind) -> Result<&'static 
     of_event.find(|row| row.from == state && row.by.contains(&by)).ok_or(Rejection::ContestState(state))
 }
 
+/// Says in which states an event is possible, for a contest in another one; `None` if it is possible in this one too.
+pub fn out_of_place(event: Event, state: State) -> Option<String> {
+    let what = match event {
+        Event::Patch => "a contest can be changed while it is",
+        Event::Open => "a contest can be opened while it is",
+        Event::Apply => "players can apply while a contest is",
+        Event::Decide => "applications can be accepted and rejected while a contest is",
+        Event::Withdraw => "an application can be withdrawn while a contest is",
+        Event::Start => "a contest can be started while it is",
+        Event::Score => "scores count while a contest is",
+        Event::Ban => "players can be banned and restored while a contest is",
+        Event::Finish => "a contest can be finished while it is",
+        Event::Correct => "scores can be corrected while a contest is",
+        Event::Settle => "a contest can be settled while it is",
+        Event::Repay => "payments can be repeated while a contest is",
+        Event::Cancel => "a contest can be cancelled while it is",
+    };
+    // A repetition in the end state changes nothing.
+    let of_event = || TABLE.iter().filter(move |row| row.event == event);
+    let is_step = of_event().any(|row| row.from != row.to);
+    let from: Vec<State> =
+        of_event().filter(|row| !is_step || row.from != row.to).map(|row| row.from).collect();
+    if from.contains(&state) {
+        return None;
+    }
+    let states: Vec<&str> = from.iter().map(|one| one.as_str()).collect();
+    let states = match states.split_last() {
+        Some((last, [])) => (*last).to_owned(),
+        Some((last, before)) => format!("{} or {last}", before.join(", ")),
+        None => return None,
+    };
+    Some(format!("{what} {states}, and this one is {state}"))
+}
+
 /// The table as it is in the documentation.
 pub fn markdown() -> String {
     fn names<T: Copy>(all: &[T], name: impl Fn(T) -> &'static str) -> String {
@@ -172,6 +206,35 @@ mod tests {
             assert!(TABLE[..at].iter().find(like).is_none(), "{row:?}");
             assert!(row.by.is_sorted_by(|a, b| a < b), "{row:?}");
         }
+    }
+
+    #[test]
+    fn an_event_says_the_states_in_which_it_is_possible() {
+        for (event, state, wanted) in [
+            (
+                Event::Start,
+                State::Running,
+                "a contest can be started while it is open, and this one is running",
+            ),
+            (
+                Event::Settle,
+                State::Cancelled,
+                "a contest can be settled while it is finished, and this one is cancelled",
+            ),
+            (
+                Event::Cancel,
+                State::Settled,
+                "a contest can be cancelled while it is draft, open, running or finished, and this one is settled",
+            ),
+            (
+                Event::Repay,
+                State::Open,
+                "payments can be repeated while a contest is settled or cancelled, and this one is open",
+            ),
+        ] {
+            assert_eq!(out_of_place(event, state).as_deref(), Some(wanted));
+        }
+        assert_eq!(out_of_place(Event::Ban, State::Finished), None);
     }
 
     /// The contract in other form: the states in which each event is possible.

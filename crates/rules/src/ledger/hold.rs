@@ -97,7 +97,7 @@ impl Hold {
     /// Refuses a new hold that expires in the past.
     pub fn check_expiry(expires_at: Option<Micros>, now: Micros) -> Result<(), Rejection> {
         match expires_at {
-            Some(at) if at <= now => Err(Rejection::HoldExpiryInPast),
+            Some(at) if at <= now => Err(Rejection::HoldExpiryInPast { at, now }),
             Some(_) | None => Ok(()),
         }
     }
@@ -122,21 +122,21 @@ impl Hold {
     /// its money.
     pub fn decide_end(&self, ending: Ending, time: DecisionTime) -> Result<Verdict, Rejection> {
         let whole = || Amount::new(self.amount).expect("a hold is of an amount");
-        match (self.end.map(|(end, _)| end), ending) {
-            (Some(End::Expired), _) => Err(Rejection::HoldExpired),
-            (Some(End::Voided), Ending::Void) => Ok(Verdict::AsItStands),
-            (Some(End::Captured { amount, to, .. }), Ending::Capture { amount: wanted, to: target })
+        match (self.end, ending) {
+            (Some((End::Expired, _)), _) => Err(Rejection::HoldExpired),
+            (Some((End::Voided, _)), Ending::Void) => Ok(Verdict::AsItStands),
+            (Some((End::Captured { amount, to, .. }, _)), Ending::Capture { amount: wanted, to: target })
                 if to == target && amount == wanted.unwrap_or_else(whole).units() =>
             {
                 Ok(Verdict::AsItStands)
             }
-            (Some(End::Voided | End::Captured { .. }), _) => Err(Rejection::HoldResolved),
+            (Some((end, at)), _) => Err(Rejection::HoldResolved(HoldState::of(Some(end)), at)),
             (None, _) if time.is_trusted && self.is_due(time.now) => Err(Rejection::HoldExpired),
             (None, Ending::Void) => Ok(Verdict::Void),
             (None, Ending::Capture { amount, .. }) => {
                 let amount = amount.unwrap_or_else(whole);
                 if amount.units() > self.amount {
-                    return Err(Rejection::ExceedsHold);
+                    return Err(Rejection::ExceedsHold { amount: amount.units(), held: self.amount });
                 }
                 Ok(Verdict::Capture(amount))
             }
@@ -166,22 +166,24 @@ mod tests {
         let capture = |amount: Option<i64>, to| Ending::Capture { amount: amount.map(units), to };
         let (all, part, other) =
             (capture(None, None), capture(Some(20), None), capture(None, Some(member(2))));
+        let exceeds = || Err(Rejection::ExceedsHold { amount: 51, held: 50 });
+        let resolved = |state| Err(Rejection::HoldResolved(state, Micros(9)));
         let rows = [
             // (how it ended, the requested ending, when, the verdict)
             (None, all, 99, Ok(Verdict::Capture(units(50)))),
             (None, part, 99, Ok(Verdict::Capture(units(20)))),
-            (None, capture(Some(51), None), 99, Err(Rejection::ExceedsHold)),
+            (None, capture(Some(51), None), 99, exceeds()),
             (None, Ending::Void, 99, Ok(Verdict::Void)),
             (None, all, 100, Err(Rejection::HoldExpired)),
             (None, Ending::Void, 100, Err(Rejection::HoldExpired)),
             (Some(captured(50)), all, 999, Ok(Verdict::AsItStands)),
             (Some(captured(50)), capture(Some(50), None), 9, Ok(Verdict::AsItStands)),
             (Some(captured(20)), part, 9, Ok(Verdict::AsItStands)),
-            (Some(captured(20)), all, 9, Err(Rejection::HoldResolved)),
-            (Some(captured(50)), other, 9, Err(Rejection::HoldResolved)),
-            (Some(captured(50)), Ending::Void, 9, Err(Rejection::HoldResolved)),
+            (Some(captured(20)), all, 9, resolved(HoldState::Captured)),
+            (Some(captured(50)), other, 9, resolved(HoldState::Captured)),
+            (Some(captured(50)), Ending::Void, 9, resolved(HoldState::Captured)),
             (Some(End::Voided), Ending::Void, 999, Ok(Verdict::AsItStands)),
-            (Some(End::Voided), all, 9, Err(Rejection::HoldResolved)),
+            (Some(End::Voided), all, 9, resolved(HoldState::Voided)),
             (Some(End::Expired), all, 9, Err(Rejection::HoldExpired)),
             (Some(End::Expired), Ending::Void, 9, Err(Rejection::HoldExpired)),
         ];
@@ -193,10 +195,10 @@ mod tests {
         let rows = [
             // (how it ended, the ending wanted, the verdict while the clock is untrusted)
             (None, part, Ok(Verdict::Capture(units(20)))),
-            (None, capture(Some(51), None), Err(Rejection::ExceedsHold)),
+            (None, capture(Some(51), None), exceeds()),
             (None, Ending::Void, Ok(Verdict::Void)),
             (Some(End::Expired), Ending::Void, Err(Rejection::HoldExpired)),
-            (Some(End::Voided), all, Err(Rejection::HoldResolved)),
+            (Some(End::Voided), all, resolved(HoldState::Voided)),
         ];
         for (end, ending, wanted) in rows {
             assert_eq!(hold(end).decide_end(ending, doubtful), wanted, "{end:?} {ending:?} in doubt");
@@ -205,7 +207,8 @@ mod tests {
 
     #[test]
     fn a_hold_that_never_was_open_is_refused() {
-        assert_eq!(Hold::check_expiry(Some(Micros(10)), Micros(10)), Err(Rejection::HoldExpiryInPast));
+        let past = Rejection::HoldExpiryInPast { at: Micros(10), now: Micros(10) };
+        assert_eq!(Hold::check_expiry(Some(Micros(10)), Micros(10)), Err(past));
         assert_eq!(Hold::check_expiry(Some(Micros(11)), Micros(10)), Ok(()));
         assert_eq!(Hold::check_expiry(None, Micros(10)), Ok(()));
     }

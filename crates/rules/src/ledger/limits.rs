@@ -4,7 +4,7 @@
 //! Only transfers count towards their limits. The operator sets the rules, and makes withdrawals, holds and captures itself.
 //! Money that comes back always fits: refunds and reversals have no largest balance.
 
-use super::money::Amount;
+use super::money::{Amount, Currency};
 use super::transfer_request::TransferKind;
 use crate::instant::{Micros, SECOND};
 use crate::rejection::{Limit, Rejection};
@@ -60,12 +60,12 @@ impl Limits {
         Ok(Spent { day, units })
     }
 
-    /// Whether the currency allows a transfer of this kind.
-    pub fn allows(&self, what: TransferKind) -> Result<(), Rejection> {
+    /// Whether its currency allows a transfer of this kind.
+    pub fn allows(&self, what: TransferKind, currency: Currency) -> Result<(), Rejection> {
         match what {
-            TransferKind::Transfer { .. } if self.no_transfers => Err(Rejection::NotTransferable),
+            TransferKind::Transfer { .. } if self.no_transfers => Err(Rejection::NotTransferable(currency)),
             TransferKind::Withdrawal { .. } | TransferKind::PlainWithdrawal { .. } if self.no_withdrawals => {
-                Err(Rejection::NotWithdrawable)
+                Err(Rejection::NotWithdrawable(currency))
             }
             _ => Ok(()),
         }

@@ -24,7 +24,7 @@ impl Amount {
         match units {
             1..=AMOUNT_MAX => Ok(Self(units)),
             ..=0 => Err(Rejection::InvalidAmount),
-            _ => Err(Rejection::LimitExceeded(Limit::Amount)),
+            _ => Err(Rejection::LimitExceeded(Limit::Amount(Some(units)))),
         }
     }
 
@@ -105,6 +105,14 @@ impl Currencies {
         self.digits.get(&currency).copied()
     }
 
+    /// Refuses a currency that is not configured.
+    pub fn check(&self, currency: Currency) -> Result<(), Rejection> {
+        match self.digits(currency) {
+            Some(_) => Ok(()),
+            None => Err(Rejection::CurrencyMismatch { currency, known: self.all().collect() }),
+        }
+    }
+
     /// Every configured currency, in order of code.
     pub fn all(&self) -> impl Iterator<Item = Currency> {
         self.digits.keys().copied()
@@ -130,8 +138,8 @@ mod tests {
             (0, Err(Rejection::InvalidAmount)),
             (1, Ok(1)),
             (AMOUNT_MAX, Ok(AMOUNT_MAX)),
-            (AMOUNT_MAX + 1, Err(Rejection::LimitExceeded(Limit::Amount))),
-            (i64::MAX, Err(Rejection::LimitExceeded(Limit::Amount))),
+            (AMOUNT_MAX + 1, Err(Rejection::LimitExceeded(Limit::Amount(Some(AMOUNT_MAX + 1))))),
+            (i64::MAX, Err(Rejection::LimitExceeded(Limit::Amount(Some(i64::MAX))))),
         ];
         for (units, wanted) in rows {
             assert_eq!(Amount::new(units).map(Amount::units), wanted);

@@ -171,9 +171,13 @@ impl<'a> LedgerWorkingSet<'a> {
 
     /// Rejects a member with money or holds in its wallets, which are all loaded.
     pub fn check_empty(&self, member: MemberId) -> Result<(), Rejection> {
-        let mut all = self.currencies.all().map(|currency| WalletKey { member, currency });
-        let has_money = all.any(|key| self.wallet(&key).is_some_and(|wallet| !wallet.is_empty()));
-        if has_money { Err(Rejection::WalletNotEmpty) } else { Ok(()) }
+        let all = self.currencies.all().map(|currency| WalletKey { member, currency });
+        let with_money = |key: WalletKey| {
+            let wallet = self.wallet(&key).filter(|wallet| !wallet.is_empty())?;
+            Some((key.currency, wallet.balance))
+        };
+        let balances: Vec<_> = all.filter_map(with_money).collect();
+        if balances.is_empty() { Ok(()) } else { Err(Rejection::WalletNotEmpty(balances)) }
     }
 
     /// Whether a member could transfer this amount, without a check of the recipient.
@@ -183,8 +187,9 @@ impl<'a> LedgerWorkingSet<'a> {
         (currency, amount): (Currency, Amount),
         now: Micros,
     ) -> Result<(), Rejection> {
-        self.rules(currency).allows(TransferKind::Transfer { from, to: from })?;
-        let wallet = self.wallet(&WalletKey { member: from, currency }).ok_or(Rejection::WalletNotFound)?;
+        self.rules(currency).allows(TransferKind::Transfer { from, to: from }, currency)?;
+        let wallet = self.wallet(&WalletKey { member: from, currency });
+        let wallet = wallet.ok_or(Rejection::WalletNotFound(currency))?;
         self.spend(wallet, (currency, amount), now)?.debit_plain(amount)
     }
 
@@ -216,23 +221,23 @@ impl<'a> LedgerWorkingSet<'a> {
         now: Micros,
     ) -> Result<Posted, Rejection> {
         let (from, to) = order.what.sides();
-        if self.currencies.digits(order.currency).is_none() {
-            return Err(Rejection::CurrencyMismatch);
-        }
+        self.currencies.check(order.currency)?;
         let rules = self.rules(order.currency);
-        rules.allows(order.what)?;
+        rules.allows(order.what, order.currency)?;
         let pools = order.what.is_of_contest();
         let payer =
             from.map(|from| self.is_closed(from, pools).ok_or(Rejection::MemberNotFound)).transpose()?;
-        if from.is_some() && from == to {
-            return Err(Rejection::SameWallet);
+        if let Some(member) = from.filter(|_| from == to) {
+            return Err(Rejection::SameWallet(member));
         }
         let payee = to.map(|to| self.is_closed(to, pools).ok_or(Rejection::RecipientNotFound)).transpose()?;
         let key = |member| WalletKey { member, currency: order.currency };
-        let mut source =
-            from.map(|from| self.wallet(&key(from)).ok_or(Rejection::WalletNotFound)).transpose()?;
-        if [payer, payee].contains(&Some(true)) && !order.what.reaches_closed() {
-            return Err(Rejection::MemberClosed);
+        let mut source = from
+            .map(|from| self.wallet(&key(from)).ok_or(Rejection::WalletNotFound(order.currency)))
+            .transpose()?;
+        let closed = [(from, payer), (to, payee)].into_iter().find(|(_, closed)| *closed == Some(true));
+        if let Some((Some(member), _)) = closed.filter(|_| !order.what.reaches_closed()) {
+            return Err(Rejection::MemberClosed(member));
         }
         if let (Some(wallet), TransferKind::Transfer { .. }) = (&mut source, order.what) {
             *wallet = self.spend(std::mem::take(wallet), (order.currency, order.amount), now)?;
@@ -241,7 +246,7 @@ impl<'a> LedgerWorkingSet<'a> {
         let mut target = to.map(|to| self.wallet(&key(to)).unwrap_or_default());
         target.as_mut().map_or(Ok(()), |wallet| match order.what {
             TransferKind::Promotion { expires_at, .. } if expires_at <= self.now.max(now) => {
-                Err(Rejection::CreditExpiryInPast)
+                Err(Rejection::CreditExpiryInPast { at: expires_at, now: self.now.max(now) })
             }
             TransferKind::Promotion { expires_at, .. } => wallet.promote(order.amount, expires_at),
             _ => wallet.credit(order.amount),

@@ -1,10 +1,13 @@
 //! Limits of amounts of money, which a rejection names.
 
+use crate::contest::record::REVERSED_FEES_MAX;
+use crate::ledger::money::AMOUNT_MAX;
+
 /// A limit of an amount of money.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Limit {
-    /// Of one transfer.
-    Amount,
+    /// Of one transfer. Contains the amount, unless it is beyond all integers.
+    Amount(Option<i64>),
     /// Of one transfer, as configured.
     PerTransfer {
         /// The limit.
@@ -39,7 +42,10 @@ pub enum Limit {
 impl Limit {
     pub(super) fn detail(self) -> String {
         match self {
-            Self::Amount => "an amount is at most 1000000000000000".into(),
+            Self::Amount(None) => format!("an amount is at most {AMOUNT_MAX}"),
+            Self::Amount(Some(amount)) => {
+                format!("an amount is at most {AMOUNT_MAX}, and this one is {amount}")
+            }
             Self::PerTransfer { max, amount } => {
                 format!(
                     "one transfer is at most {max} (setting `wallet.transfer_max`), and this one is {amount}"
@@ -50,7 +56,11 @@ impl Limit {
                  and this one is {amount}"
             ),
             Self::Reversals => "a transfer has at most 100 reversals, and this one has them".into(),
-            Self::ReversedFees => "a contest has at most 500 members with reversed fees: cancel it".into(),
+            Self::ReversedFees => {
+                format!(
+                    "{REVERSED_FEES_MAX} fees of this contest are reversed, the most there may be: cancel it"
+                )
+            }
             Self::Balance => "a balance is at most 9000000000000000000".into(),
             Self::Credits => "a wallet has promotional credit of at most 16 expiries".into(),
             Self::CurrencyBalance { max } => format!(

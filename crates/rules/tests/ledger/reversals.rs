@@ -127,14 +127,15 @@ fn a_reversal_is_refused_for_the_first_of_its_reasons() {
     let mut foreign = request(&world, made, Some(1));
     foreign.transfer.currency = code("EUR");
     let refused = world.transact(|book, id| book.reverse(TransferId(id()), &foreign));
-    assert_eq!(refused, Err(Rejection::CurrencyMismatch));
+    let foreign = world.currencies.check(code("EUR")).unwrap_err();
+    assert_eq!(refused, Err(foreign.clone()));
     let order = [
         Rejection::NotReversible,
         Rejection::ExceedsReversible { left: 0 },
-        Rejection::CurrencyMismatch,
+        foreign,
         Rejection::MemberNotFound,
         Rejection::RecipientNotFound,
-        Rejection::WalletNotFound,
+        Rejection::WalletNotFound(code("KRW")),
         Rejection::LimitExceeded(Limit::Reversals),
         Rejection::LimitExceeded(Limit::Balance),
         short,

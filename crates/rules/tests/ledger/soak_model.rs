@@ -6,7 +6,7 @@
 use crate::world::{World, code, member};
 use std::collections::BTreeMap;
 use tally_rules::clock::DecisionTime;
-use tally_rules::ledger::hold::{End, Ending};
+use tally_rules::ledger::hold::{End, Ending, HoldState};
 use tally_rules::ledger::limits::Limits;
 use tally_rules::ledger::working_set::LedgerWorkingSet;
 use tally_rules::ledger::{Amount, HoldId, TransferId, TransferKind, TransferRequest, Uuid, WalletKey};
@@ -23,6 +23,15 @@ struct Promise {
     amount: i64,
     until: Option<i64>,
     end: Option<(&'static str, i64, Option<u8>)>,
+    ended_at: i64,
+}
+
+impl Promise {
+    /// The rejection of another end than it has.
+    fn resolved(&self) -> Rejection {
+        let (how, ..) = self.end.expect("it has ended");
+        Rejection::HoldResolved(HoldState::parse(how).unwrap(), Micros(self.ended_at))
+    }
 }
 
 /// Numbers by name. An existing member has a wallet in KRW.
@@ -77,18 +86,19 @@ impl Model {
         match *op {
             Op::Move { from, to, currency, amount } => self.shift(from, to, currency, amount),
             Op::Hold { of, currency, amount, until } => {
-                if until.is_some_and(|until| until <= now) {
-                    return Err(Rejection::HoldExpiryInPast);
+                if let Some(until) = until.filter(|until| *until <= now) {
+                    return Err(Rejection::HoldExpiryInPast { at: Micros(until), now: Micros(now) });
                 }
                 if !self.is_there(of) {
                     return Err(Rejection::MemberNotFound);
                 }
-                let balance = *self.balances.get(&(of, currency)).ok_or(Rejection::WalletNotFound)?;
+                let balance =
+                    *self.balances.get(&(of, currency)).ok_or(Rejection::WalletNotFound(code(currency)))?;
                 let available = balance - self.held((of, currency));
                 if available < amount {
                     return Err(Rejection::InsufficientFunds { needed: amount, available });
                 }
-                let promise = Promise { wallet: (of, currency), amount, until, end: None };
+                let promise = Promise { wallet: (of, currency), amount, until, end: None, ended_at: 0 };
                 self.holds.insert(id.unwrap(), promise);
                 Ok(amount)
             }
@@ -98,15 +108,18 @@ impl Model {
                 match promise.end {
                     Some(("expired", ..)) => return Err(Rejection::HoldExpired),
                     Some(end) if end == ("captured", amount, to) => return Ok(amount),
-                    Some(_) => return Err(Rejection::HoldResolved),
+                    Some(_) => return Err(promise.resolved()),
                     None if promise.until.is_some_and(|until| until <= now) => {
                         return Err(Rejection::HoldExpired);
                     }
-                    None if amount > promise.amount => return Err(Rejection::ExceedsHold),
+                    None if amount > promise.amount => {
+                        return Err(Rejection::ExceedsHold { amount, held: promise.amount });
+                    }
                     None => {}
                 }
                 // Moving money is not held.
-                self.holds.get_mut(&hold).unwrap().end = Some(("captured", amount, to));
+                let ending = self.holds.get_mut(&hold).unwrap();
+                (ending.end, ending.ended_at) = (Some(("captured", amount, to)), now);
                 let moved = self.shift(promise.wallet.0, to.unwrap_or(BANK), promise.wallet.1, amount);
                 if moved.is_err() {
                     self.holds.get_mut(&hold).unwrap().end = None;
@@ -118,10 +131,10 @@ impl Model {
                 match promise.end {
                     Some(("expired", ..)) => Err(Rejection::HoldExpired),
                     Some(("voided", ..)) => Ok(0),
-                    Some(_) => Err(Rejection::HoldResolved),
+                    Some(_) => Err(promise.resolved()),
                     None if promise.until.is_some_and(|until| until <= now) => Err(Rejection::HoldExpired),
                     None => {
-                        promise.end = Some(("voided", 0, None));
+                        (promise.end, promise.ended_at) = (Some(("voided", 0, None)), now);
                         Ok(0)
                     }
                 }
@@ -142,13 +155,14 @@ impl Model {
             return Err(Rejection::MemberNotFound);
         }
         if from == to {
-            return Err(Rejection::SameWallet);
+            return Err(Rejection::SameWallet(member(from)));
         }
         if to != BANK && !self.is_there(to) {
             return Err(Rejection::RecipientNotFound);
         }
         if from != BANK {
-            let balance = *self.balances.get(&(from, currency)).ok_or(Rejection::WalletNotFound)?;
+            let balance =
+                *self.balances.get(&(from, currency)).ok_or(Rejection::WalletNotFound(code(currency)))?;
             let available = balance - self.held((from, currency));
             if available < amount {
                 return Err(Rejection::InsufficientFunds { needed: amount, available });

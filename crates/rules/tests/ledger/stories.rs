@@ -192,14 +192,14 @@ fn the_first_reason_is_the_answer() {
     );
     let order: Vec<Rejection> = vec![
         Rejection::InvalidAmount,
-        Rejection::CurrencyMismatch,
-        Rejection::NotTransferable,
-        Rejection::NotWithdrawable,
+        Rejection::CurrencyMismatch { currency: code("EUR"), known: Vec::new() },
+        Rejection::NotTransferable(code("USD")),
+        Rejection::NotWithdrawable(code("USD")),
         Rejection::MemberNotFound,
-        Rejection::SameWallet,
+        Rejection::SameWallet(named("A")),
         Rejection::RecipientNotFound,
-        Rejection::WalletNotFound,
-        Rejection::MemberClosed,
+        Rejection::WalletNotFound(code("USD")),
+        Rejection::MemberClosed(named("B")),
         Rejection::LimitExceeded(tally_rules::rejection::Limit::PerTransfer { max: 1, amount: 2 }),
         Rejection::LimitExceeded(tally_rules::rejection::Limit::PerDay { max: 1, left: 1, amount: 2 }),
         Rejection::LimitExceeded(tally_rules::rejection::Limit::Balance),
@@ -319,7 +319,7 @@ fn members_do_not_transfer_a_currency_that_forbids_it() {
     let may = world.transact(|book, _| {
         ["USD", "KRW"].map(|text| book.can_transfer(named("A"), (code(text), Amount::new(1).unwrap()), now))
     });
-    assert_eq!(may, [Err(Rejection::NotTransferable), Ok(())]);
+    assert_eq!(may, [Err(Rejection::NotTransferable(code("USD"))), Ok(())]);
     world.limits.insert(code("USD"), Limits { no_withdrawals: true, ..Limits::default() });
     continue_with(
         &mut world,

@@ -7,7 +7,6 @@ use super::response::{self, Response};
 use hyper::StatusCode;
 use serde_json::json;
 use std::sync::Arc;
-use tally_rules::Rejection;
 use tally_service::Failure;
 use tally_wire::Problem;
 use tally_wire::api::keys;
@@ -50,8 +49,9 @@ pub(super) async fn create(mut call: Call) -> Result<Response, Problem> {
     let (grant, name) = keys::read_create(body).map_err(Problem::fields)?;
     // A cap of a currency that is spelled wrong would cap nothing.
     let currencies = &tally.settings.ledger.currencies;
-    if grant.mint_caps.keys().any(|currency| currencies.digits(*currency).is_none()) {
-        return Err(Problem::field("/mint_caps", Rejection::CurrencyMismatch.detail()));
+    let unknown = grant.mint_caps.keys().find_map(|currency| currencies.check(*currency).err());
+    if let Some(rejection) = unknown {
+        return Err(Problem::field("/mint_caps", rejection.detail()));
     }
     let keys = Arc::clone(&tally.keys);
     let created = blocking(move || keys.create(grant, &name, &origin, identity.as_ref())).await?;

@@ -1,4 +1,4 @@
-//! Names in a 404 the thing that was not found, so that the caller sees which id was wrong.
+//! Names in a 404 the thing that was not found, so that the caller sees which id was wrong. Also a rejected player.
 //!
 //! Rules know no paths, so their sentences have no ids. Not here: rows of batches, which name themselves.
 
@@ -9,11 +9,12 @@ use tally_wire::query::decode_segment;
 const ID_CHARS_MAX: usize = 128;
 
 /// The path parameter that has the id, by the code of the problem.
-const PARAMS: [(&str, &str); 12] = [
+const PARAMS: [(&str, &str); 13] = [
     ("leaderboard_not_found", "board"),
     ("player_not_ranked", "player"),
     ("player_not_found", "player"),
     ("not_applied", "player"),
+    ("already_rejected", "player"),
     ("member_not_found", "member"),
     ("hold_not_found", "hold"),
     ("transaction_not_found", "transaction"),
@@ -69,8 +70,8 @@ mod tests {
             assert_eq!((named.status, named.detail.as_str()), (404, wanted));
         }
         // Another parameter of the path is not what was missed.
-        let other = name_path(of_rejection(&Rejection::WalletNotFound), |_| Some("x"));
-        assert_eq!(other.detail, "the member has no wallet in this currency");
+        let other = name_path(of_rejection(&Rejection::TooManyBoards), |_| Some("x"));
+        assert_eq!(other.detail, Rejection::TooManyBoards.detail());
         let long = name(of_rejection(&Rejection::ContestNotFound), &"x".repeat(500));
         assert_eq!(long.detail.len(), "no such contest ``".len() + ID_CHARS_MAX);
     }

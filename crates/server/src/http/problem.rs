@@ -37,7 +37,7 @@ pub(super) fn of_rejection(rejection: &Rejection) -> Problem {
         | Rejection::HoldNotFound
         | Rejection::MemberNotFound
         | Rejection::RecipientNotFound
-        | Rejection::WalletNotFound => 404,
+        | Rejection::WalletNotFound(_) => 404,
         Rejection::LeaderboardDamaged => 500,
         Rejection::InvalidPin | Rejection::Forbidden(_) | Rejection::NotAMember { .. } => 403,
         Rejection::PinLocked { .. } => 423,
@@ -48,19 +48,19 @@ pub(super) fn of_rejection(rejection: &Rejection) -> Problem {
         | Rejection::ImportRepeated { .. }
         | Rejection::ImportOutOfOrder(_)
         | Rejection::HoldExpired
-        | Rejection::HoldResolved
-        | Rejection::MemberClosed
-        | Rejection::LoginTaken
-        | Rejection::PhoneTaken
-        | Rejection::PlayerTaken
+        | Rejection::HoldResolved(..)
+        | Rejection::MemberClosed(_)
+        | Rejection::LoginTaken(_)
+        | Rejection::PhoneTaken(_)
+        | Rejection::PlayerTaken(_)
         | Rejection::PlayerInContest(_)
-        | Rejection::WalletNotEmpty
-        | Rejection::ContestExists
-        | Rejection::SeriesExists
+        | Rejection::WalletNotEmpty(_)
+        | Rejection::ContestExists(_)
+        | Rejection::SeriesExists(_)
         | Rejection::ContestState(_)
         | Rejection::ContestFrozen { .. }
         | Rejection::ApplicationsLost
-        | Rejection::AlreadyApplied
+        | Rejection::AlreadyApplied(_)
         | Rejection::NoAttemptsLeft { .. }
         | Rejection::AlreadyRejected
         | Rejection::BoardInUse(_)
@@ -76,24 +76,24 @@ pub(super) fn of_rejection(rejection: &Rejection) -> Problem {
         | Rejection::ScoreOverflow(_)
         | Rejection::TooManyAtOnce(_)
         | Rejection::InvalidAmount
-        | Rejection::ExceedsHold
+        | Rejection::ExceedsHold { .. }
         | Rejection::NotReversible
         | Rejection::ExceedsReversible { .. }
-        | Rejection::HoldExpiryInPast
-        | Rejection::CreditExpiryInPast
-        | Rejection::CurrencyMismatch
-        | Rejection::NotTransferable
-        | Rejection::NotWithdrawable
-        | Rejection::SameWallet
+        | Rejection::HoldExpiryInPast { .. }
+        | Rejection::CreditExpiryInPast { .. }
+        | Rejection::CurrencyMismatch { .. }
+        | Rejection::NotTransferable(_)
+        | Rejection::NotWithdrawable(_)
+        | Rejection::SameWallet(_)
         | Rejection::LimitExceeded(_)
         | Rejection::MintCapReached(_)
         | Rejection::InsufficientFunds { .. }
-        | Rejection::LinkedFailed
+        | Rejection::LinkedFailed { .. }
         | Rejection::ContestTooLarge(_)
         | Rejection::StaffCannotApply
-        | Rejection::ContestFull
-        | Rejection::PlayerWithoutWallet
-        | Rejection::InvalidApplications(_) => 422,
+        | Rejection::ContestFull(_)
+        | Rejection::PlayerWithoutWallet(_)
+        | Rejection::InvalidApplications { .. } => 422,
     };
     with_more(Problem::new(status, rejection.code(), rejection.detail()), rejection)
 }
@@ -120,7 +120,7 @@ fn with_more(mut problem: Problem, rejection: &Rejection) -> Problem {
             problem.more.insert("left".into(), reached.left.to_string().into());
             problem
         }
-        Rejection::InvalidApplications(failed) => {
+        Rejection::InvalidApplications { failed, .. } => {
             problem.more.insert("failed".into(), failed.iter().map(failed_row).collect());
             problem
         }
@@ -199,7 +199,8 @@ fn of_fault(fault: &Fault) -> Problem {
             Problem::new(503, "applications_unavailable", detail).retry_after(1)
         }
         Fault::RanksUnavailable(_) | Fault::RanksRefused(_) => {
-            Problem::new(503, "loading", "ranks are not exact yet; nothing was done").retry_after(1)
+            let detail = "the ranking is unavailable now, so ranks would not be exact; nothing was done; see /readyz";
+            Problem::new(503, "loading", detail).retry_after(1)
         }
         Fault::OutcomeUnknown(_) => Problem::new(
             503,

@@ -27,7 +27,6 @@ pub(super) const READ_ONLY: &str = "READONLY a period of a leaderboard can only 
 pub(super) const AGAIN: &str = "TRYAGAIN the archive of the period is being rewritten";
 /// Never sent: the command runs again on a blocking thread.
 pub(super) const WAITS: &str = "ERR internal error: this read waits for the store";
-pub(super) const INVALID_PERIOD: &str = "ERR invalid period";
 pub(super) const NO_BOARD: &str = "ERR no such leaderboard";
 pub(super) const EXEC_ABORT: &str = "EXECABORT Transaction discarded because of previous errors.";
 pub(super) const NOT_IN_MULTI: &str = "ERR this command cannot be part of a transaction";
@@ -48,6 +47,13 @@ pub(super) type Result<T = ()> = std::result::Result<T, ErrorReply>;
 
 pub(super) fn arity(name: &str) -> ErrorReply {
     format!("ERR wrong number of arguments for '{name}' command").into()
+}
+
+/// The error of a key whose period cannot be one, with at most 64 characters of it.
+pub(super) fn invalid_period(period: &str) -> ErrorReply {
+    let shown: String = period.chars().take(64).filter(|one| !one.is_control()).collect();
+    format!("ERR invalid period '{shown}': send a rule such as weekly, weekly:previous or weekly:2026-11-16")
+        .into()
 }
 
 /// The error of an invalid `EXEC`.
@@ -101,48 +107,48 @@ pub(super) fn of_rejection(rejection: &Rejection) -> ErrorReply {
         | Rejection::TransactionNotFound
         | Rejection::HoldNotFound
         | Rejection::HoldExpired
-        | Rejection::HoldResolved
-        | Rejection::ExceedsHold
+        | Rejection::HoldResolved(..)
+        | Rejection::ExceedsHold { .. }
         | Rejection::NotReversible
         | Rejection::ExceedsReversible { .. }
-        | Rejection::HoldExpiryInPast
-        | Rejection::CreditExpiryInPast
-        | Rejection::CurrencyMismatch
-        | Rejection::NotTransferable
-        | Rejection::NotWithdrawable
-        | Rejection::SameWallet
+        | Rejection::HoldExpiryInPast { .. }
+        | Rejection::CreditExpiryInPast { .. }
+        | Rejection::CurrencyMismatch { .. }
+        | Rejection::NotTransferable(_)
+        | Rejection::NotWithdrawable(_)
+        | Rejection::SameWallet(_)
         | Rejection::MemberNotFound
         | Rejection::RecipientNotFound
-        | Rejection::WalletNotFound
-        | Rejection::MemberClosed
+        | Rejection::WalletNotFound(_)
+        | Rejection::MemberClosed(_)
         | Rejection::LimitExceeded(_)
         | Rejection::MintCapReached(_)
         | Rejection::InsufficientFunds { .. }
-        | Rejection::LinkedFailed
-        | Rejection::LoginTaken
-        | Rejection::PhoneTaken
-        | Rejection::PlayerTaken
+        | Rejection::LinkedFailed { .. }
+        | Rejection::LoginTaken(_)
+        | Rejection::PhoneTaken(_)
+        | Rejection::PlayerTaken(_)
         | Rejection::PlayerInContest(_)
-        | Rejection::WalletNotEmpty
+        | Rejection::WalletNotEmpty(_)
         // Rejections of contests.
         | Rejection::ContestNotFound
         | Rejection::SeriesNotFound
-        | Rejection::ContestExists
-        | Rejection::SeriesExists
+        | Rejection::ContestExists(_)
+        | Rejection::SeriesExists(_)
         | Rejection::Forbidden(_)
         | Rejection::ContestState(_)
         | Rejection::ContestFrozen { .. }
         | Rejection::InvalidContest(_)
         | Rejection::ContestTooLarge(_)
         | Rejection::ApplicationsLost
-        | Rejection::AlreadyApplied
+        | Rejection::AlreadyApplied(_)
         | Rejection::NoAttemptsLeft { .. }
         | Rejection::AlreadyRejected
         | Rejection::StaffCannotApply
-        | Rejection::ContestFull
+        | Rejection::ContestFull(_)
         | Rejection::NotApplied
-        | Rejection::PlayerWithoutWallet
-        | Rejection::InvalidApplications(_)
+        | Rejection::PlayerWithoutWallet(_)
+        | Rejection::InvalidApplications { .. }
         | Rejection::NotAMember { .. } => format!("ERR {} {}", rejection.code(), rejection.detail()).into(),
         Rejection::BoardInUse(_) => format!("READONLY {}", rejection.detail()).into(),
         Rejection::InvalidScore(why) => format!("ERR score {why}").into(),

@@ -203,7 +203,7 @@ pub(super) fn split(key: &[u8]) -> error::Result<(Option<&str>, Option<&str>)> {
                 && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-:.+".contains(&byte))
     };
     if !word(rule) || !which.is_none_or(instant) {
-        return Err(error::INVALID_PERIOD.into());
+        return Err(error::invalid_period(period));
     }
     Ok((Some(name), Some(period)))
 }
@@ -287,8 +287,9 @@ mod tests {
         assert_eq!(split(b"goals"), Ok((Some("goals"), None)));
         assert_eq!(split(b"goals@weekly"), Ok((Some("goals"), Some("weekly"))));
         assert_eq!(split(b"goals@weekly:2026-11-16"), Ok((Some("goals"), Some("weekly:2026-11-16"))));
-        for bad in [&b"goals@"[..], b"goals@weekly:", b"goals@weekly:x y", b"goals@a@b"] {
-            assert_eq!(split(bad), Err(error::INVALID_PERIOD.into()));
+        for bad in ["goals@", "goals@weekly:", "goals@weekly:x y", "goals@a@b"] {
+            let (_, period) = bad.split_once('@').unwrap();
+            assert_eq!(split(bad.as_bytes()), Err(error::invalid_period(period)));
         }
         assert_eq!(board_id(b"goals@weekly"), Err(error::READ_ONLY.into()));
     }

@@ -147,9 +147,10 @@ pub(super) fn at<'a>(
                 Ok(None)
             }
             // It may be a retry of a request from when they were in Redis.
-            Err(Failure::Rejected(rejection @ (Rejection::ContestState(_) | Rejection::AlreadyApplied)))
-                if request.record.kept == ApplicationLocation::Store
-                    || request.record.joins_until().is_some() =>
+            Err(Failure::Rejected(
+                rejection @ (Rejection::ContestState(_) | Rejection::AlreadyApplied(_)),
+            )) if request.record.kept == ApplicationLocation::Store
+                || request.record.joins_until().is_some() =>
             {
                 let before = redis_applications::recall(&request)?;
                 before.map_or(Err(rejection.into()), |done| Ok(Some(done)))

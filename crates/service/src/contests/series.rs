@@ -170,7 +170,7 @@ pub fn create(
     match tally.ledger.ask_blocking(request)? {
         SeriesDone::Done => Ok((made_due(tally, id)?, false)),
         SeriesDone::Replayed(record) => Ok((*record.ok_or(Rejection::SeriesNotFound)?, true)),
-        SeriesDone::Outdated => Err(Rejection::SeriesExists.into()),
+        SeriesDone::Outdated => Err(Rejection::SeriesExists(id.as_str().into()).into()),
     }
 }
 

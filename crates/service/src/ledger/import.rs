@@ -320,11 +320,11 @@ async fn done(
 
 fn refused_line(line: u64, rejection: &Rejection) -> RefusedLine {
     let field = match rejection {
-        Rejection::LoginTaken => "login_id",
-        Rejection::PhoneTaken => "phone_number",
-        Rejection::PlayerTaken | Rejection::PlayerInContest(_) => "player",
+        Rejection::LoginTaken(_) => "login_id",
+        Rejection::PhoneTaken(_) => "phone_number",
+        Rejection::PlayerTaken(_) | Rejection::PlayerInContest(_) => "player",
         Rejection::MemberNotFound => "from",
-        Rejection::RecipientNotFound | Rejection::SameWallet => "to",
+        Rejection::RecipientNotFound | Rejection::SameWallet(_) => "to",
         _ => "amount",
     };
     RefusedLine { line, field, code: rejection.code(), detail: rejection.detail() }

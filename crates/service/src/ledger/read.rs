@@ -77,10 +77,7 @@ pub async fn wallets(tally: &Tally, member: MemberId) -> Result<Listing<(Currenc
 /// A member's wallet.
 pub async fn wallet(tally: &Tally, key: WalletKey) -> Result<Wallet, Failure> {
     let currencies = &tally.settings.ledger.currencies;
-    let missing = || match currencies.digits(key.currency) {
-        Some(_) => Rejection::WalletNotFound,
-        None => Rejection::CurrencyMismatch,
-    };
+    let missing = || currencies.check(key.currency).err().unwrap_or(Rejection::WalletNotFound(key.currency));
     let mut all = wallets(tally, key.member).await?;
     let Some(at) = all.rows.iter().position(|(currency, _)| *currency == key.currency) else {
         // It may be a corrupt one.

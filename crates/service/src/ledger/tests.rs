@@ -118,7 +118,7 @@ fn who_has_too_little_fails_alone() {
 fn a_chain_leaves_nothing_of_itself_when_one_of_it_is_refused() {
     let linked = chain(vec![transfer(1, 2, 100, "a"), transfer(2, 9, 10, "b"), transfer(2, 3, 200, "c")]);
     let (changes, decisions) = decided(&[linked, chain(vec![transfer(1, 3, 60, "a")])]);
-    let linked = Err(Rejection::LinkedFailed);
+    let linked = Err(Rejection::LinkedFailed { nth: 2, code: "recipient_not_found" });
     assert_eq!(rows(&decisions[0]), [linked.clone(), Err(Rejection::RecipientNotFound), linked]);
     // Its key is as if it had not been: the same key is new for the next.
     let done = rows(&decisions[1]);

@@ -109,8 +109,9 @@ impl NewTransfer {
 
 /// Why none of some linked transfers was done: one of them was rejected.
 fn rejected(len: usize, place: usize, rejection: &Rejection) -> Vec<Result<Transferred, Rejection>> {
-    let of = |at| if at == place { rejection.clone() } else { Rejection::LinkedFailed };
-    (0..len).map(|at| Err(of(at))).collect()
+    let linked = Rejection::LinkedFailed { nth: place + 1, code: rejection.code() };
+    let of = |at| if at == place { rejection } else { &linked };
+    (0..len).map(|at| Err(of(at).clone())).collect()
 }
 
 /// A transfer that was done, as its entry shows it.

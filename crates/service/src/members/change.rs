@@ -105,7 +105,7 @@ impl LedgerRequest for ChangeMember {
         }
         let before = state.members.get(&self.member).cloned().ok_or(Rejection::MemberNotFound)?;
         if before.closed_at.is_some() {
-            return Err(Rejection::MemberClosed);
+            return Err(Rejection::MemberClosed(self.member));
         }
         let after = changed(&before, &self.change, state.time.now);
         let (had, has) = (before.handles(), after.handles());

@@ -127,9 +127,9 @@ pub(crate) fn is_free_since(state: &BatchState<'_>, had: &[Handle]) -> bool {
 /// The rejection of a handle that another member has.
 pub(super) fn taken(handle: &Handle) -> Rejection {
     match handle {
-        Handle::Login(_) => Rejection::LoginTaken,
-        Handle::Phone(_) => Rejection::PhoneTaken,
-        Handle::Player(_) => Rejection::PlayerTaken,
+        Handle::Login(login) => Rejection::LoginTaken(login.as_str().into()),
+        Handle::Phone(number) => Rejection::PhoneTaken(number.as_str().into()),
+        Handle::Player(player) => Rejection::PlayerTaken(player.clone()),
     }
 }
 

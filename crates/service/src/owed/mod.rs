@@ -15,7 +15,7 @@ use std::fmt;
 use tally_rules::contest::member::UnpaidReason;
 use tally_rules::contest::{ContestId, Payout, Record};
 use tally_rules::ledger::{Currency, MemberId};
-use tally_rules::{BoardId, PlayerId, Rejection};
+use tally_rules::{BoardId, PlayerId};
 
 /// What owes a payment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,12 +93,11 @@ impl Debt {
 
     /// The stable word for why it is not paid: `pending` if the scheduler will pay it.
     pub fn reason(&self, tally: &Tally) -> &'static str {
-        match self.why {
-            Some(why) => why.as_str(),
-            None if tally.settings.ledger.currencies.digits(self.currency).is_none() => {
-                Rejection::CurrencyMismatch.code()
-            }
-            None => "pending",
+        let currencies = &tally.settings.ledger.currencies;
+        match (self.why, currencies.check(self.currency)) {
+            (Some(why), _) => why.as_str(),
+            (None, Err(rejection)) => rejection.code(),
+            (None, Ok(())) => "pending",
         }
     }
 }

@@ -191,7 +191,7 @@ fn play(tally: &Arc<Tally>, cup: &Cup, played: &Played) -> Result<()> {
 fn take_applications(tally: &Tally, id: &ContestId, cup: &Cup, teams: &[PlayerId]) -> Result<()> {
     for team in teams {
         match apply::apply(tally, id, &ContestActor::SERVER, team, None) {
-            Ok(_) | Err(Failure::Rejected(Rejection::AlreadyApplied | Rejection::AlreadyRejected)) => {}
+            Ok(_) | Err(Failure::Rejected(Rejection::AlreadyApplied(_) | Rejection::AlreadyRejected)) => {}
             Err(failure) => return Err(failure.into()),
         }
     }

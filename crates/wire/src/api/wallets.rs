@@ -59,8 +59,8 @@ fn amount_text(text: &str) -> Result<Amount, Rejection> {
     if !digits || text.is_empty() || text.starts_with('0') {
         return Err(Rejection::InvalidAmount);
     }
-    let units = text.parse().ok().filter(|_| text.len() <= AMOUNT_DIGITS_MAX);
-    units.map_or(Err(Rejection::LimitExceeded(Limit::Amount)), Amount::new)
+    let (number, fits) = (text.parse().ok(), text.len() <= AMOUNT_DIGITS_MAX);
+    number.filter(|_| fits).map_or(Err(Rejection::LimitExceeded(Limit::Amount(number))), Amount::new)
 }
 
 /// Reads the code of a currency.

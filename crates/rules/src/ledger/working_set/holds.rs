@@ -26,13 +26,11 @@ impl LedgerWorkingSet<'_> {
         now: Micros,
     ) -> Result<Hold, Rejection> {
         Hold::check_expiry(expires_at, now)?;
-        if self.currencies.digits(wallet.currency).is_none() {
-            return Err(Rejection::CurrencyMismatch);
-        }
+        self.currencies.check(wallet.currency)?;
         let is_closed = self.is_closed(wallet.member, false).ok_or(Rejection::MemberNotFound)?;
-        let mut held = self.wallet(&wallet).ok_or(Rejection::WalletNotFound)?;
+        let mut held = self.wallet(&wallet).ok_or(Rejection::WalletNotFound(wallet.currency))?;
         if is_closed {
-            return Err(Rejection::MemberClosed);
+            return Err(Rejection::MemberClosed(wallet.member));
         }
         held.hold(amount)?;
         self.set(wallet, held);
@@ -105,15 +103,15 @@ impl LedgerWorkingSet<'_> {
         let WalletKey { member, currency } = hold.wallet;
         // A pool is no member: what it gets is a fee.
         let (rules, payee) = (self.rules(currency), to.filter(|to| !to.is_pool()));
-        payee.map_or(Ok(()), |to| rules.allows(TransferKind::Transfer { from: member, to }))?;
+        payee.map_or(Ok(()), |to| rules.allows(TransferKind::Transfer { from: member, to }, currency))?;
         if to == Some(member) {
-            return Err(Rejection::SameWallet);
+            return Err(Rejection::SameWallet(member));
         }
         let pools = reference.is_some();
         let payee_closed =
             to.map(|to| self.is_closed(to, pools).ok_or(Rejection::RecipientNotFound)).transpose()?;
-        if payee_closed == Some(true) {
-            return Err(Rejection::MemberClosed);
+        if let Some(member) = to.filter(|_| payee_closed == Some(true)) {
+            return Err(Rejection::MemberClosed(member));
         }
         let mut target = to.map(|member| self.wallet(&WalletKey { member, currency }).unwrap_or_default());
         target.as_mut().map_or(Ok(()), |wallet| wallet.credit(amount))?;

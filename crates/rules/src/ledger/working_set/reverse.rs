@@ -31,15 +31,14 @@ impl LedgerWorkingSet<'_> {
         };
         let amount = request.check_amount(&parts)?;
         let currency = request.transfer.currency;
-        if self.currencies.digits(currency).is_none() {
-            return Err(Rejection::CurrencyMismatch);
-        }
+        self.currencies.check(currency)?;
         let (from, to) = request.sides();
         from.map(|from| self.is_closed(from, true).ok_or(Rejection::MemberNotFound)).transpose()?;
         to.map(|to| self.is_closed(to, true).ok_or(Rejection::RecipientNotFound)).transpose()?;
         let key = |member| WalletKey { member, currency };
-        let mut source =
-            from.map(|from| self.wallet(&key(from)).ok_or(Rejection::WalletNotFound)).transpose()?;
+        let mut source = from
+            .map(|from| self.wallet(&key(from)).ok_or(Rejection::WalletNotFound(currency)))
+            .transpose()?;
         ReversalRequest::check_count(&parts)?;
         let mut target = to.map(|to| self.wallet(&key(to)).unwrap_or_default());
         target.as_mut().map_or(Ok(()), |wallet| wallet.credit(amount))?;

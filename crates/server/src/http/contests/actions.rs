@@ -1,11 +1,11 @@
 //! `POST …/open`, `/start`, `/finish`, `/settle`, `/repay`, `/cancel`: actions of the state machine.
 
-use super::{actor, blocking, identity_of, shown};
+use super::{actor, blocking, identity_of, of_event, shown};
 use crate::http::call::Call;
 use crate::http::response::{self, Response};
 use serde_json::json;
 use std::time::Instant;
-use tally_rules::contest::ContestId;
+use tally_rules::contest::{ContestId, Event};
 use tally_rules::idempotency::IdempotencyKey;
 use tally_service::contests::actions::ContestDone;
 use tally_service::contests::execute::ContestActor;
@@ -20,30 +20,30 @@ type StateChange =
 
 /// `POST …/open`
 pub(in crate::http) async fn open(call: Call) -> Result<Response, Problem> {
-    change_state(call, change::open).await
+    change_state(call, Event::Open, change::open).await
 }
 
 /// `POST …/finish`
 pub(in crate::http) async fn finish(call: Call) -> Result<Response, Problem> {
-    change_state(call, finish::finish).await
+    change_state(call, Event::Finish, finish::finish).await
 }
 
 /// `POST …/settle`
 pub(in crate::http) async fn settle(call: Call) -> Result<Response, Problem> {
-    change_state(call, settle::settle).await
+    change_state(call, Event::Settle, settle::settle).await
 }
 
 /// `POST …/repay`
 pub(in crate::http) async fn repay(call: Call) -> Result<Response, Problem> {
-    change_state(call, pay_again::pay_again).await
+    change_state(call, Event::Repay, pay_again::pay_again).await
 }
 
 /// `POST …/cancel`
 pub(in crate::http) async fn cancel(call: Call) -> Result<Response, Problem> {
-    change_state(call, finish::cancel).await
+    change_state(call, Event::Cancel, finish::cancel).await
 }
 
-async fn change_state(mut call: Call, change: StateChange) -> Result<Response, Problem> {
+async fn change_state(mut call: Call, event: Event, change: StateChange) -> Result<Response, Problem> {
     let origin = call.origin_of_query();
     call.finish_query()?;
     call.no_body().await?;
@@ -54,7 +54,7 @@ async fn change_state(mut call: Call, change: StateChange) -> Result<Response, P
         let done = change(&tally, &id, &actor, identity.as_ref())?;
         Ok((shown(&tally, &id, &done.record), done.replayed))
     });
-    let (body, replayed) = done.await?;
+    let (body, replayed) = done.await.map_err(|problem| of_event(problem, event))?;
     Ok(response::replayed(response::ok(&body), replayed))
 }
 
@@ -67,7 +67,8 @@ pub(in crate::http) async fn start(mut call: Call) -> Result<Response, Problem> 
     let identity = identity_of(&call, &tally, &origin)?;
     let actor = actor(&call, &tally).await?.with(origin);
     let (name, began) = (id.clone(), Instant::now());
-    let started = blocking(move || starting::start(&tally, &name, &actor, identity.as_ref())).await?;
+    let started = blocking(move || starting::start(&tally, &name, &actor, identity.as_ref())).await;
+    let started = started.map_err(|problem| of_event(problem, Event::Start))?;
     let took_ms = began.elapsed().as_micros() as f64 / 1_000.0;
     let done = &started.done;
     // No applications are left after a start.

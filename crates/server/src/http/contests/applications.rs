@@ -1,13 +1,14 @@
 //! `…/applications`: apply, accept, reject, withdraw.
 
-use super::{actor, after, blocking, identity, page};
+use super::{actor, after, blocking, identity, of_event, page};
 use crate::http::call::Call;
+use crate::http::not_found;
 use crate::http::problem;
 use crate::http::response::{self, Response};
 use crate::http::span;
 use hyper::StatusCode;
 use serde_json::{Value, json};
-use tally_rules::contest::{Application, Status};
+use tally_rules::contest::{Application, Event, Status};
 use tally_rules::scope::Scope;
 use tally_rules::{PlayerId, Rejection};
 use tally_service::contests::actions::ActionResult;
@@ -35,10 +36,19 @@ pub(in crate::http) async fn apply(mut call: Call) -> Result<Response, Problem> 
     let who = player.clone();
     let sees = sees_wallet(&call, &actor, &player);
     let done = blocking(move || applying::apply(&tally, &id, &actor, &who, identity.as_ref())).await;
-    let done = done.map_err(|problem| if sees { problem } else { problem::without_balance(problem) })?;
+    let done = done.map_err(|problem| {
+        let problem = with_player(of_event(problem, Event::Apply), &player);
+        if sees { problem } else { problem::without_balance(problem) }
+    })?;
     let ActionResult::Applied(application) = &done.result else { return Err(unexpected(&done.result)) };
     let body = ApplicationJson::new(&player, application);
     Ok(response::replayed(response::json(StatusCode::CREATED, &body), done.replayed))
+}
+
+/// Names the player, if the problem is about it.
+fn with_player(problem: Problem, player: &PlayerId) -> Problem {
+    let is_about = problem.detail.starts_with("the player ");
+    if is_about { not_found::name(problem, player.as_str()) } else { problem }
 }
 
 /// Whether the caller sees the wallet that the fee of this player is held in: a member its own, and keys with a scope of it.
@@ -93,14 +103,15 @@ async fn decide(mut call: Call, accept: bool) -> Result<Response, Problem> {
     let players = read_players(body).map_err(Problem::fields)?;
     let asked = players.clone();
     let decided = move || applying::decide(&tally, &id, &actor, &asked, accept, identity.as_ref());
-    let done = blocking(decided).await?;
+    let done = blocking(decided).await.map_err(|problem| of_event(problem, Event::Decide))?;
     let ActionResult::Decided(results) = &done.result else { return Err(unexpected(&done.result)) };
     let row = |(player, result): (&PlayerId, &Result<Status, Rejection>)| match result {
         Ok(status) => {
             json!({"player": player.as_str(), "state": status.as_str(), "status": status.as_str()})
         }
         Err(rejection) => {
-            json!({"player": player.as_str(), "error": problem::of_rejection(rejection).row_error()})
+            let problem = with_player(problem::of_rejection(rejection), player);
+            json!({"player": player.as_str(), "error": problem.row_error()})
         }
     };
     let rows: Vec<Value> = players.iter().zip(results).map(row).collect();
@@ -114,7 +125,8 @@ pub(in crate::http) async fn withdraw(mut call: Call) -> Result<Response, Proble
     let (tally, id, player) = (call.tally()?, call.contest()?, call.player()?);
     let (identity, actor) = (identity(&call, &tally, None)?, actor(&call, &tally).await?);
     let done = move || applying::withdraw(&tally, &id, &actor, &player, identity.as_ref());
-    let replayed = blocking(done).await?.replayed;
+    let done = blocking(done).await.map_err(|problem| of_event(problem, Event::Withdraw))?;
+    let replayed = done.replayed;
     Ok(response::replayed(response::none(), replayed))
 }
 

@@ -1,7 +1,7 @@
 //! `…/players`, `…/prizes` and `…/refunds`: the players of a contest, bans, corrected scores, payouts and refunds. Players were `…/members`.
 //! Also the contests of a player.
 
-use super::{actor, after, blocking, identity, identity_of, page, sees_money};
+use super::{actor, after, blocking, identity, identity_of, of_event, page, sees_money};
 use crate::http::call::Call;
 use crate::http::leaderboards::write_submitted;
 use crate::http::problem;
@@ -9,7 +9,7 @@ use crate::http::response::{self, Response};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use tally_rules::PlayerId;
-use tally_rules::contest::{ContestId, Payout};
+use tally_rules::contest::{ContestId, Event, Payout};
 use tally_rules::ledger::Currency;
 use tally_service::contests::of_player::{self as entered, Entered};
 use tally_service::contests::{ban as bans, correct as corrections, preview as previews, read};
@@ -156,7 +156,7 @@ pub(in crate::http) async fn correct(mut call: Call) -> Result<Response, Problem
         return Err(Problem::field("/reason", "is required"));
     }
     let done = corrections::correct(&tally, &id, &actor, &player, score, identity).await;
-    let (board, done) = done.map_err(|failure| problem::of_failure(&failure))?;
+    let (board, done) = done.map_err(|failure| of_event(problem::of_failure(&failure), Event::Correct))?;
     let body = write_submitted(&board, &player, &done, int64, false);
     Ok(response::replayed(response::ok(&body), done.replayed))
 }
@@ -170,7 +170,7 @@ async fn set_ban(mut call: Call, banned: bool) -> Result<Response, Problem> {
     let actor = actor(&call, &tally).await?.with(origin);
     let money = sees_money(&call, &tally, Some(&id)).await?;
     let done = bans::ban(&tally, &id, &actor, &player, banned, identity).await;
-    let replayed = done.map_err(|failure| problem::of_failure(&failure))?;
+    let replayed = done.map_err(|failure| of_event(problem::of_failure(&failure), Event::Ban))?;
     let mut body = json!({"player": player.as_str()});
     let contest = json!(id.as_str());
     // The ban is stored: a row that cannot be read now does not undo it.

@@ -16,7 +16,7 @@ use super::problem;
 use super::response;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use tally_rules::contest::{ContestId, Record};
+use tally_rules::contest::{ContestId, Event, Record, State, state};
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::role::Permission;
 use tally_rules::scope::Scope;
@@ -62,6 +62,22 @@ pub(in crate::http) async fn sees_money(
     let ActingAs::Member(player) = actor(call, tally).await?.acting else { return Ok(false) };
     let tally = Arc::clone(tally);
     blocking(move || Ok(read::get(&tally, &id)?.contest.is_staff(&player))).await
+}
+
+/// Says in which states an event is possible, in the problem of a contest in another state.
+fn of_event(mut problem: Problem, event: Event) -> Problem {
+    let at = problem.more.get("state").and_then(Value::as_str).and_then(State::parse);
+    let detail = match (problem.code, event, at) {
+        ("contest_state", Event::Apply, Some(at)) => Some(format!(
+            "players apply while a contest is open, or within `join_s` of its start, and this one is {at}"
+        )),
+        ("contest_state", _, Some(at)) => state::out_of_place(event, at),
+        _ => None,
+    };
+    if let Some(detail) = detail {
+        problem.detail = detail;
+    }
+    problem
 }
 
 /// The JSON form of a contest. Blocks.

@@ -79,9 +79,10 @@ fn break_chains(rows: &mut [BatchRow]) {
         let tied = rows[from..].iter().take_while(|row| row.linked).count();
         let until = (from + tied + 1).min(rows.len());
         let chain = &mut rows[from..until];
-        if chain.iter().any(|row| row.read.is_err()) {
+        let failed = chain.iter().enumerate().find_map(|(at, row)| Some((at, row.read.as_ref().err()?.code)));
+        if let Some((at, code)) = failed {
             for row in chain.iter_mut().filter(|row| row.read.is_ok()) {
-                row.read = Err(problem::of_rejection(&Rejection::LinkedFailed));
+                row.read = Err(problem::of_rejection(&Rejection::LinkedFailed { nth: at + 1, code }));
             }
         }
         from = until;

@@ -99,13 +99,14 @@ impl BatchState<'_> {
         if !record.contest.needs_members() {
             return Ok(None);
         }
-        let member = member.ok_or(Rejection::PlayerWithoutWallet)?;
+        let member = member.ok_or(Rejection::PlayerWithoutWallet(None))?;
         self.must_be_open(member)?;
         let Some(fee) = record.contest.entry_fee else { return Ok(None) };
         let wallet = WalletKey { member, currency: fee.currency };
         let placed = self.book.place(id, wallet, fee.amount, None, self.time.now);
         placed.map_err(|rejection| match rejection {
-            Rejection::WalletNotFound | Rejection::MemberNotFound => Rejection::PlayerWithoutWallet,
+            Rejection::WalletNotFound(_) => Rejection::PlayerWithoutWallet(Some(fee.currency)),
+            Rejection::MemberNotFound => Rejection::PlayerWithoutWallet(None),
             rejection => rejection,
         })?;
         Ok(Some(id))
@@ -113,8 +114,8 @@ impl BatchState<'_> {
 
     pub(crate) fn must_be_open(&self, member: MemberId) -> Result<(), Rejection> {
         match self.book.wallet(&WalletKey { member, currency: self.settings.currencies.home() }) {
-            None => Err(Rejection::PlayerWithoutWallet),
-            Some(wallet) if wallet.closed => Err(Rejection::MemberClosed),
+            None => Err(Rejection::PlayerWithoutWallet(None)),
+            Some(wallet) if wallet.closed => Err(Rejection::MemberClosed(member)),
             Some(_) => Ok(()),
         }
     }

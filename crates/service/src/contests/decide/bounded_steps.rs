@@ -160,7 +160,7 @@ impl BatchState<'_> {
         match self.book.post(TransferId(id), &request, self.expected) {
             Ok(_) => Ok(Ok(TransferId(id))),
             Err(Rejection::LimitExceeded(_)) => Ok(Err(UnpaidReason::LimitExceeded)),
-            Err(Rejection::MemberClosed) => Ok(Err(UnpaidReason::MemberClosed)),
+            Err(Rejection::MemberClosed(_)) => Ok(Err(UnpaidReason::MemberClosed)),
             Err(rejection) => Err(rejection),
         }
     }

@@ -21,13 +21,13 @@ impl BatchState<'_> {
         record.check_may_apply(self.expected)?;
         let (key, place) = (Self::entrant(&record, player), record.members);
         if self.joined.get(&key).is_some() {
-            return Err(Rejection::AlreadyApplied);
+            return Err(Rejection::AlreadyApplied(Status::Accepted));
         }
         if record.contest.is_staff(player) {
             return Err(Rejection::StaffCannotApply);
         }
         if place >= record.contest.capacity {
-            return Err(Rejection::ContestFull);
+            return Err(Rejection::ContestFull(record.contest.capacity));
         }
         let division = division::of(place, record.contest.division_size);
         // The first one of a division makes its leaderboard.

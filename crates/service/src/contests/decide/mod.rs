@@ -188,7 +188,7 @@ impl BatchState<'_> {
         }
         if let Action::Create { spec, series } = &request.action {
             if present.is_some() {
-                return Err(Rejection::ContestExists);
+                return Err(Rejection::ContestExists(request.id.as_str().into()));
             }
             let contest = spec.create(&settings.currencies, settings.contests)?;
             let record = Record::new(ids[0], contest, series.clone(), self.time.now);

@@ -220,7 +220,7 @@ mod tests {
         let row = find::by_id(&tally, id).unwrap();
         assert_eq!((row.erasure(id), row.player.as_str()), (Some(Erasure::Running), "ann"));
         let taken = runtime.block_on(create(&tally, new("heir"), &Origin::BACKGROUND)).unwrap_err();
-        assert!(matches!(taken, Failure::Rejected(Rejection::PlayerTaken)), "{taken}");
+        assert!(matches!(taken, Failure::Rejected(Rejection::PlayerTaken(_))), "{taken}");
         assert_eq!(verified(&tally), (vec![], 1, 0));
         drop(held);
         tally.drain();

@@ -65,7 +65,10 @@ fn a_retry_counts_once_and_a_rejection_not_at_all() {
     let moves = [(deposit(ann, 30, None), true), (deposit(ghost, 5, None), false)];
     let done = world.wait(transfers::post_all(&world.tally, moves.into())).unwrap();
     let refusals: Vec<_> = done.into_iter().map(refused).collect();
-    assert_eq!(refusals, [Rejection::LinkedFailed, Rejection::RecipientNotFound]);
+    assert_eq!(
+        refusals,
+        [Rejection::LinkedFailed { nth: 2, code: "recipient_not_found" }, Rejection::RecipientNotFound]
+    );
     assert_eq!(refused(post(&world, deposit(ann, 41, None))), reached(40));
     let moves = [(deposit(ann, 30, None), true), (deposit(ann, 10, None), false)];
     assert!(world.wait(transfers::post_all(&world.tally, moves.into())).unwrap().iter().all(Result::is_ok));

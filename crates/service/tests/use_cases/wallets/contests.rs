@@ -202,7 +202,9 @@ fn staff_does_not_take_part_however_late_it_became_staff() {
         let done = apply::decide(tally, &id, &ContestActor::ADMIN, &players[2..], true, None).unwrap();
         assert_eq!(done.result, ActionResult::Decided(vec![Err(Rejection::StaffCannotApply)]));
         let started = begin::start(tally, &id, &ContestActor::ADMIN, None).map(drop);
-        let Rejection::InvalidApplications(failed) = refused(started) else { panic!("its rows are refused") };
+        let Rejection::InvalidApplications { failed, accepted: 2 } = refused(started) else {
+            panic!("its rows are refused")
+        };
         assert_eq!(failed, [InvalidApplication { player: players[1].clone(), why: InvalidReason::Staff }]);
         let skip = ContestSpec { on_invalid: Some(OnInvalid::Skip), ..ContestSpec::default() };
         change::patch(tally, &id, &ContestActor::ADMIN, &skip, None).unwrap();
@@ -398,7 +400,7 @@ fn a_closed_member_does_not_start() {
         apply::decide(&world.tally, &id, &ContestActor::ADMIN, &players, true, None).unwrap();
         world.wait(members::close(&world.tally, members[1], true, Origin::BACKGROUND, None)).unwrap();
         let started = begin::start(&world.tally, &id, &ContestActor::ADMIN, None).map(drop);
-        let Rejection::InvalidApplications(failed) = refused(started) else {
+        let Rejection::InvalidApplications { failed, .. } = refused(started) else {
             panic!("it is refused for its rows")
         };
         let named: Vec<_> = failed.into_iter().map(|row| (row.player, row.why)).collect();

@@ -86,8 +86,8 @@ fn a_list_stands_row_by_row_and_a_chain_whole() {
 fn members_are_one_for_each_name_and_close_when_they_are_empty() {
     let world = World::new(Kind::Sqlite);
     let ann = world.create(with_phone("ann", "010-1111")).unwrap().id;
-    assert_eq!(refused(world.create(new_member("ann"))), Rejection::LoginTaken);
-    assert_eq!(refused(world.create(with_phone("bob", "0101111"))), Rejection::PhoneTaken);
+    assert_eq!(refused(world.create(new_member("ann"))), Rejection::LoginTaken("ann".into()));
+    assert!(matches!(refused(world.create(with_phone("bob", "0101111"))), Rejection::PhoneTaken(_)));
     let read = world.tally.store.ledger().member(ann).unwrap().unwrap();
     assert_eq!(read.player.as_str(), ann.0.to_string());
     assert_eq!(world.tally.store.ledger().wallets_of(ann).unwrap().len(), 1);
@@ -98,10 +98,10 @@ fn members_are_one_for_each_name_and_close_when_they_are_empty() {
     assert_eq!((again.id, eve.replayed, again.replayed), (eve.id, false, true));
     world.post(order(TransferKind::Deposit { to: ann }, 5), None).unwrap();
     let close = |force| world.wait(members::close(&world.tally, ann, force, Origin::BACKGROUND, None));
-    assert_eq!(refused(close(false)), Rejection::WalletNotEmpty);
+    assert_eq!(refused(close(false)), Rejection::WalletNotEmpty(vec![(code("KRW"), 5)]));
     close(true).unwrap();
     close(false).unwrap();
-    assert_eq!(refused(world.transfer(ann, eve.id, 1, None)), Rejection::MemberClosed);
+    assert_eq!(refused(world.transfer(ann, eve.id, 1, None)), Rejection::MemberClosed(ann));
     assert!(world.tally.store.ledger().member(ann).unwrap().unwrap().closed_at.is_some());
     world.post(order(TransferKind::Withdrawal { from: ann }, 5), None).unwrap();
     world.end(&[ann, eve.id]);

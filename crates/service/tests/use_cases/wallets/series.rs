@@ -70,7 +70,8 @@ fn a_series_makes_plays_and_settles_its_contests_by_itself() {
         assert_eq!(made.last, Some(name("daily-202311150900")));
         scheduler::do_due(tally).unwrap();
         assert_eq!(all(tally, zero), [row("daily-202311150900", State::Open, 7)]);
-        assert_eq!(refused(series::create(tally, &id, &boss, &daily(), None)), Rejection::SeriesExists);
+        let exists = Rejection::SeriesExists(id.as_str().into());
+        assert_eq!(refused(series::create(tally, &id, &boss, &daily(), None)), exists);
         apply::apply(tally, &name("daily-202311150900"), &ContestActor::SERVER, &player, None).unwrap();
         let both = std::slice::from_ref(&player);
         apply::decide(tally, &name("daily-202311150900"), &ContestActor::ADMIN, both, true, None).unwrap();

@@ -201,7 +201,7 @@ fn what_is_away_changes_nothing() {
     finish::cancel(&tally, &other, &boss(), None).unwrap();
     assert!(read::get(&tally, &other).unwrap().is_to_be_cleared());
     proxy.pass();
-    while !matches!(applied(&tally, &cup, 2), Ok(()) | Err(Failure::Rejected(Rejection::AlreadyApplied))) {
+    while !matches!(applied(&tally, &cup, 2), Ok(()) | Err(Failure::Rejected(Rejection::AlreadyApplied(_)))) {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     scheduler::do_due(&tally).unwrap();

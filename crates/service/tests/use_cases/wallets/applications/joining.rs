@@ -38,7 +38,7 @@ fn many_join(servers: &[Arc<Tally>; 2], id: &tally_rules::contest::ContestId, fi
                 for no in first + thread / 2 * each..first + (thread / 2 + 1) * each {
                     match apply::apply(&servers[thread % 2], id, &member_of(no), &player(no), None) {
                         Ok(done) => assert_eq!(status(Ok(done)).0, Status::Accepted),
-                        Err(Failure::Rejected(Rejection::AlreadyApplied | Rejection::ContestFull)) => {}
+                        Err(Failure::Rejected(Rejection::AlreadyApplied(_) | Rejection::ContestFull(_))) => {}
                         Err(other) => panic!("{other}"),
                     }
                 }
@@ -59,12 +59,12 @@ pub(super) fn players_join_a_contest_that_runs(kind: Kind) {
     start::start(&servers[0], &id, &boss(), None).unwrap();
     // A retry of a request from before the start, and a new request of the same player.
     assert_eq!(status(apply(1, 1, Some("one"))), (Status::Accepted, true));
-    assert_eq!(refused(apply(1, 1, None)), Rejection::AlreadyApplied);
+    assert_eq!(refused(apply(1, 1, None)), Rejection::AlreadyApplied(Status::Accepted));
     assert_eq!(refused(apply(1, 0, None)), Rejection::StaffCannotApply);
     assert_eq!(status(apply(1, 2, Some("two"))), (Status::Accepted, false));
     assert_eq!(status(apply(0, 2, Some("two"))), (Status::Accepted, true));
     many_join(&servers, &id, 3, 25);
-    assert_eq!(refused(apply(0, 90, None)), Rejection::ContestFull);
+    assert_eq!(refused(apply(0, 90, None)), Rejection::ContestFull(40));
     let all = members(&servers[1], &id);
     assert_eq!((all.len(), &all[..2]), (40, &[player(1), player(2)][..]));
     let places: Vec<u32> = {

@@ -217,7 +217,10 @@ fn many_at_once_are_exact(kind: Kind) {
                 for who in all.iter().skip(thread / 2 * 8).take(16) {
                     match apply::apply(tally, id, &ContestActor::SERVER, who, None) {
                         Ok(_) => drop(applied.fetch_add(1, Ordering::Relaxed)),
-                        other => assert_eq!(refused(other), Rejection::AlreadyApplied),
+                        other => {
+                            let rejection = refused(other);
+                            assert!(matches!(rejection, Rejection::AlreadyApplied(_)), "{rejection:?}");
+                        }
                     }
                 }
             });
@@ -236,7 +239,7 @@ fn many_at_once_are_exact(kind: Kind) {
                         row(apply::decide(tally, id, &boss(), std::slice::from_ref(who), true, None));
                     match accept {
                         Ok(status) => drop(told.lock().unwrap().insert(who.clone(), status)),
-                        Err(Rejection::ContestFull) => continue,
+                        Err(Rejection::ContestFull(_)) => continue,
                         Err(other) => return assert_eq!(other, Rejection::ContestState(State::Running)),
                     }
                     if at % 3 == 0 {
@@ -381,7 +384,7 @@ fn accepted_at_once(kind: Kind) {
     assert_eq!(status(apply(0, 1, Some("one"))), Status::Accepted);
     let again = apply(1, 1, Some("one")).unwrap();
     assert_eq!((again.replayed, status(Ok(again))), (true, Status::Accepted));
-    assert_eq!(refused(apply(1, 1, None)), Rejection::AlreadyApplied);
+    assert_eq!(refused(apply(1, 1, None)), Rejection::AlreadyApplied(Status::Accepted));
     assert_eq!(refused(apply(0, 0, None)), Rejection::StaffCannotApply);
     std::thread::scope(|scope| {
         for thread in 0..4 {
@@ -452,7 +455,7 @@ fn money_is_never_elsewhere(kind: Kind) {
     );
     assert_eq!(
         refused(apply::apply(&tally, &id, &ContestActor::SERVER, &player(1), None)),
-        Rejection::PlayerWithoutWallet
+        Rejection::PlayerWithoutWallet(None)
     );
     site.assert_empty();
     tally.drain();

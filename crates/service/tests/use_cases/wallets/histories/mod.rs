@@ -96,7 +96,7 @@ impl Hand<'_> {
             let row = rows.pop().unwrap()?;
             // A replay has the present rows, from which the first reply follows.
             match (op, row) {
-                (Op::Accept(_), Status::Pending) => Err(Rejection::ContestFull.into()),
+                (Op::Accept(_), Status::Pending) => Err(Rejection::ContestFull(0).into()),
                 (Op::Accept(_), Status::Rejected) => Err(Rejection::NotApplied.into()),
                 _ => Ok(()),
             }
@@ -233,7 +233,7 @@ impl History {
             };
             change::create(&world.tally, id, &ContestActor::SERVER, &spec(shape), None).unwrap();
             let again = change::create(&world.tally, id, &ContestActor::SERVER, &spec(shape), None);
-            assert_eq!(world::refused(again), Rejection::ContestExists);
+            assert_eq!(world::refused(again), Rejection::ContestExists(id.as_str().into()));
             contests.push(Paper::new(shape));
         }
         world.tally.drain();

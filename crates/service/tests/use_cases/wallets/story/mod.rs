@@ -180,7 +180,7 @@ impl Story {
             }
             Err(rejection) => {
                 match &rejection {
-                    Rejection::PlayerTaken => assert!(!is_free),
+                    Rejection::PlayerTaken(_) => assert!(!is_free),
                     Rejection::PlayerInContest(_) => assert!(self.with_entry(&name).is_some()),
                     other => panic!("{other:?}"),
                 }
@@ -249,7 +249,7 @@ impl Story {
         let from = self.cups[at].state;
         if let Err(rejection) = done {
             let is_late = matches!(rejection, Rejection::ContestState(state) if state == from);
-            let is_bad = to == State::Running && matches!(rejection, Rejection::InvalidApplications(_));
+            let is_bad = to == State::Running && matches!(rejection, Rejection::InvalidApplications { .. });
             assert!(is_late || is_bad, "{rejection:?} of {:?}", self.cups[at]);
             return;
         }
@@ -393,7 +393,7 @@ impl Story {
                 self.accounts[at].name = name;
                 self.note("rename");
             }
-            Err(Rejection::PlayerTaken | Rejection::PlayerInContest(_)) => self.note("no rename"),
+            Err(Rejection::PlayerTaken(_) | Rejection::PlayerInContest(_)) => self.note("no rename"),
             Err(other) => panic!("{other:?}"),
         }
     }
