@@ -17,6 +17,7 @@ pub(crate) use secret::{SecretArgs, SecretWhat};
 use crate::csv_records;
 use crate::verify::VerifyArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// The heading of options that many commands have: it stands below the options of the command itself.
@@ -169,11 +170,13 @@ copy that is deleted afterwards. Every row that disagrees is named. Exit code 1 
 Examples:
   tally migrate
   tally migrate --data /var/lib/tally
-  tally migrate --reshard --store mysql://a.example/tally --store mysql://b.example/tally
+  tally migrate --reshard --config /etc/tally/tally.toml
+  tally migrate --reshard --config /etc/tally/tally.toml --from-file /etc/tally/databases-before
 
-With --reshard the records of a store are moved to the databases given by --store, with all servers
-stopped: from one to several, to more, or to fewer (then --from names those that have them now). The
-first stays the first. Cut short, the same command goes on; until it has ended no server starts.")]
+With --reshard the records of a store are moved to the databases of `store.url`, with all servers
+stopped: from one to several, to more, or to fewer (then --from or --from-file names those that
+have them now). The first stays the first. Cut short, the same command goes on; until it has ended
+no server starts.")]
     Migrate(MigrateArgs),
     /// Copy the embedded store into one file, also while a server runs on it
     #[command(after_help = "\
@@ -254,9 +257,12 @@ pub(crate) struct TargetArgs {
     /// PEM file with the certificate authorities to trust; without it, those that browsers trust
     #[arg(long, global = true, help_heading = COMMON, value_name = "FILE", requires = "url")]
     pub(crate) ca: Option<PathBuf>,
-    /// Key for that server
+    /// Key for that server; --key-file keeps it out of the list of processes
     #[arg(long, global = true, help_heading = COMMON, value_name = "KEY", env = "TALLY_KEY", hide_env_values = true)]
     pub(crate) key: Option<String>,
+    /// File with that key
+    #[arg(long, global = true, help_heading = COMMON, value_name = "FILE", env = "TALLY_KEY_FILE")]
+    pub(crate) key_file: Option<OsString>,
 }
 
 /// `tally import`
@@ -343,12 +349,15 @@ pub(crate) struct DoctorArgs {
 /// `tally migrate`
 #[derive(Debug, Args)]
 pub(crate) struct MigrateArgs {
-    /// Move the records to the databases given by --store; no server may run on any of them
+    /// Move the records to the databases of `store.url`; no server may run on any of them
     #[arg(long)]
     pub(crate) reshard: bool,
-    /// A database that has records now; repeat it for each, in order. Without it, the first databases of --store
+    /// A database that has records now; repeat it for each, in order. Without it, the first ones of `store.url`
     #[arg(long, value_name = "URL", requires = "reshard")]
     pub(crate) from: Vec<String>,
+    /// File with the URLs of --from, comma-separated: for those with a password
+    #[arg(long, value_name = "FILE", requires = "reshard", conflicts_with = "from")]
+    pub(crate) from_file: Option<PathBuf>,
     /// Why
     #[command(flatten)]
     pub(crate) why: ReasonArgs,

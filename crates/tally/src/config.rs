@@ -15,8 +15,15 @@ use std::str::FromStr;
 use std::time::Duration;
 
 /// Variables of flags, tests and tools, which are no settings.
-const OTHER_VARIABLES: [&str; 6] =
-    ["TALLY_CONFIG", "TALLY_KEY", "TALLY_SECRET", "TALLY_SOAK", "TALLY_SEED", "TALLY_WRITE_DOCS"];
+const OTHER_VARIABLES: [&str; 7] = [
+    "TALLY_CONFIG",
+    "TALLY_KEY",
+    "TALLY_KEY_FILE",
+    "TALLY_SECRET",
+    "TALLY_SOAK",
+    "TALLY_SEED",
+    "TALLY_WRITE_DOCS",
+];
 
 /// The source of a value that was not set.
 const DEFAULT: &str = "default";
@@ -132,8 +139,7 @@ impl Config {
 
     /// A setting's list.
     pub(crate) fn list(&self, name: &'static str) -> Vec<String> {
-        let parts = self.text(name).split(',').map(str::trim).filter(|part| !part.is_empty());
-        parts.map(str::to_owned).collect()
+        list(self.text(name))
     }
 
     /// A setting as a number or a truth value.
@@ -202,6 +208,12 @@ impl Config {
         }));
         serde_json::Value::Object(all)
     }
+}
+
+/// The parts of a comma-separated text.
+pub(crate) fn list(text: &str) -> Vec<String> {
+    let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+    parts.map(str::to_owned).collect()
 }
 
 fn find(name: &str) -> &'static Setting {

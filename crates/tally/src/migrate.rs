@@ -4,9 +4,10 @@
 //! because other servers may use it. Resharding is in the store (`tally_store::shards`); this shows its progress.
 
 use crate::cli::{Cli, MigrateArgs, ReasonArgs};
-use crate::config::{Config, Usage};
+use crate::config::{Config, Usage, list};
 use crate::data_dir::DataDir;
 use crate::log;
+use crate::sources::secret_of;
 use crate::store::{Opening, Place, options, print_notice, writer};
 use anyhow::{Context, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -41,19 +42,26 @@ fn note(store: &dyn Store, detail: &str, why: &ReasonArgs) -> Result<()> {
     audit::append(store, row).context("the store is migrated; its audit log has no row of that")
 }
 
+/// The databases that have the records now, if they are named.
+fn before(args: &MigrateArgs) -> Result<Vec<String>, Usage> {
+    let Some(path) = &args.from_file else { return Ok(args.from.clone()) };
+    Ok(list(&secret_of("--from-file", path)?))
+}
+
 fn spread(config: &Config, data: &DataDir, place: Place, args: &MigrateArgs) -> Result<ExitCode> {
     let to = match place.clone() {
         Place::MySql(url) => vec![url],
         Place::Shards(urls) => urls,
         Place::Sqlite(_) => bail!(Usage(
-            "--reshard is for databases mysql://…, given by --store; an embedded store is one file".into()
+            "--reshard is for databases mysql://…, in `store.url`; an embedded store is one file".into()
         )),
     };
+    let from = before(args)?;
     log::start(config)?;
     let options = options(config, Opening::Migrate, Some(writer(data.path())))?;
     let started = Instant::now();
     let mut shown = Shown::new(started)?;
-    let done = reshard(&args.from, &to, &options, &mut print_notice, &mut |progress| shown.show(progress));
+    let done = reshard(&from, &to, &options, &mut print_notice, &mut |progress| shown.show(progress));
     let Resharded { rows, shards: (before, after), resumed } = done.context("move the records")?;
     let (scanned, seconds) = (shown.scanned(), started.elapsed().as_secs_f64());
     let opened = place.open(config, data.path(), Opening::AsItIs)?;
@@ -105,5 +113,28 @@ impl Shown {
     /// Records that this run has read.
     fn scanned(&self) -> u64 {
         self.last.done - self.first.map_or(0, |(_, before)| before)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+
+    #[test]
+    fn the_databases_before_are_named_by_flags_or_in_a_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("before");
+        std::fs::write(&file, "mysql://a/x, mysql://tally:b%2Cc@b/x\n").unwrap();
+        let urls = vec!["mysql://a/x".to_owned(), "mysql://tally:b%2Cc@b/x".to_owned()];
+        let named = |from: &[String], from_file: Option<PathBuf>| {
+            let why = ReasonArgs { reason: None };
+            before(&MigrateArgs { reshard: true, from: from.to_vec(), from_file, why })
+        };
+        assert_eq!(named(&urls, None).unwrap(), urls);
+        assert_eq!(named(&[], Some(file)).unwrap(), urls);
+        assert!(named(&[], None).unwrap().is_empty());
+        let missing = named(&[], Some(folder.path().join("none"))).unwrap_err();
+        assert!(missing.0.starts_with("--from-file is `") && missing.0.contains("cannot be read"));
     }
 }

@@ -22,6 +22,16 @@ pub(crate) fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
+/// The text of a file with a secret; `name` is the setting or the flag that named the file.
+pub(crate) fn secret_of(name: &str, path: &Path) -> Result<String, Usage> {
+    let wrong = |why: &str| Usage(format!("{name} is `{}`, which {why}", path.display()));
+    let text = std::fs::read_to_string(path).map_err(|why| wrong(&format!("cannot be read: {why}")))?;
+    match text.trim() {
+        "" => Err(wrong("is empty")),
+        text => Ok(text.to_owned()),
+    }
+}
+
 impl Config {
     /// Reads all sources.
     pub(crate) fn load(cli: &Cli) -> Result<Self> {
@@ -61,14 +71,8 @@ impl Config {
             if self.is_said(name) && !self.text(name).is_empty() {
                 return Err(Usage(format!("settings `{name}` and `{of_file}` exclude each other")).into());
             }
-            let text = std::fs::read_to_string(&path);
-            let text = text.map_err(|why| {
-                Usage(format!("setting `{of_file}` is `{path}`, which cannot be read: {why}"))
-            })?;
-            if text.trim().is_empty() {
-                return Err(Usage(format!("setting `{of_file}` is `{path}`, which is empty")).into());
-            }
-            self.set(name, text.trim().to_owned(), "its file")?;
+            let text = secret_of(&format!("setting `{of_file}`"), Path::new(&path))?;
+            self.set(name, text, "its file")?;
         }
         Ok(())
     }

@@ -8,8 +8,9 @@ use crate::client::Client;
 use crate::config::{Config, Usage};
 use crate::data_dir::DataDir;
 use crate::serve::{Listen, Server, UNIX};
-use crate::sources::variable;
+use crate::sources::{secret_of, variable};
 use anyhow::{Context, Result, bail};
+use std::path::Path;
 use tally_server::readiness::LOCAL_PREFIX;
 
 /// What a command does if the settings name no existing store.
@@ -75,7 +76,15 @@ impl Target {
         missing: Missing,
     ) -> Result<(Option<Self>, Option<DataDir>)> {
         let key = args.key.clone().filter(|key| !key.is_empty());
+        let key_file = args.key_file.as_ref().filter(|path| !path.is_empty()).map(Path::new);
         if let Some(url) = &args.url {
+            let key = match (key, key_file) {
+                (Some(_), Some(_)) => bail!(Usage(
+                    "--key (TALLY_KEY) and --key-file (TALLY_KEY_FILE) exclude each other".into()
+                )),
+                (None, Some(path)) => Some(secret_of("--key-file", path)?),
+                (key, None) => key,
+            };
             if let Some(path) = url.strip_prefix(UNIX) {
                 return Ok((Some(Self { client: Client::unix(path, key), own: None }), None));
             }
@@ -86,8 +95,12 @@ impl Target {
             let client = Client::new(url, key, args.ca.as_deref())?;
             return Ok((Some(Self { client, own: None }), None));
         }
-        if key.is_some() && variable("TALLY_KEY").is_none() {
-            bail!(Usage("--key is for a server given by --url".into()));
+        let flags =
+            [("--key", "TALLY_KEY", key.is_some()), ("--key-file", "TALLY_KEY_FILE", key_file.is_some())];
+        for (flag, name, is_given) in flags {
+            if is_given && variable(name).is_none() {
+                bail!(Usage(format!("{flag} is for a server given by --url")));
+            }
         }
         let data = DataDir::of(config);
         if let Some(running) = data.running() {

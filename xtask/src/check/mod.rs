@@ -15,6 +15,7 @@ mod links;
 mod lints;
 mod map;
 pub(crate) mod metadata;
+mod passwords;
 mod ports;
 mod repository;
 mod text;
@@ -64,6 +65,7 @@ const RULES: &[(&str, Rule)] = &[
     (lints::RULE, lints::check),
     (images::RULE, images::check),
     (ports::RULE, ports::check),
+    (passwords::RULE, passwords::check),
     ("readme", readme_commands),
 ];
 

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 pub(super) const IMPORT_MEMBERS: &str = "\
 Examples:
   tally import members members.csv
-  tally import members members.csv --url http://10.0.0.5:8420 --key tally_…
+  tally import members members.csv --url http://10.0.0.5:8420 --key-file admin.key
 
 The columns are named login_id, password or password_hash, pin, phone_number, name, player and
 balance; all but login_id may be missing, and so may their values. password_hash is an argon2

@@ -13,7 +13,8 @@ Examples:
   tally load main-page --rate 0..2000 --stage 30s --report main-page.html
   tally load scores --board goals --rate 5000 --stage 1m
   tally load scores --board goals --reads 50 --skew zipf --rate 20000 --redis 127.0.0.1:8421
-  tally load mixed --rate 50 --stage 5m --json visit.json --url http://10.0.0.5:8420 --key tally_…
+  tally load mixed --rate 50 --stage 5m --json visit.json \\
+        --url http://10.0.0.5:8420 --key-file admin.key
 
 Arrivals are due by the clock, however slow the answers, and are measured from when they were due: a
 stall is not hidden. What finds neither a connection nor a place to wait is dropped, and counted.

@@ -20,8 +20,12 @@ fn shown(world: &World, shards: &[usize]) -> Vec<Value> {
 fn migrate(world: &World, from: &[usize], to: &[usize]) -> Command {
     let mut command = Command::new(TALLY);
     command.args(["migrate", "--reshard", "--data"]).arg(world.folder.path());
-    for (flag, shards) in [("--store", to), ("--from", from)] {
-        command.args(shards.iter().flat_map(|shard| [flag, &world.urls[*shard]]));
+    command.args(to.iter().flat_map(|shard| ["--store", &world.urls[*shard]]));
+    if !from.is_empty() {
+        let urls: Vec<&str> = from.iter().map(|shard| world.urls[*shard].as_str()).collect();
+        let file = world.folder.path().join("databases-before");
+        std::fs::write(&file, urls.join(",\n")).expect("it is written");
+        command.arg("--from-file").arg(file);
     }
     command.env("TALLY_SECRET", SECRET).env("TALLY_STORE_LEASE", "2s");
     command

@@ -64,6 +64,12 @@ fn keys_are_kept_from_afar() {
     // The key may be in the environment, where no list of processes shows it.
     let by_env = here.set(&["keys", "--url", &here.url, "list"], &[("TALLY_KEY", &admin)]);
     assert_eq!(by_env.expect(0), listed);
+    let file = here.file(&format!("{admin}\n"));
+    let file = file.to_str().expect("a path of text");
+    let by_file = here.set(&["keys", "--url", &here.url, "--key-file", file, "list"], &[("TALLY_KEY", "")]);
+    assert_eq!(by_file.expect(0), listed);
+    let of_variable = here.set(&["keys", "--url", &here.url, "list"], &[("TALLY_KEY_FILE", file)]);
+    assert_eq!(of_variable.expect(0), listed);
     let id = reader.split('_').nth(1).expect("an id");
     here.run(&["keys", "revoke", id], &admin).expect(0);
     failed(&here.run(&["export", "b"], &reader), "unauthorized");
@@ -108,9 +114,17 @@ fn what_cannot_be_reached_is_said() {
     for args in [&["export", "b"][..], &["keys", "list"]] {
         failed(&here.run(args, ""), &here.url);
     }
-    let alone = here.set(&["keys", "--key", "tally_a_b", "list"], &[]);
-    alone.expect(2);
-    assert!(alone.stderr.contains("--url"), "{}", alone.stderr);
+    let url = here.url.as_str();
+    for (args, variable, says) in [
+        (&["keys", "--key", "tally_a_b", "list"][..], "", "--url"),
+        (&["keys", "--key-file", "/dev/null", "list"], "", "--url"),
+        (&["keys", "--url", url, "--key-file", "/dev/null", "list"], "", "which is empty"),
+        (&["keys", "--url", url, "--key-file", "/dev/null", "list"], "tally_a_b", "exclude each other"),
+    ] {
+        let done = here.set(args, &[("TALLY_KEY", variable)]);
+        done.expect(2);
+        assert!(done.stderr.contains(says), "{}", done.stderr);
+    }
 }
 
 /// As it is typed: what to do first, then where.
