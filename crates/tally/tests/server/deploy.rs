@@ -12,6 +12,7 @@ use tally_testkit::{Client, DatabaseKind, ScratchDatabase, TestTally};
 
 const UNIT: &str = include_str!("../../../../deploy/systemd/tally.service");
 const MANIFEST: &str = include_str!("../../../../deploy/kubernetes/tally.yaml");
+const COMPOSE: &str = include_str!("../../../../compose.yaml");
 const PAGE: &str = include_str!("../../../../docs/deploy/one-database.md");
 
 /// `http.drain_timeout` by default.
@@ -99,6 +100,38 @@ fn the_manifest_of_kubernetes_has_settings_and_probes_that_work() {
     let grace: u64 = grace.expect("it has one").parse().expect("seconds");
     assert!(drain_delay_s > 0 && grace > drain_delay_s + DRAIN_TIMEOUT_S);
     assert!(lines.contains(&"enableServiceLinks: false"));
+}
+
+/// The environment of a container is shown to each account that may ask Docker for it.
+#[test]
+fn the_compose_file_has_its_secrets_in_files() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let head: Vec<&str> = COMPOSE.lines().map_while(|line| line.strip_prefix('#')).collect();
+    let commands = head.iter().filter_map(|line| line.strip_prefix("   "));
+    let commands: Vec<&str> = commands.take_while(|command| !command.starts_with("docker ")).collect();
+    let made = Command::new("sh").args(["-ec", &commands.join("\n")]).current_dir(&folder).status();
+    assert!(made.expect("a shell").success(), "{commands:?}");
+    let variables = COMPOSE.lines().filter_map(|line| line.trim().split_once(": "));
+    let mut files = Vec::new();
+    for (name, value) in
+        variables.filter(|(name, _)| name.starts_with("TALLY_") || name.starts_with("MYSQL_"))
+    {
+        assert!(!value.contains(['$', '@']), "{name} has a secret");
+        let Some(file) = value.strip_prefix("/run/secrets/") else { continue };
+        assert!(COMPOSE.contains(&format!("\n  {file}:\n    file: ./secrets/{file}\n")), "{file}");
+        files.push((
+            name,
+            std::fs::read_to_string(folder.path().join("secrets").join(file)).expect("it is made"),
+        ));
+    }
+    let [(_, password), (url_name, url), (secret_name, secret)] = &files[..] else { panic!("{files:?}") };
+    assert_eq!([*url_name, *secret_name], ["TALLY_STORE_URL_FILE", "TALLY_SECRET_FILE"]);
+    assert_eq!(*url, format!("mysql://tally:{password}@mysql:3306/tally"));
+    assert_eq!((password.len(), secret.len()), (32, 64));
+    let mut server = TestTally::stopped(TALLY);
+    let secret = folder.path().join("secrets/secret");
+    server.set(secret_name, secret.to_str().expect("UTF-8"));
+    server.restart();
 }
 
 /// The first block of this language in a page.
