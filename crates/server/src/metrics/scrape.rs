@@ -20,6 +20,53 @@ use tally_service::maintenance::expiry_lag;
 use tally_service::{COUNTERS, Cut, Probe, Stats, Tally, Times, webhooks};
 use tally_traces::Counts as Spans;
 
+/// What the figures of all kinds of stores are; a test finds one that is missing.
+const OF_STORES: &[(&str, &str)] = &[
+    ("file_bytes", "Bytes of the store's file"),
+    ("wal_bytes", "Bytes of the write-ahead log of the tables"),
+    ("wal_bytes_max", "Bound of the write-ahead log of the tables, in bytes: store.wal_mib"),
+    ("checkpoints", "Checkpoints that emptied the write-ahead log of the tables"),
+    (
+        "checkpoints_hindered",
+        "Checkpoints that failed, or that a reader kept from emptying the write-ahead log",
+    ),
+    ("checkpoint_seconds_last", "Duration of the last checkpoint"),
+    ("journal_files", "Files of the journal"),
+    ("journal_bytes", "Bytes of the files of the journal"),
+    ("unflushed_rows", "Rows of the memtables: changes that are not in the tables yet"),
+    ("unflushed_bytes", "Bytes of the memtables"),
+    ("unflushed_ratio", "Used part of the room for changes that are not in the tables yet"),
+    ("flushes", "Flushes of a memtable into the tables"),
+    ("flush_rows", "Rows that flushes wrote into the tables"),
+    ("flush_failures", "Flushes that failed; each is tried again"),
+    ("flush_seconds_last", "Duration of the last flush"),
+    ("slowed_seconds", "Time that writers were slowed because the flush was behind"),
+    ("unsynced_transactions", "Relaxed transactions that are answered and not on the disk yet"),
+    ("unsynced_bytes", "Bytes of relaxed transactions that are answered and not on the disk yet"),
+    ("unsynced_seconds", "Age of the oldest relaxed transaction that is not on the disk yet"),
+    ("slow_transactions", "Transactions that took more than 50 ms"),
+    ("damaged_rows", "Rows that could not be read since the start"),
+    ("connections", "Open connections to databases"),
+    ("connections_max", "Bound of connections to databases: store.pool_max"),
+    ("connections_used", "Connections to databases that a request or a task uses"),
+    ("connections_idle", "Connections to databases that are free"),
+    ("connects", "Connections to databases that were opened"),
+    ("connection_waits", "Waits for a free connection"),
+    ("connection_wait_seconds", "Time of waits for a free connection"),
+    ("round_trips", "Messages to databases and their answers"),
+    ("transactions_again", "Transactions that began again on a new connection"),
+    ("commits_lost", "Commits whose answer was lost"),
+    ("commits_unresolved", "Commits whose answer was lost and whose outcome was not known at once"),
+    ("lease_seconds", "Time that the lease of this server is still valid"),
+    ("clock_ahead_seconds", "How far the clock of this machine is at least ahead of that of the database"),
+    ("shards", "Databases of the store"),
+    ("shards_silent", "Databases of the store that do not answer"),
+    (
+        "shards_lagging",
+        "Databases of the store that lack a change of a leaderboard, which they get before they are used again",
+    ),
+];
+
 /// The labels of one sample.
 type Labels = Vec<(&'static str, String)>;
 
@@ -300,10 +347,11 @@ fn ledger_and_store(scrape: &mut Scrape, tally: &Tally) {
     scrape.counter("applications_faults", "Requests to the Redis of applications that failed", faults);
     for (name, value) in tally.store.gauges() {
         let family = format!("store_{name}");
+        let help = OF_STORES.iter().find(|(known, _)| *known == name).map_or("", |(_, help)| help);
         if COUNTERS.contains(&name) {
-            scrape.counter(&family, "A count of the store", value);
+            scrape.counter(&family, help, value);
         } else {
-            scrape.gauge(&family, "A figure of the store", value);
+            scrape.gauge(&family, help, value);
         }
     }
 }

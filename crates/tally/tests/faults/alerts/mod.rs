@@ -300,7 +300,7 @@ fn every_alert_is_fired_by_its_cause() {
     on_file.run(&["backup", folder.path().join("copy").to_str().expect("a path of text")]).expect(0);
     let held = held::with_little_room();
     let (mut unread, log) = held::with_a_log_that_nobody_reads();
-    let (archived, _clock) = archives::with_a_past_month();
+    let (archived, mut far_clock) = archives::with_a_past_month();
     let mut shards = [(); 2].map(|()| ScratchDatabase::start(DatabaseKind::MariaDb10));
     let urls = shards.each_ref().map(ScratchDatabase::create_database);
     let on_shards = server(&[("TALLY_STORE_URL", &urls.join(",")), ("TALLY_RANKING_URL", "memory")]);
@@ -334,7 +334,7 @@ fn every_alert_is_fired_by_its_cause() {
     world.fire("clock", &["TallyFollowBehind"]);
 
     file_is_in_trouble(&mut world, &on_file, &folder, disk.as_ref());
-    archives::cannot_be_written(&mut world, &archived);
+    archives::cannot_be_written(&mut world, &archived, &mut far_clock);
     held::readers_hold_it(&mut world, &held);
     held::its_disk_is_slow(&mut world, &held);
     held::nobody_reads_its_log(&mut world, &mut unread);
@@ -344,9 +344,9 @@ fn every_alert_is_fired_by_its_cause() {
     redis_is_in_trouble(&mut world, &on_redis, &mut ranks, &mut others);
     let name = url.rsplit('/').next().expect("it ends in its name");
     database_is_in_trouble(&mut world, &mut on_database, &mut database, name);
-    for mut server in [archived, on_file, on_clock, on_database, on_redis, held, on_shards] {
-        server.kill9();
-    }
+    world.fire("archives", &["TallyExpiryBehind"]);
+    let all = [archived, on_file, on_clock, on_database, on_redis, held, on_shards];
+    all.into_iter().for_each(|mut server| server.kill9());
     world.fire("file|clock|database|redis", &["TallyServerDown"]);
     world.fire(".*", &["TallyAbsent"]);
 

@@ -48,7 +48,7 @@ fn read(text: &str) -> BTreeMap<String, Family> {
             let (word, name, rest) = (words.next(), words.next().unwrap_or_default(), words.next());
             assert!(is_name(name), "{line}");
             match word {
-                Some("HELP") => assert!(rest.is_some_and(|help| !help.is_empty()), "{line}"),
+                Some("HELP") => assert!(rest.is_some_and(|help| help.len() > 1), "{line}"),
                 Some("TYPE") => {
                     let kind = rest.unwrap_or_default().to_owned();
                     assert!(["counter", "gauge", "histogram"].contains(&kind.as_str()), "{line}");
@@ -198,11 +198,8 @@ pub(super) fn of_all() -> BTreeMap<String, Family> {
 #[test]
 fn the_page_of_metrics_has_every_family_and_no_other() {
     let families = of_all();
-    let of_store = |name: &&String| !name.starts_with("tally_store_");
-    let found: BTreeSet<String> = families.keys().filter(of_store).cloned().collect();
-    let page = documented();
-    assert!(page.contains("tally_store_…"), "{page:?}");
-    assert_eq!(found, page.iter().filter(of_store).cloned().collect());
+    let found: BTreeSet<String> = families.keys().cloned().collect();
+    assert_eq!(found, documented());
     // A rate of a gauge, and a gauge that is shown as a rate, are both wrong.
     for (name, kind) in [("flushes", "counter"), ("round_trips", "counter"), ("unflushed_ratio", "gauge")] {
         assert_eq!(families[&format!("tally_store_{name}")].0, kind, "{name}");
