@@ -37,6 +37,22 @@ const RENEWED: Duration = Duration::from_secs(10);
 const RETRY: Duration = Duration::from_secs(60);
 /// The longest rest while a month is written.
 const REST_MAX: Duration = Duration::from_secs(1);
+/// Transfers whose rows a step deletes, at least and at most.
+const DELETED_MIN: usize = 500;
+const DELETED_MAX: usize = 8_000;
+/// A step that takes longer has deleted too much: others of the store wait for it.
+const DELETED_TIME_MAX: Duration = Duration::from_millis(200);
+
+/// How many transfers a step deletes: twice as many after each quick step, and half as many after one that was not.
+#[derive(Debug)]
+struct Pace(usize);
+
+impl Pace {
+    fn after(&mut self, took: Duration) {
+        let next = if took < DELETED_TIME_MAX { self.0 * 2 } else { self.0 / 2 };
+        self.0 = next.clamp(DELETED_MIN, DELETED_MAX);
+    }
+}
 
 /// An attempt of this server to archive a month that failed.
 #[derive(Clone, Debug)]
@@ -113,13 +129,13 @@ fn name(months: &[Month], loaded: &Loaded, changes: &mut WriteSet) {
 
 /// Starts the background task.
 pub(crate) fn start(tally: &Arc<Tally>) -> Result<(), Failure> {
-    let mut archiving = Job::resting("archive the ledger", 1);
+    let (mut archiving, mut pace) = (Job::resting("archive the ledger", 1), Pace(DELETED_MIN));
     let mut keeping = Job::new("find months of the ledger to archive", KEEP_PAUSE);
     tally.tasks.archives.start("archives", tally, Next::After(STEP_PAUSE), move |tally| {
         if let Some(keep) = tally.settings.archive_keep {
             keeping.run(|| archive_old(tally, keep));
         }
-        let has_more = archiving.run(|| do_step(tally)).unwrap_or(false);
+        let has_more = archiving.run(|| do_step(tally, &mut pace)).unwrap_or(false);
         Next::After(if has_more { STEP_PAUSE } else { IDLE_PAUSE })
     })
 }
@@ -146,7 +162,7 @@ fn archive_old(tally: &Tally, keep: u32) -> Result<(), Failure> {
 }
 
 /// One step; whether there may be more. Blocks.
-fn do_step(tally: &Tally) -> Result<bool, Failure> {
+fn do_step(tally: &Tally, pace: &mut Pace) -> Result<bool, Failure> {
     let months = tally.store.ledger().archived_months()?;
     let Some((month, _)) = months.into_iter().find(|(_, row)| row.state != MonthState::Done) else {
         note(tally, None);
@@ -171,7 +187,8 @@ fn do_step(tally: &Tally) -> Result<bool, Failure> {
         worked = Instant::now();
         !tally.tasks.stops.load(Ordering::Relaxed)
     };
-    match step(&*tally.store, &mut until) {
+    let (begun, deleted_max) = (Instant::now(), std::mem::replace(&mut pace.0, DELETED_MIN));
+    match step(&*tally.store, deleted_max, &mut until) {
         // Another transaction was first. What is left is found again.
         Err(StoreError::Conflict(_)) => Ok(true),
         // A store that is away has its own alerts, and is soon back.
@@ -184,12 +201,35 @@ fn do_step(tally: &Tally) -> Result<bool, Failure> {
             note(tally, None);
             Ok(match done {
                 Step::Nothing | Step::Stopped => false,
-                Step::Wrote(_) | Step::Deleted(_) => true,
+                Step::Wrote(_) => true,
+                Step::Deleted(_) => {
+                    pace.0 = deleted_max;
+                    pace.after(begun.elapsed());
+                    true
+                }
                 Step::Done(month) => {
                     tracing::info!(%month, "a month of the ledger is archived");
                     true
                 }
             })
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quick_steps_grow_and_slow_ones_shrink() {
+        let mut pace = Pace(DELETED_MIN);
+        let mut after = |took| {
+            pace.after(took);
+            pace.0
+        };
+        let quick = [(); 5].map(|()| after(Duration::from_millis(50)));
+        assert_eq!(quick, [1_000, 2_000, 4_000, 8_000, 8_000]);
+        let slow = [(); 5].map(|()| after(DELETED_TIME_MAX));
+        assert_eq!(slow, [4_000, 2_000, 1_000, 500, 500]);
     }
 }

@@ -4,7 +4,7 @@
 //! records them only if the month is still its own. So of two servers that work at the same time one wins, and the other removes its
 //! files. Rows are deleted in bounded transactions, which also count them.
 //!
-//! Not here: when a month may be archived, and how long to rest between two steps.
+//! Not here: when a month may be archived, how many rows a step deletes, and how long to rest between two steps.
 
 use super::catalog::{ArchivedMonth, MonthFiles, MonthState, before};
 use super::month::{before_all, remove_own, write};
@@ -13,9 +13,6 @@ use crate::ledger::{Archived, LedgerReadSet, LedgerWriteSet};
 use crate::plan::{ReadSet, WriteSet};
 use crate::{Ledger, ShardSet, Store, StoreError};
 use tally_rules::ledger::{EntryKey, Month, TransferId};
-
-/// Transfers whose rows one step deletes.
-const DELETED: usize = 500;
 
 /// Says whether to go on; it is asked often, and may rest meanwhile.
 pub type Until<'a> = dyn FnMut() -> bool + 'a;
@@ -50,14 +47,15 @@ pub fn to_archive(ledger: &dyn Ledger, end: Month) -> Result<Vec<Month>, StoreEr
     Ok(found)
 }
 
-/// Does the next step of the oldest month that is not done. Blocks: a month is written as one step.
-pub fn step(store: &dyn Store, until: &mut Until<'_>) -> Result<Step, StoreError> {
+/// Does the next step of the oldest month that is not done. Blocks: a month is written as one step, and its rows are deleted in steps
+/// of at most `deleted_max` transfers.
+pub fn step(store: &dyn Store, deleted_max: usize, until: &mut Until<'_>) -> Result<Step, StoreError> {
     let months = store.ledger().archived_months()?;
     match months.iter().find(|(_, row)| row.state != MonthState::Done) {
         None => Ok(Step::Nothing),
         Some((month, row)) => match &row.files {
             None => write_month(store, *month, &months, until),
-            Some(_) => delete_rows(store, (*month, row.clone())),
+            Some(_) => delete_rows(store, deleted_max, (*month, row.clone())),
         },
     }
 }
@@ -97,12 +95,16 @@ fn write_month(
     recorded.map(|_| Step::Stopped)
 }
 
-fn delete_rows(store: &dyn Store, of: (Month, ArchivedMonth)) -> Result<Step, StoreError> {
+fn delete_rows(
+    store: &dyn Store,
+    deleted_max: usize,
+    of: (Month, ArchivedMonth),
+) -> Result<Step, StoreError> {
     let ledger = store.ledger();
     let file = ledger.archives().transfers(&of)?;
     let (month, row) = of;
     let (mut ids, mut entries) = (Vec::<TransferId>::new(), Vec::<EntryKey>::new());
-    for row in file.after(row.deleted).take(DELETED) {
+    for row in file.after(row.deleted).take(deleted_max) {
         let (id, transfer) = read_transfer(&file, &row?)?;
         ids.push(id);
         entries.extend(transfer.entries().into_iter().flatten());

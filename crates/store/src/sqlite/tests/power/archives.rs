@@ -61,7 +61,7 @@ fn fill(store: &SqliteStore) -> Result<(), StoreError> {
 }
 
 fn finish(store: &SqliteStore) -> Result<(), StoreError> {
-    while step(store, &mut || true)? != crate::archive::Step::Nothing {
+    while step(store, 500, &mut || true)? != crate::archive::Step::Nothing {
         store.work()?;
     }
     store.work()
