@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use tally_testkit::audit::{metric, read_pages};
 use tally_testkit::{Client, DatabaseKind, ScratchDatabase, TestTally, WallClock, wait_until};
 
-const ARCHIVES: &str = "/v1/ledger/archives";
-const DAY: i64 = 24 * 3_600;
+pub(super) const ARCHIVES: &str = "/v1/ledger/archives";
+pub(super) const DAY: i64 = 24 * 3_600;
 /// Transfers of a month, in batches of this size. A step deletes fewer.
 const BATCHES: usize = 8;
 const BATCH: usize = 100;
 
 /// A server whose clock the test sets, in March of 2031.
-fn server(clock: &WallClock) -> TestTally {
+pub(super) fn server(clock: &WallClock) -> TestTally {
     let mut server = TestTally::stopped(TALLY);
     clock.set_for(&mut server);
     server.set("TALLY_CLOCK_JUMP_MAX", "90000h");
@@ -22,7 +22,7 @@ fn server(clock: &WallClock) -> TestTally {
     server
 }
 
-fn member(client: &mut Client, login: &str) -> String {
+pub(super) fn member(client: &mut Client, login: &str) -> String {
     let made = client.post("/v1/members", &json!({"login_id": login, "name": login})).expect(201);
     made["id"].as_str().expect("an id").to_owned()
 }

@@ -34,7 +34,7 @@ fn run(script: &str, home: &Path) {
 }
 
 /// Killed when it is dropped.
-struct Running(Child);
+pub(super) struct Running(pub(super) Child);
 
 impl Drop for Running {
     fn drop(&mut self) {

@@ -3,15 +3,18 @@
 //! Not here: how limits of connections are made to fit (`tally/src/descriptors.rs`).
 
 use crate::TALLY;
-use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit};
 use serde_json::json;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tally_testkit::audit::metric;
-use tally_testkit::{Client, GIVE_UP, Request, wait_until};
+use tally_testkit::{Client, EventStream, GIVE_UP, Request, wait_until};
 use tempfile::TempDir;
+
+/// Event streams: more than the usual soft limit of 1,024 has descriptors.
+const STREAMS: usize = 1_100;
 
 /// A server under these limits of a shell, with its address and its log, which the end of the process ends.
 struct Server {
@@ -81,6 +84,26 @@ fn the_soft_limit_is_raised_to_the_hard_one() {
     });
     let log = server.end();
     assert!(log.contains("the limit of file descriptors is 900"), "{log}");
+}
+
+#[test]
+fn more_streams_than_the_usual_soft_limit_leave_probes_and_requests_answered() {
+    // The other ends are in this process.
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).expect("it may be raised");
+    let server = start("ulimit -Sn 1024").expect("it starts");
+    let mut client = Client::new(server.address);
+    client.put("/v1/leaderboards/b", &json!({})).expect(201);
+    let watch = Request::new("GET", "/v1/leaderboards/b/events");
+    let open = |_| EventStream::open(server.address, &watch).expect("a stream opens");
+    let streams: Vec<EventStream> = (0..STREAMS).map(open).collect();
+    for probe in ["/healthz", "/readyz"] {
+        assert_eq!(Client::new(server.address).get(probe).status, 200, "{probe}");
+    }
+    let score = json!({"player": "ann", "score": 1});
+    Client::new(server.address).post("/v1/leaderboards/b/scores", &score).expect(200);
+    drop(streams);
+    assert!(!server.end().contains("Too many open files"));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use tally_testkit::command::command;
 use tally_testkit::{TestTally, wait_until};
 
-const BOARD: &str = "/v1/leaderboards/b";
+pub(super) const BOARD: &str = "/v1/leaderboards/b";
 
 /// A process that follows, killed when it is dropped.
 pub(super) struct Follows {
@@ -57,7 +57,7 @@ pub(super) fn wait_whole(server: &TestTally) {
 }
 
 /// Submits the score of one more player. Returns an instant after its answer, and before the next submit.
-fn submit(server: &TestTally, no: usize) -> String {
+pub(super) fn submit(server: &TestTally, no: usize) -> String {
     let body = json!({"player": format!("p{no:04}"), "score": no});
     server.client().post(&format!("{BOARD}/scores"), &body).expect(200);
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("after 1970");
@@ -66,7 +66,7 @@ fn submit(server: &TestTally, no: usize) -> String {
     tally_wire::time::format(tally_rules::Micros(micros))
 }
 
-fn count(server: &TestTally) -> usize {
+pub(super) fn count(server: &TestTally) -> usize {
     let page = server.client().get(&format!("{BOARD}/scores?limit=1000")).expect(200);
     let names = page["entries"].as_array().expect("entries").iter();
     let mut names: Vec<&str> = names.map(|entry: &Value| entry["player"].as_str().expect("a name")).collect();

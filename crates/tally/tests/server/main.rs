@@ -20,6 +20,7 @@ mod load;
 mod logs;
 mod members;
 mod memory;
+mod page_commands;
 mod pages;
 mod secret;
 mod security_events;
