@@ -9,7 +9,7 @@ use crate::failure::{Failure, Fault};
 use crate::ledger::archive::{self, ArchiveFailure};
 use crate::ledger::expiry;
 use crate::maintenance::{self, Pace};
-use crate::members::erase;
+use crate::members::{erase, index_names};
 use crate::periods::{prizes, scheduler as periods};
 use crate::redis_health;
 use crate::servers::in_doubt;
@@ -102,6 +102,7 @@ pub(crate) struct Tasks {
     pub(crate) maintenance: BackgroundTask,
     pub(crate) erasures: BackgroundTask,
     pub(crate) archives: BackgroundTask,
+    pub(crate) names: BackgroundTask,
     /// Set once the service ends: long work ends early.
     pub(crate) stops: AtomicBool,
     pub(crate) redis: BackgroundTask,
@@ -163,6 +164,7 @@ pub(crate) fn start(tally: &Arc<Tally>) -> Result<(), Failure> {
     archive::start(tally)?;
     periods::start(tally)?;
     redis_health::start(tally)?;
+    index_names::start(tally)?;
     tally.events.start(tally)
 }
 

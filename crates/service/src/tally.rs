@@ -9,8 +9,7 @@ use crate::boards::{Board, Boards, run_once};
 use crate::clock::{Clock, ClockReading};
 use crate::clock_memory::{ClockMemory, lead};
 use crate::contests::counts::Counts as ContestCounts;
-use crate::contests::repay;
-use crate::contests::{Contests, scheduler as contests};
+use crate::contests::{Contests, repay, scheduler as contests};
 use crate::events::Events;
 use crate::failure::{Failure, Fault, blocking};
 use crate::fingerprint::Fingerprints;
@@ -335,6 +334,7 @@ impl Tally {
             holds,
             erasures,
             archives,
+            names,
             stops,
             maintenance,
             redis,
@@ -343,7 +343,7 @@ impl Tally {
             noted: _,
         } = &self.tasks;
         stops.store(true, Ordering::Relaxed);
-        [contests, periods, holds, erasures, archives].into_iter().for_each(BackgroundTask::stop);
+        [contests, periods, holds, erasures, archives, names].into_iter().for_each(BackgroundTask::stop);
         self.events.stop();
         self.webhooks.stop();
         self.lane.drain();

@@ -25,7 +25,7 @@ use tally_rules::ledger::{
 /// What a transaction reads of the ledger. Each list is sorted and has no key twice.
 #[derive(Clone, Debug, Default)]
 pub struct LedgerReadSet {
-    /// The handles to look up: logins, phone numbers and players.
+    /// The handles to look up: names, logins, phone numbers and players.
     pub handles: Vec<Handle>,
     /// Members.
     pub members: Vec<MemberId>,
@@ -272,7 +272,7 @@ pub trait Ledger: Contests + EventReads + WebhookReads {
         limit: usize,
     ) -> Result<Listing<(MemberId, Member)>, StoreError>;
 
-    /// The member of a login, a phone number or a player.
+    /// The member of a handle.
     fn member_of(&self, handle: &Handle) -> Result<Option<MemberId>, StoreError>;
 
     /// The member of each handle, in one query. The handles ascend.

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use tally_rules::Micros;
 use tally_rules::ledger::Month;
-use tally_service::verify::{Checkpoint, Disagreement, Listener, Owed, Replayed, Scores, home, replay};
+use tally_service::verify::{Checkpoint, Disagreement, Expected, Listener, Owed, Replayed, Scores, replay};
 use tally_store::mysql::MySqlStore;
 use tally_store::shards::Shards;
 use tally_store::{Snapshot, Store};
@@ -106,7 +106,7 @@ fn now() -> Micros {
 
 /// Verifies the store; with `tells`, it names every row that disagrees.
 fn read(store: &dyn Store, since: Option<Since>, tells: bool) -> Result<(Replayed, Option<Checkpoint>)> {
-    let home = home(store)?;
+    let expected = Expected::of(store)?;
     let mut books = store.ledger().snapshot().context("read the store")?;
     let checkpoint = since.map(|since| find(&mut *books, since)).transpose()?.flatten();
     let bar = bar("verifying", "rows")?;
@@ -123,7 +123,7 @@ fn read(store: &dyn Store, since: Option<Since>, tells: bool) -> Result<(Replaye
     };
     // Clocks of other servers may be ahead.
     let now = now().plus(CLOCKS_APART_MICROS);
-    let terms = (home, now, checkpoint.clone());
+    let terms = (expected, now, checkpoint.clone());
     let replayed = replay(store, &mut *books, terms, listener).context("verify the store")?;
     bar.finish_and_clear();
     Ok((replayed, checkpoint))
@@ -169,8 +169,8 @@ fn told(replayed: &Replayed, since: Option<Option<&Checkpoint>>, seconds: f64) -
     if agrees {
         let ok = |text: String| colours::print(&format!("ok    {text}"));
         ok(format!(
-            "{ledger}: every balance is that of its entries, debits equal credits, and {handles} logins, numbers and \
-             players find their members"
+            "{ledger}: every balance is that of its entries, debits equal credits, and {handles} names, logins, numbers \
+             and players find their members"
         ));
         ok(format!(
             "{score}: every record has its part, archives are their records in order, and each is of a period"

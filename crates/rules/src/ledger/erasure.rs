@@ -166,10 +166,10 @@ mod tests {
         for before in [ann, closed] {
             let running = before.erase(id, true, Micros(9));
             assert_eq!(running.erasure(id), Some(Erasure::Running));
-            assert_eq!(running.handles(), [Handle::Player(before.player.clone())]);
+            assert_eq!(running.handles(id), [Handle::Player(before.player.clone())]);
             assert_eq!(running.closed_at, before.closed_at.or(Some(Micros(9))));
             let done = running.erased(id);
-            assert_eq!((done.erasure(id), done.handles()), (Some(Erasure::Done), vec![]));
+            assert_eq!((done.erasure(id), done.handles(id)), (Some(Erasure::Done), vec![]));
             for member in [&running, &done] {
                 let text = format!("{member:?}");
                 let words = ["Ann", "ann@", "0101234", "digest"];
@@ -181,7 +181,7 @@ mod tests {
             assert!(done.is_before_erasure(from.plus(-1)) && !done.is_before_erasure(from));
             // A name that another member has by now is no handle.
             let other = before.erase(id, false, Micros(9));
-            assert_eq!((other.erasure(id), other.handles()), (Some(Erasure::Running), vec![]));
+            assert_eq!((other.erasure(id), other.handles(id)), (Some(Erasure::Running), vec![]));
             assert!(running.owns_player() && done.owns_player() && !other.owns_player());
             assert_eq!(other.erased(id), done);
             // With another id it is a member with a strange login.

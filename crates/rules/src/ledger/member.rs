@@ -5,6 +5,7 @@
 //! Money depends only on the PIN's attempts (`pin`) and on being closed, which the home wallet repeats.
 
 use super::id::MemberId;
+use super::member_name::NameKey;
 use super::pin::Attempts;
 use crate::ids::{BadId, PlayerId};
 use crate::instant::Micros;
@@ -108,26 +109,33 @@ impl Phone {
 /// What a handle is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HandleKind {
+    /// A name, which finds every member that has it.
+    Name,
     /// A login.
-    Login = 1,
+    Login,
     /// A phone number.
-    Phone = 2,
+    Phone,
     /// A player.
-    Player = 3,
+    Player,
 }
 
 impl HandleKind {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Login, Self::Phone, Self::Player];
+    pub const ALL: [Self; 4] = [Self::Name, Self::Login, Self::Phone, Self::Player];
 
-    /// The number that is stored.
+    /// The number that is stored. Names share that of logins, see [`NameKey`].
     pub fn number(self) -> u8 {
-        self as u8
+        match self {
+            Self::Name | Self::Login => 1,
+            Self::Phone => 2,
+            Self::Player => 3,
+        }
     }
 
     /// A value before all handles of this kind that begin with a text, and after all that are less. `None` if none can begin so.
     pub fn first(self, prefix: &str) -> Option<Handle> {
         match self {
+            Self::Name => NameKey::first(prefix).map(Handle::Name),
             Self::Login => Login::new(prefix).ok().map(Handle::Login),
             Self::Phone => Some(Handle::Phone(Phone(prefix.into()))),
             Self::Player => PlayerId::new(prefix).ok().map(Handle::Player),
@@ -135,9 +143,11 @@ impl HandleKind {
     }
 }
 
-/// A login, phone number or player that finds one member.
+/// A name, login, phone number or player that finds one member. Their order is that of the stored numbers and texts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Handle {
+    /// Its name, together with its id.
+    Name(NameKey),
     /// Its login.
     Login(Login),
     /// Its phone number.
@@ -147,19 +157,25 @@ pub enum Handle {
 }
 
 impl Handle {
-    /// The number that is stored.
-    pub fn number(&self) -> u8 {
+    /// What it is.
+    pub fn kind(&self) -> HandleKind {
         match self {
+            Self::Name(_) => HandleKind::Name,
             Self::Login(_) => HandleKind::Login,
             Self::Phone(_) => HandleKind::Phone,
             Self::Player(_) => HandleKind::Player,
         }
-        .number()
+    }
+
+    /// The number that is stored.
+    pub fn number(&self) -> u8 {
+        self.kind().number()
     }
 
     /// The text.
     pub fn as_str(&self) -> &str {
         match self {
+            Self::Name(key) => key.as_str(),
             Self::Login(login) => login.as_str(),
             Self::Phone(phone) => phone.as_str(),
             Self::Player(player) => player.as_str(),
@@ -169,7 +185,7 @@ impl Handle {
     /// Reads a stored handle.
     pub fn of_stored(number: u8, text: &str) -> Option<Self> {
         match number {
-            1 => Login::new(text).ok().map(Self::Login),
+            1 => NameKey::of_stored(text).map(Self::Name).or_else(|| Login::new(text).ok().map(Self::Login)),
             2 => Phone::of_stored(text).map(Self::Phone),
             3 => PlayerId::new(text).ok().map(Self::Player),
             _ => None,
@@ -215,16 +231,18 @@ pub struct Member {
 }
 
 impl Member {
-    /// Its handles, in order. A closed member has none but the one that it keeps while it is being erased.
-    pub fn handles(&self) -> Vec<Handle> {
-        if self.closed_at.is_some() { self.kept_handle().into_iter().collect() } else { self.names() }
+    /// The handles of the member with that id, in order. A closed one has none but the one that it keeps while it is being erased.
+    pub fn handles(&self, id: MemberId) -> Vec<Handle> {
+        if self.closed_at.is_some() { self.kept_handle().into_iter().collect() } else { self.names(id) }
     }
 
     /// The handles it has or had before it was closed, in order.
-    pub fn names(&self) -> Vec<Handle> {
+    pub fn names(&self, id: MemberId) -> Vec<Handle> {
+        let name = Handle::Name(NameKey::new(&self.name, id));
         let phone = self.phone.clone().map(Handle::Phone);
         let player = Handle::Player(self.player.clone());
-        [Some(Handle::Login(self.login.clone())), phone, Some(player)].into_iter().flatten().collect()
+        let handles = [Some(name), Some(Handle::Login(self.login.clone())), phone, Some(player)];
+        handles.into_iter().flatten().collect()
     }
 
     /// When the member was created.
@@ -235,6 +253,7 @@ impl Member {
 
 #[cfg(test)]
 mod tests {
+    use super::super::id::Uuid;
     use super::*;
     use proptest::prelude::*;
 
@@ -330,14 +349,15 @@ mod tests {
             tokens_from: Micros(0),
             closed_at: None,
         };
-        let handles = member.handles();
-        assert!(handles.len() == 3 && handles.is_sorted());
-        for (handle, number) in handles.iter().zip(1..) {
-            assert_eq!(handle.number(), number);
+        let id = MemberId(Uuid([3; 16]));
+        let handles = member.handles(id);
+        assert!(handles.len() == 4 && handles.is_sorted());
+        for ((handle, kind), number) in handles.iter().zip(HandleKind::ALL).zip([1, 1, 2, 3]) {
+            assert_eq!((handle.kind(), handle.number()), (kind, number));
             assert_eq!(Handle::of_stored(number, handle.as_str()).as_ref(), Some(handle));
         }
         let closed = Member { closed_at: Some(Micros(1)), ..member };
-        assert_eq!((closed.handles(), closed.names()), (vec![], handles));
+        assert_eq!((closed.handles(id), closed.names(id)), (vec![], handles));
         assert_eq!(Handle::of_stored(2, "010-1234"), None);
         assert_eq!(Handle::of_stored(4, "ann"), None);
         assert!(Login::new("a\nb").is_err() && Login::new("").is_err());

@@ -17,7 +17,7 @@ use tally_rules::audit::{AuditAction, Audited};
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::member::{Handle, Phone, Pin};
 use tally_rules::ledger::pin::Attempts;
-use tally_rules::ledger::{Member, MemberId, Uuid};
+use tally_rules::ledger::{Member, MemberId, NameKey, Uuid};
 use tally_rules::outcome::Outcome;
 use tally_rules::{Micros, Origin, PlayerId, Rejection};
 use tally_store::ReadSet;
@@ -108,7 +108,7 @@ impl LedgerRequest for ChangeMember {
             return Err(Rejection::MemberClosed(self.member));
         }
         let after = changed(&before, &self.change, state.time.now);
-        let (had, has) = (before.handles(), after.handles());
+        let (had, has) = (before.handles(self.member), after.handles(self.member));
         if had.iter().chain(&has).any(|handle| self.handles.binary_search(handle).is_err()) {
             return Ok(None);
         }
@@ -185,7 +185,7 @@ pub async fn change(
     let audited = origin.map(|origin| audit::begin(origin, tally.now())).transpose()?;
     let request = |before: &Member| {
         let player = change.player.clone().filter(|player| *player != before.player);
-        let (handles, change) = (handles(before, &change), change.clone());
+        let (handles, change) = (handles(member, before, &change), change.clone());
         (
             ChangeMember { member, change, handles, audited: audited.clone(), identity: identity.clone() },
             player,
@@ -237,8 +237,9 @@ async fn rename<R: LedgerRequest>(
 }
 
 /// The handles of a member before and after a change.
-fn handles(before: &Member, change: &MemberChange) -> Vec<Handle> {
-    let mut handles = before.names();
+fn handles(id: MemberId, before: &Member, change: &MemberChange) -> Vec<Handle> {
+    let mut handles = before.names(id);
+    handles.extend(change.name.as_deref().map(|name| Handle::Name(NameKey::new(name, id))));
     if let Set::To(Some(phone)) = &change.phone {
         handles.push(Handle::Phone(phone.clone()));
     }

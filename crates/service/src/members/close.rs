@@ -45,7 +45,7 @@ impl Leaving {
         }
         let member = state.members.get(&self.member).cloned().ok_or(Rejection::MemberNotFound)?;
         let is_new = |handle: &Handle| self.handles.binary_search(handle).is_err();
-        Ok(if member.names().iter().any(is_new) { Err(None) } else { Ok(member) })
+        Ok(if member.names(self.member).iter().any(is_new) { Err(None) } else { Ok(member) })
     }
 
     /// Adds the event that the member was closed, unless it was closed before.
@@ -80,7 +80,7 @@ impl LedgerRequest for CloseMember {
         state.book.close(id, self.force)?;
         // One that is being erased keeps the name of its player until nothing is left under it.
         if member.erasure(id).is_none() {
-            change::release_handles(state, id, member.names().iter());
+            change::release_handles(state, id, member.names(id).iter());
         }
         self.of.add_event(state, &member);
         let is_open = member.closed_at.is_none();
@@ -106,7 +106,7 @@ pub async fn close(
 ) -> Result<bool, Failure> {
     let audited = audit::begin(origin, tally.now())?;
     let request = |before: &Member| {
-        let (handles, identity) = (before.names(), identity.clone());
+        let (handles, identity) = (before.names(member), identity.clone());
         let of = Leaving { member, handles, audited: audited.clone(), identity };
         (CloseMember { of, force }, None)
     };

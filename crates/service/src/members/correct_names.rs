@@ -44,7 +44,7 @@ fn release_closed(store: &dyn Store) -> Result<(), Failure> {
     let mut released = 0;
     each_page(store, |page| {
         let closed = page.iter().filter(|(_, member)| member.closed_at.is_some());
-        let handles: BTreeSet<Handle> = closed.clone().flat_map(|(_, member)| member.names()).collect();
+        let handles: BTreeSet<Handle> = closed.clone().flat_map(|(id, member)| member.names(*id)).collect();
         let ids: BTreeSet<MemberId> = closed.map(|(id, _)| *id).collect();
         if ids.is_empty() {
             return Ok(());

@@ -74,7 +74,7 @@ impl LedgerRequest for CreateMember {
 
 /// Reads what a new member with that id touches.
 pub(crate) fn read(new: &NewMember, plan: &mut ReadSet, id: MemberId, home: Currency) {
-    plan.ledger.handles.extend(new.with_id(id).handles());
+    plan.ledger.handles.extend(new.with_id(id).handles(id));
     plan.ledger.wallets.push(WalletKey { member: id, currency: home });
 }
 
@@ -93,12 +93,12 @@ pub(crate) fn decide(
     }
     let member = new.with_id(id);
     // By the order of handles, which decides between rejections.
-    for handle in member.handles() {
+    for handle in member.handles(id) {
         if state.handles.get(&handle).is_some() {
             return Err(taken(&handle));
         }
     }
-    for handle in member.handles() {
+    for handle in member.handles(id) {
         state.handles.set(&handle, Some(id));
     }
     state.members.load(id, None);
@@ -127,6 +127,8 @@ pub(crate) fn is_free_since(state: &BatchState<'_>, had: &[Handle]) -> bool {
 /// The rejection of a handle that another member has.
 pub(super) fn taken(handle: &Handle) -> Rejection {
     match handle {
+        // No name is taken: its handle has the id of its member.
+        Handle::Name(name) => Rejection::LoginTaken(name.name().into()),
         Handle::Login(login) => Rejection::LoginTaken(login.as_str().into()),
         Handle::Phone(number) => Rejection::PhoneTaken(number.as_str().into()),
         Handle::Player(player) => Rejection::PlayerTaken(player.clone()),

@@ -2,7 +2,7 @@
 //!
 //! [`password`] and [`pin`] make and compare secrets, and [`token`] is the credential after signing in ([`signin`]). `throttle`
 //! and `budget` slow guesses down, and `digests` queues slow digests. [`find`] finds a member, and [`cache`] keeps it;
-//! `correct_names` corrects names that earlier versions stored. `create`, [`mod@change`], `close`, `erase` and [`pay`] are requests
+//! `correct_names` corrects names that earlier versions stored, and `index_names` makes them searchable. `create`, [`mod@change`], `close`, `erase` and [`pay`] are requests
 //! to the ledger's lane, because a member has a wallet from the start. Not here: other transfers (`ledger`).
 
 pub(crate) mod budget;
@@ -16,6 +16,7 @@ pub(crate) mod erase;
 mod evict;
 pub mod export;
 pub mod find;
+pub(crate) mod index_names;
 pub mod password;
 pub mod pay;
 pub mod pin;
@@ -37,6 +38,7 @@ use cache::{CacheSettings, Holder, MemberCache};
 use digests::Digests;
 use password::Cost;
 use pin::Pins;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tally_rules::ledger::member::{Handle, Phone};
@@ -98,6 +100,8 @@ pub struct Members {
     pub(crate) recipients: Arc<Budget<MemberId>>,
     /// One erasure runs at a time.
     pub(crate) erasing: Mutex<()>,
+    /// Whether every member is found by its name.
+    pub(crate) has_names: AtomicBool,
     settings: MemberSettings,
     /// Attempts to sign in.
     signing_in: Digests,
@@ -118,6 +122,7 @@ impl Members {
             throttle: Throttle::new(blake3::derive_key("tally 2026 names of failed logins", &key)),
             recipients: Budget::new(UNKNOWN_RECIPIENTS, UNKNOWN_RECIPIENTS_INTERVAL_S),
             erasing: Mutex::new(()),
+            has_names: AtomicBool::new(false),
             signing_in: Digests::new(settings),
             setting: Digests::new(settings),
             placeholder_digest: password::digest("nobody's", settings.cost)?,

@@ -1,7 +1,8 @@
-//! Finding players by the beginning of a name: members by login, phone number and player, and players of leaderboards.
+//! Finding players by the beginning of a name: members by name, login, phone number and player, and players of leaderboards.
 //!
 //! Every source is a range of a primary key, so a search reads few rows however many there are. Keys are compared byte by byte, so
-//! a search asks for several spellings of what was typed. Names of members and of profiles have no index, and are not searched.
+//! a search asks for several spellings of what was typed. Names of members are stored in one spelling. Those of profiles have no
+//! index, and are not searched.
 //! A player that no range has, such as one with a profile alone, is found by its whole id, by callers that may read members: a
 //! member must not learn of other players.
 
@@ -12,8 +13,9 @@ use crate::scores::score_key;
 use crate::tally::Tally;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 use tally_rules::ledger::member::HandleKind;
-use tally_rules::ledger::{Member, MemberId, Uuid};
+use tally_rules::ledger::{Member, MemberId, NameKey, Uuid};
 use tally_rules::{BoardId, PlayerId, Rejection};
 use tally_store::{BoardNo, ScoreKey, Window};
 
@@ -36,7 +38,7 @@ pub struct FoundPlayer {
 pub struct Search {
     /// Players by id.
     pub items: BTreeMap<PlayerId, FoundPlayer>,
-    /// Whether there is nothing else: every leaderboard was read, and nothing was cut off.
+    /// Whether there is nothing else: every leaderboard was read, nothing was cut off, and every member has a handle of its name.
     pub complete: bool,
 }
 
@@ -83,10 +85,12 @@ fn members(
 ) -> Result<(), Failure> {
     let ledger = tally.store.ledger();
     let mut ids: Vec<MemberId> = Uuid::parse(typed).map(MemberId).into_iter().collect();
+    let name = NameKey::prefix(typed);
     let digits: String = typed.chars().filter(|letter| !matches!(letter, ' ' | '-' | '+')).collect();
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     for kind in HandleKind::ALL {
         let texts: &[String] = match kind {
+            HandleKind::Name => name.as_slice(),
             HandleKind::Phone if is_number => std::slice::from_ref(&digits),
             HandleKind::Phone => &[],
             HandleKind::Login | HandleKind::Player => spellings,
@@ -97,6 +101,7 @@ fn members(
             ids.extend(found.into_iter().map(|(_, id)| id));
         }
     }
+    search.complete &= tally.members.has_names.load(Ordering::Relaxed);
     let ids = tally_lanes::keys_to_load(ids);
     for (id, member) in ids.iter().zip(ledger.members(&ids)?) {
         let Some(member) = member else { continue };

@@ -1,4 +1,4 @@
-//! Handles against members: each login, phone number and player finds the member that has it, and nothing else finds a member.
+//! Handles against members: each name, login, phone number and player finds the member that has it, and nothing else finds a member.
 //!
 //! The two tables have different orders, so first only the sums of all pairs are compared: the handles of members, and the
 //! members of handles. If they differ, everything is looked up by key to name the rows.
@@ -9,7 +9,7 @@ use super::sum::Sum;
 use crate::failure::Failure;
 use std::collections::BTreeMap;
 use tally_rules::ledger::MemberId;
-use tally_rules::ledger::member::Handle;
+use tally_rules::ledger::member::{Handle, HandleKind};
 use tally_store::{Snapshot, StoreError};
 
 /// Rows of a page that are looked up in the other table.
@@ -17,6 +17,7 @@ const LOOKUP_PAGE: usize = 1_000;
 
 fn kind(handle: &Handle) -> &'static str {
     match handle {
+        Handle::Name(_) => "name",
         Handle::Login(_) => "login",
         Handle::Phone(_) => "phone number",
         Handle::Player(_) => "player",
@@ -25,11 +26,16 @@ fn kind(handle: &Handle) -> &'static str {
 
 /// A handle for people: a player's name may have letters that a terminal would obey.
 fn name(handle: &Handle) -> String {
-    format!("{} {}", kind(handle), handle.as_str().escape_debug())
+    let text = if let Handle::Name(key) = handle { key.name() } else { handle.as_str() };
+    format!("{} {}", kind(handle), text.escape_debug())
 }
 
-/// Scans handles; `of_members` is the sum of the handles in members.
-pub(super) fn replay(snapshot: &mut dyn Snapshot, of_members: Sum, run: &mut Run<'_>) -> Result<(), Failure> {
+/// Scans handles; `of_members` is the sum of the handles in members. Their names may have none unless `names` is true.
+pub(super) fn replay(
+    snapshot: &mut dyn Snapshot,
+    (of_members, names): (Sum, bool),
+    run: &mut Run<'_>,
+) -> Result<(), Failure> {
     let (mut handles, mut sum) = (SortedRows::default(), Sum::default());
     loop {
         let read = handles.fill(|after, limit| snapshot.handles(after, limit))?;
@@ -46,20 +52,22 @@ pub(super) fn replay(snapshot: &mut dyn Snapshot, of_members: Sum, run: &mut Run
         sum.add_handle(&run.key, &handle, member);
     }
     if sum != of_members {
-        name_members(snapshot, run)?;
+        name_members(snapshot, names, run)?;
         name_handles(snapshot, run)?;
     }
     Ok(())
 }
 
 /// Checks that all handles of a member find it.
-fn name_members(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), StoreError> {
+fn name_members(snapshot: &mut dyn Snapshot, names: bool, run: &mut Run<'_>) -> Result<(), StoreError> {
     let mut after = None;
     loop {
         let page = snapshot.members(after, LOOKUP_PAGE)?;
         let mut owners: BTreeMap<Handle, Vec<MemberId>> = BTreeMap::new();
         for (id, member) in &page {
-            member.handles().into_iter().for_each(|handle| owners.entry(handle).or_default().push(*id));
+            let checked =
+                member.handles(*id).into_iter().filter(|one| names || one.kind() != HandleKind::Name);
+            checked.for_each(|handle| owners.entry(handle).or_default().push(*id));
         }
         let handles: Vec<Handle> = owners.keys().cloned().collect();
         for (handle, found) in handles.iter().zip(snapshot.handles_of(&handles)?) {
@@ -92,7 +100,7 @@ fn name_handles(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), St
                         format!("its member is closed: {}; the next start of the server releases it", id.0);
                     run.found("handles", name(handle), what);
                 }
-                Some(member) if !member.handles().contains(handle) => {
+                Some(member) if !member.handles(*id).contains(handle) => {
                     let what = format!("its member has another {} or none: {}", kind(handle), id.0);
                     run.found("handles", name(handle), what);
                 }

@@ -43,6 +43,7 @@ mod webhooks;
 
 use crate::failure::Failure;
 use crate::ledger::HOME_META;
+use crate::members::index_names;
 pub use owed::Owed;
 pub use scores::Scores;
 pub use since::Checkpoint;
@@ -82,7 +83,7 @@ pub struct Replayed {
     pub erased: u64,
     /// Those whose erasure still runs.
     pub being_erased: u64,
-    /// Logins, phone numbers and players that find them.
+    /// Names, logins, phone numbers and players that find them.
     pub handles: u64,
     /// Wallets that were compared.
     pub wallets: u64,
@@ -114,17 +115,29 @@ pub struct Listener<'a> {
     pub read: &'a mut dyn FnMut(u64),
 }
 
-/// The currency that every member has a wallet in, once there is a member.
-pub fn home(store: &dyn Store) -> Result<Option<Currency>, Failure> {
-    let stored = store.meta(HOME_META)?;
-    Ok(stored.and_then(|bytes| Currency::parse(std::str::from_utf8(&bytes).ok()?)))
+/// What every member has. It is read before the snapshot, because rows of before may lack it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Expected {
+    /// The currency that every member has a wallet in, once there is a member.
+    home: Option<Currency>,
+    /// Whether every open member has a handle of its name: those of earlier versions get it later.
+    names: bool,
+}
+
+impl Expected {
+    /// That of a store.
+    pub fn of(store: &dyn Store) -> Result<Self, Failure> {
+        let home = store.meta(HOME_META)?;
+        let home = home.and_then(|bytes| Currency::parse(std::str::from_utf8(&bytes).ok()?));
+        Ok(Self { home, names: index_names::is_done(store)? })
+    }
 }
 
 /// Replays all of it, or what came after a checkpoint. Also checks the positions of webhooks, which follow no snapshot.
 pub fn replay(
     store: &dyn Store,
     snapshot: &mut dyn Snapshot,
-    (home, now, checkpoint): (Option<Currency>, Micros, Option<Checkpoint>),
+    (expected, now, checkpoint): (Expected, Micros, Option<Checkpoint>),
     listener: Listener<'_>,
 ) -> Result<Replayed, Failure> {
     let (replayed, named) = (Replayed::default(), BTreeSet::new());
@@ -135,8 +148,8 @@ pub fn replay(
     let mut run = Run { listener, replayed, named, key: sum::key()?, erased, since };
     scores::replay(snapshot, now, &mut run)?;
     run.damaged(snapshot);
-    let scan = wallets::replay(snapshot, home, &mut run)?;
-    handles::replay(snapshot, scan.handles, &mut run)?;
+    let scan = wallets::replay(snapshot, expected.home, &mut run)?;
+    handles::replay(snapshot, (scan.handles, expected.names), &mut run)?;
     let totals = moves::replay(snapshot, scan.entries, &mut run)?;
     contests::replay(snapshot, &mut run)?;
     pools::check(snapshot, scan.pools, &mut run)?;

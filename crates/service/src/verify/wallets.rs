@@ -276,7 +276,7 @@ impl Members {
         if let Some((id, member)) = &next {
             run.replayed.members += 1;
             erased::note(run, *id, member);
-            member.handles().iter().for_each(|handle| self.handles.add_handle(&run.key, handle, *id));
+            member.handles(*id).iter().for_each(|handle| self.handles.add_handle(&run.key, handle, *id));
         }
         self.present = next.map(|(id, member)| (id, member, false));
         Ok(self.present.is_some())

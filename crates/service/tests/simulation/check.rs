@@ -9,7 +9,7 @@ use tally_rules::ledger::entry::{EntryKey, Kind};
 use tally_rules::ledger::{MemberId, Wallet as Stored, WalletKey};
 use tally_rules::{BoardId, Micros, PlayerId};
 use tally_service::periods::view::View;
-use tally_service::verify::{Disagreement, Listener, home, replay};
+use tally_service::verify::{Disagreement, Expected, Listener, replay};
 use tally_service::{ALL_TIME, Failure, Fault, PageQuery};
 use tally_store::{ImportKey, Reads, ScoreKey, Window};
 
@@ -168,9 +168,9 @@ pub(crate) fn verify(world: &World) {
     let mut found = Vec::new();
     let listener =
         Listener { found: &mut |one: &Disagreement| found.push(one.to_string()), read: &mut |_| {} };
-    let home = home(store).unwrap();
+    let expected = Expected::of(store).unwrap();
     let mut snapshot = store.ledger().snapshot().unwrap();
-    let replayed = replay(store, &mut *snapshot, (home, Micros(i64::MAX), None), listener).unwrap();
+    let replayed = replay(store, &mut *snapshot, (expected, Micros(i64::MAX), None), listener).unwrap();
     assert_eq!(found, [""; 0], "verify");
     assert_eq!(replayed.members, MEMBERS as u64);
     let (debits, credits) = replayed

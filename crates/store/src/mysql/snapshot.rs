@@ -269,9 +269,9 @@ impl Snapshot for MySqlSnapshot {
 
     fn rows(&mut self) -> Result<u64, StoreError> {
         let mut script = Script::default();
-        // As many members as wallets, three handles of each, and two entries of a transfer: near enough for a progress bar.
+        // As many members as wallets, four handles of each, and two entries of a transfer: near enough for a progress bar.
         script.statement(
-            "SELECT CAST(5 * COUNT(*) + 1.5 * COALESCE(SUM(sequence), 0) AS UNSIGNED) FROM wallets",
+            "SELECT CAST(6 * COUNT(*) + 1.5 * COALESCE(SUM(sequence), 0) AS UNSIGNED) FROM wallets",
         );
         self.query(&script)?.one_number("wallets")
     }

@@ -59,8 +59,8 @@ const OWNERS_OF_MEMBERS: &str =
     "SELECT DISTINCT contest FROM contest_members WHERE contest > ?1 ORDER BY contest";
 const OWNERS_OF_PRIZES: &str =
     "SELECT DISTINCT contest FROM contest_prizes WHERE contest > ?1 ORDER BY contest";
-/// As many members as wallets, three handles of each, and two entries of a transfer: near enough for a progress bar.
-const ROWS: &str = "SELECT CAST(5 * count(*) + 1.5 * total(sequence) AS INTEGER) FROM wallets";
+/// As many members as wallets, four handles of each, and two entries of a transfer: near enough for a progress bar.
+const ROWS: &str = "SELECT CAST(6 * count(*) + 1.5 * total(sequence) AS INTEGER) FROM wallets";
 
 pub(super) type Newer<T> = BTreeMap<<T as Table>::Key, Option<<T as Table>::Value>>;
 

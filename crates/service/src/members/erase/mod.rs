@@ -64,7 +64,7 @@ impl BeginErasure {
         let (id, now) = (self.0.member, state.time.now);
         let player = Handle::Player(before.player.clone());
         let owns_player = state.handles.get(&player).is_none_or(|holder| *holder == id);
-        change::release_handles(state, id, before.names().iter());
+        change::release_handles(state, id, before.names(id).iter());
         if owns_player {
             state.handles.set(&player, Some(id));
         }
@@ -135,7 +135,7 @@ fn begin(
         if before.erasure(member).is_none() && holder.is_none_or(|holder| holder == member) {
             entries::refuse(tally, std::slice::from_ref(&before.player))?;
         }
-        let (handles, audited, identity) = (before.names(), audited.clone(), identity.cloned());
+        let (handles, audited, identity) = (before.names(member), audited.clone(), identity.cloned());
         if let Some(replayed) =
             tally.ledger.ask_blocking(BeginErasure(Leaving { member, handles, audited, identity }))?
         {
@@ -193,10 +193,10 @@ mod tests {
     fn verified(tally: &Tally) -> (Vec<String>, u64, u64) {
         let mut found = Vec::new();
         let listener = Listener { found: &mut |one| found.push(one.to_string()), read: &mut |_| () };
-        let home = verify::home(&*tally.store).unwrap();
+        let expected = verify::Expected::of(&*tally.store).unwrap();
         let mut snapshot = tally.store.ledger().snapshot().unwrap();
         let replayed =
-            verify::replay(&*tally.store, &mut *snapshot, (home, tally.now(), None), listener).unwrap();
+            verify::replay(&*tally.store, &mut *snapshot, (expected, tally.now(), None), listener).unwrap();
         (found, replayed.being_erased, replayed.erased)
     }
 

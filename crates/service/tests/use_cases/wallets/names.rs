@@ -5,15 +5,17 @@ use crate::wallets::verify::verify;
 use crate::wallets::world::*;
 use std::path::Path;
 use std::sync::Arc;
-use tally_rules::ledger::member::{Handle, Phone};
+use tally_rules::ledger::member::{Handle, HandleKind, Phone};
 use tally_rules::ledger::{Member, MemberId, TransferKind};
 use tally_rules::{Origin, PlayerId};
+use tally_service::members::change::MemberChange;
 use tally_service::members::{self, NewMember};
+use tally_service::players::search::search;
 use tally_store::mysql::Options;
 use tally_store::shards::Shards;
 use tally_store::sqlite::SqliteStore;
 use tally_store::{LedgerWriteSet, ReadSet, ShardSet, Store, WriteSet};
-use tally_testkit::{DatabaseKind, ScratchDatabase};
+use tally_testkit::{DatabaseKind, ScratchDatabase, wait_until};
 
 fn stored(text: &str) -> Phone {
     Phone::of_stored(text).unwrap()
@@ -175,17 +177,97 @@ fn closing_releases_what_finds_a_member_and_keeps_its_history() {
         close(first);
         let kept = store.ledger().member(first).unwrap().unwrap();
         assert_eq!((kept.closed_at, kept.player.as_str()), (Some(world.now()), "ann"));
-        for handle in kept.names() {
+        for handle in kept.names(first) {
             assert_eq!(store.ledger().member_of(&handle).unwrap(), None, "{handle:?}");
         }
         let second = named(&world, "ann", "010-1111");
         // Again, it takes nothing from the member that has its names by now.
         close(first);
-        for handle in kept.names() {
+        for handle in kept.names(first) {
             assert_eq!(store.ledger().member_of(&handle).unwrap(), Some(second), "{handle:?}");
         }
         assert_eq!((world.balance(first), world.balance(second)), (5, 0));
         world.end(&[first, second]);
+    }
+}
+
+/// The members that a search finds, by player, and whether there are no others.
+fn found(world: &World, typed: &str) -> (Vec<MemberId>, bool) {
+    let found = search(&world.tally, typed, 100, true).unwrap();
+    (found.items.values().filter_map(|one| Some(one.member.as_ref()?.0)).collect(), found.complete)
+}
+
+fn rename(world: &World, member: MemberId, name: &str) {
+    let change = MemberChange { name: Some(name.into()), ..MemberChange::default() };
+    assert!(!world.wait(members::change(&world.tally, member, change, None, None)).unwrap());
+}
+
+#[test]
+fn a_member_is_found_by_its_name_from_its_creation_to_its_end() {
+    for kind in [Kind::Sqlite, Kind::MariaDb, Kind::MySql] {
+        let world = World::new(kind);
+        let named = |login: &str, name: &str| {
+            let new = new_member(login);
+            let member = Member { name: name.into(), ..new.member };
+            world.create(NewMember { member, ..new }).unwrap().id
+        };
+        let (ann, other) = (named("l1", "Ann Smith"), named("l2", "ANN  Smithers"));
+        // By the ids of their players, which are their own.
+        assert_eq!(found(&world, "aNN smith"), (vec![ann, other], true));
+        assert_eq!(found(&world, "ann smithe"), (vec![other], true));
+        assert_eq!(found(&world, "smith"), (vec![], true));
+        rename(&world, ann, "Zoë");
+        assert_eq!((found(&world, "ann"), found(&world, "ZO")), ((vec![other], true), (vec![ann], true)));
+        assert_eq!(verify(&*world.tally.store).1, [""; 0]);
+        world.wait(members::close(&world.tally, other, false, Origin::BACKGROUND, None)).unwrap();
+        world.wait(members::erase(&world.tally, ann, Origin::BACKGROUND, None)).unwrap();
+        assert_eq!((found(&world, "ann"), found(&world, "zo")), ((vec![], true), (vec![], true)));
+        assert_eq!(found(&world, "erased"), (vec![], true), "what an erased member has in place of a name");
+        world.end(&[ann, other]);
+    }
+}
+
+/// Members without handles of their names; the store remembers what it is told.
+fn forget_names(store: &dyn Store, members: &[MemberId], progress: &[u8]) {
+    let row = |id: &MemberId| store.ledger().member(*id).unwrap().unwrap();
+    let handles = members.iter().flat_map(|id| row(id).names(*id));
+    let names = handles.filter(|handle| handle.kind() == HandleKind::Name);
+    let mut handles: Vec<_> = names.map(|handle| (handle, None)).collect();
+    handles.sort_unstable();
+    let ledger = LedgerWriteSet { handles, ..LedgerWriteSet::default() };
+    let plan = ReadSet { shards: ShardSet::of(0), ..ReadSet::default() };
+    store.run(&plan, &mut |_| WriteSet { ledger: ledger.clone(), ..WriteSet::default() }).unwrap();
+    store.set_meta("member_names", progress).unwrap();
+}
+
+/// More than two pages; and the rest of them, by a store that was left in the middle.
+#[test]
+fn members_of_an_earlier_version_are_found_by_their_names_some_time_after_a_start() {
+    for (kind, is_resumed) in [(Kind::Sqlite, false), (Kind::Sqlite, true), (Kind::MariaDb, false)] {
+        let before = World::new(kind);
+        let (world, store) = (&before, Arc::clone(&before.tally.store));
+        let mut ids: Vec<_> = (0..405).map(|number| world.member(&format!("ann-{number:03}"), 0)).collect();
+        ids.sort_unstable();
+        world.wait(members::close(&world.tally, ids[7], false, Origin::BACKGROUND, None)).unwrap();
+        world.tally.drain();
+        if is_resumed {
+            forget_names(&*store, &ids[..250], &ids[250].0.0);
+        } else {
+            forget_names(&*store, &ids, b"");
+        }
+        // A store that lacks some has no wrong row.
+        assert_eq!(verify(&*store).1, [""; 0]);
+        let world = World::on(store, tempfile::tempdir().unwrap());
+        wait_until("all have names", || found(&world, "ann-404").1);
+        for (number, id) in ids.iter().enumerate() {
+            let row = world.tally.store.ledger().member(*id).unwrap().unwrap();
+            let name = row.names(*id).swap_remove(0);
+            let wanted = Some(*id).filter(|_| number != 7);
+            assert_eq!(world.tally.store.ledger().member_of(&name).unwrap(), wanted, "{name:?}");
+        }
+        rename(&world, ids[9], "Zoë");
+        assert_eq!(found(&world, "zoë"), (vec![ids[9]], true));
+        world.end(&ids);
     }
 }
 
@@ -197,7 +279,7 @@ fn names_of_members_that_an_earlier_version_closed_are_released() {
         let (old, other) = (named(world, "old", "010-1111"), named(world, "other", "010-2222"));
         world.wait(members::close(&world.tally, old, false, Origin::BACKGROUND, None)).unwrap();
         // As it was left then.
-        let names = store.ledger().member(old).unwrap().unwrap().names();
+        let names = store.ledger().member(old).unwrap().unwrap().names(old);
         let handles = names.iter().map(|name| (name.clone(), Some(old))).collect();
         let ledger = LedgerWriteSet { handles, ..LedgerWriteSet::default() };
         let plan = ReadSet { shards: ShardSet::of(0), ..ReadSet::default() };

@@ -10,7 +10,7 @@ use tally_rules::ledger::{
     Amount, HoldId, MemberId, Month, TransferId, TransferKind, TransferRequest, Uuid, WalletKey,
 };
 use tally_service::ledger::holds::{self, NewHold};
-use tally_service::verify::{Checkpoint, Disagreement, Listener, Replayed, home, replay};
+use tally_service::verify::{Checkpoint, Disagreement, Expected, Listener, Replayed, replay};
 use tally_store::sqlite::SqliteStore;
 use tally_store::{LedgerWriteSet, ReadSet, Store, WriteSet};
 use tally_testkit::{DatabaseKind, ScratchDatabase};
@@ -29,12 +29,12 @@ pub(crate) fn verify_since(store: &dyn Store, since: Option<Month>) -> (Replayed
         found: &mut |one: &Disagreement| found.push(one.to_string()),
         read: &mut |more| rows += more,
     };
-    let home = home(store).unwrap();
+    let expected = Expected::of(store).unwrap();
     let mut snapshot = store.ledger().snapshot().unwrap();
     let now = tally_rules::Micros(i64::MAX);
     let since =
         since.map(|month| Checkpoint::find(&mut *snapshot, Some(month)).unwrap().expect("a checkpoint"));
-    let replayed = replay(store, &mut *snapshot, (home, now, since), listener).unwrap();
+    let replayed = replay(store, &mut *snapshot, (expected, now, since), listener).unwrap();
     assert_eq!(found.len() as u64, replayed.disagreements);
     let Replayed { members, handles, wallets, entries, transfers, scores, .. } = replayed;
     let records = scores.records + scores.to_purge;
@@ -108,7 +108,7 @@ fn an_untouched_ledger_agrees() {
         let (replayed, found) = verify(&*world.tally.store);
         assert_eq!(found, [""; 0]);
         let Replayed { members, handles, wallets, entries, transfers, holds, totals, .. } = replayed;
-        assert_eq!((members, handles, wallets, entries, transfers, holds), (3, 7, 4, 12, 9, 4));
+        assert_eq!((members, handles, wallets, entries, transfers, holds), (3, 10, 4, 12, 9, 4));
         let fees = totals.iter().find(|(key, _)| key.account == Account::Fees);
         assert_eq!(fees.map(|(_, total)| *total), Some(Total { debits: 0, credits: 8 }));
         world.end(&[made.ann, made.bob, made.cid]);
@@ -172,6 +172,7 @@ fn of_wallets(made: &Made) -> Vec<Broken> {
             format!("DELETE FROM members WHERE id = {}", hex(bob)),
             &[
                 &format!("wallets {bob}/KRW: its member is not there"),
+                &format!("handles name bob: its member is not there: {bob}"),
                 &format!("handles login bob: its member is not there: {bob}"),
                 &format!("handles phone number 0101111: its member is not there: {bob}"),
                 &format!("handles player {bob}: its member is not there: {bob}"),
@@ -183,11 +184,31 @@ fn of_wallets(made: &Made) -> Vec<Broken> {
 fn of_handles(made: &Made) -> Vec<Broken> {
     let [ann, bob, cid] = [made.ann, made.bob, made.cid].map(|member| member.0);
     let ghost = GHOST;
+    // Names come before all logins.
+    let name = "kind = 1 AND `text` < ' '";
     let (login, phone) = ("kind = 1 AND `text` = 'ann'", "kind = 2 AND `text` = '0101111'");
     vec![
         fault(
             format!("DELETE FROM handles WHERE {login}"),
             &[&format!("members {ann}: its login ann finds nobody")],
+        ),
+        fault(
+            format!("DELETE FROM handles WHERE {name} AND member = {}", hex(ann)),
+            &[&format!("members {ann}: its name ann finds nobody")],
+        ),
+        fault(
+            format!("UPDATE handles SET member = {} WHERE {name} AND member = {}", hex(cid), hex(ann)),
+            &[
+                &format!("members {ann}: its name ann finds another: {cid}"),
+                &format!("handles name ann: its member has another name or none: {cid}"),
+            ],
+        ),
+        fault(
+            format!("UPDATE members SET name = 'Anna' WHERE id = {}", hex(ann)),
+            &[
+                &format!("members {ann}: its name anna finds nobody"),
+                &format!("handles name ann: its member has another name or none: {ann}"),
+            ],
         ),
         fault(
             format!("DELETE FROM handles WHERE {phone}"),

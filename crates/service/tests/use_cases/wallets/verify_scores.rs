@@ -14,7 +14,7 @@ use tally_service::contests::execute::ContestActor;
 use tally_service::contests::{change, read};
 use tally_service::periods::scheduler;
 use tally_service::players::erase::ban;
-use tally_service::verify::{Listener, replay};
+use tally_service::verify::{Expected, Listener, replay};
 
 const TABLES: [&str; 6] = ["scores", "parts", "blocks", "boards", "bans", "deleted_parts"];
 
@@ -199,7 +199,7 @@ fn every_kind_of_score_and_period_that_was_broken_by_sql_is_named() {
         let found = place.broken(&[], "", |store| {
             let (mut snapshot, mut found) = (store.ledger().snapshot().unwrap(), Vec::new());
             let listener = Listener { found: &mut |one| found.push(one.to_string()), read: &mut |_| () };
-            replay(store, &mut *snapshot, (None, Micros(0), None), listener).unwrap();
+            replay(store, &mut *snapshot, (Expected::default(), Micros(0), None), listener).unwrap();
             found
         });
         assert_eq!(found, [format!("parts {name}/{part}: it is closed before its end")]);

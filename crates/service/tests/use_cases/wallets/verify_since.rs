@@ -13,7 +13,7 @@ use tally_service::ledger::archive;
 use tally_service::ledger::holds::{self, NewHold};
 use tally_service::ledger::reversals::{self, NewReversal};
 use tally_service::ledger::transfers::{self, NewTransfer, Receipt};
-use tally_service::verify::{Checkpoint, Listener, home, replay};
+use tally_service::verify::{Checkpoint, Expected, Listener, replay};
 use tally_store::archive::MonthState;
 use tally_store::{LedgerReadSet, LedgerWriteSet, Loaded, ReadSet, ShardSet, Store, StoreError, WriteSet};
 use tally_testkit::wait_until;
@@ -193,7 +193,7 @@ fn what_is_wrong_after_a_checkpoint_is_found_from_there() {
 fn whole(store: &dyn Store) -> Result<u64, tally_service::Failure> {
     let mut snapshot = store.ledger().snapshot()?;
     let listener = Listener { found: &mut |_| (), read: &mut |_| () };
-    let terms = (home(store)?, tally_rules::Micros(i64::MAX), None);
+    let terms = (Expected::of(store)?, tally_rules::Micros(i64::MAX), None);
     Ok(replay(store, &mut *snapshot, terms, listener)?.disagreements)
 }
 

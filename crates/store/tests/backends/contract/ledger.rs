@@ -92,7 +92,7 @@ pub(crate) fn members_read_back_by_id_and_by_what_they_are_found_by(backend: &dy
     let ann = Member { pin, ..a_member("ann", true) };
     let rows = [(member_id(1), ann), (member_id(0xff), a_member("Ann", false))];
     let of = |(id, member): &(MemberId, Member)| {
-        member.handles().into_iter().map(|one| (one, Some(*id))).collect()
+        member.handles(*id).into_iter().map(|one| (one, Some(*id))).collect()
     };
     let mut handles: Vec<(Handle, Option<MemberId>)> =
         rows.iter().flat_map(|row| -> Vec<_> { of(row) }).collect();
@@ -125,8 +125,7 @@ pub(crate) fn members_read_back_by_id_and_by_what_they_are_found_by(backend: &dy
         // By their beginnings: "Ann" and "ann" are two, and a phone number is no login.
         let prefixes = ["an", "010", "A", "anna"];
         for (kind, prefix) in HandleKind::ALL.into_iter().flat_map(|kind| prefixes.map(|one| (kind, one))) {
-            let fits =
-                |handle: &Handle| handle.number() == kind.number() && handle.as_str().starts_with(prefix);
+            let fits = |handle: &Handle| handle.kind() == kind && handle.as_str().starts_with(prefix);
             let wanted = handles.iter().filter(|(handle, _)| fits(handle));
             let wanted: Vec<_> = wanted.map(|(handle, member)| (handle.clone(), member.unwrap())).collect();
             let found = store.ledger().list_handles(kind, prefix, 9).unwrap().rows;

@@ -15,6 +15,7 @@ pub(crate) mod events;
 pub(crate) mod keys;
 pub(crate) mod ledger;
 pub(crate) mod lists;
+pub(crate) mod member_names;
 pub(crate) mod model;
 pub(crate) mod players;
 pub(crate) mod redacted;
@@ -117,6 +118,7 @@ macro_rules! store_contract {
                 transfers_are_listed_newest_first, holds_are_listed_as_they_are,
                 members_are_listed_newest_first,
             ],
+            member_names: [names_of_members_are_found_by_their_beginnings],
             redacted: [redacted_rows_are_replaced_where_they_are],
             reversals: [
                 links_of_reversals_read_back_and_are_changed,

@@ -9,8 +9,8 @@ use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::hold::End;
 use tally_rules::ledger::member::{Handle, Login, Phone};
 use tally_rules::ledger::{
-    Currency, Entry, Hold, HoldId, Kind, Member, MemberId, ReversalLink, Transfer, TransferId, Uuid, Wallet,
-    WalletKey,
+    Currency, Entry, Hold, HoldId, Kind, Member, MemberId, NameKey, ReversalLink, Transfer, TransferId, Uuid,
+    Wallet, WalletKey,
 };
 use tally_store::snapshot::{Page, Snapshot};
 use tally_store::{Ledger, LedgerWriteSet};
@@ -111,9 +111,10 @@ fn same<K: Clone + Ord + Debug, V: Clone + PartialEq + Debug>(
 }
 
 /// The handles of a number.
-fn handles_of(number: u8) -> [Handle; 3] {
+fn handles_of(number: u8) -> [Handle; 4] {
     let player = PlayerId::new(&format!("{number}\0")).unwrap();
     [
+        Handle::Name(NameKey::new(&format!("Zoë {}", number % 9), member_id(number))),
         Handle::Login(Login::new(&format!("Zoë {number}")).unwrap()),
         Handle::Phone(Phone::parse(&format!("010-{number:04}"), None).unwrap()),
         Handle::Player(player),

@@ -172,7 +172,11 @@ fn money() -> LedgerWriteSet {
     let account = AccountKey { account: Account::BankAsset, currency };
     let member = ledger::a_member("ann", true);
     LedgerWriteSet {
-        handles: member.handles().into_iter().map(|handle| (handle, Some(wallet.member))).collect(),
+        handles: member
+            .handles(wallet.member)
+            .into_iter()
+            .map(|handle| (handle, Some(wallet.member)))
+            .collect(),
         members: vec![(wallet.member, member)],
         wallets: vec![
             (wallet, ledger::wallet(50, 1)),

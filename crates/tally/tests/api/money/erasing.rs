@@ -166,6 +166,7 @@ fn nothing_names_the_person_afterwards_and_the_ledger_is_the_same() {
     for query in ["login_id=ann%40example.org", "phone_number=0105551234", "player=ann-player"] {
         assert_eq!(world.get(&format!("/v1/members?{query}"))["items"], json!([]), "{query}");
     }
+    assert_eq!(world.get("/v1/players?prefix=annabel")["items"], json!([]));
     world
         .post("/auth/signin", &json!({"loginId": "ann@example.org", "password": "open sesame"}))
         .refused(401, "invalid_credentials");

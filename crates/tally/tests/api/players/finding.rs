@@ -3,7 +3,7 @@
 use super::{TALLY, create, submit, turn};
 use serde_json::{Value, json};
 use tally_testkit::http::segment;
-use tally_testkit::{Client, TestTally};
+use tally_testkit::{Client, Request, TestTally};
 
 fn find(client: &mut Client, prefix: &str) -> Value {
     client.get(&format!("/v1/players?prefix={}", segment(prefix))).expect(200)
@@ -82,7 +82,8 @@ fn members_are_found_by_callers_that_may_read_them() {
             ("bob", &["p2"]),
             ("p", &["p1", "p2"]),
             (ann["id"].as_str().expect("an id"), &["p1"]),
-            ("a name", &[]),
+            ("a  NAM", &["p1", "p2"]),
+            ("name", &[]),
         ] {
             assert_eq!(names(&find(&mut local, prefix)), players, "{prefix}");
         }
@@ -97,7 +98,47 @@ fn members_are_found_by_callers_that_may_read_them() {
     let mut reader = server.client().with_key(reader["key"].as_str().expect("a key"));
     assert_eq!(names(&find(&mut reader, "bob")), Vec::<&str>::new());
     assert_eq!(find(&mut reader, "p1")["items"], json!([{"player": "p1", "boards": ["goals"]}]));
+    assert_eq!(names(&find(&mut reader, "a name")), Vec::<&str>::new());
     // What a page needs to know to leave out the rest.
     assert_eq!(reader.get("/v1/status").expect(200)["caller"], json!({"role": "reader", "scopes": []}));
     assert_eq!(local.get("/v1/status").expect(200)["caller"]["role"], "admin");
+}
+
+/// In letters of any case, until another name takes its place or the member is closed or erased.
+#[test]
+fn a_member_is_found_by_the_beginning_of_its_name() {
+    let mut server = TestTally::start(TALLY);
+    let mut local = server.local();
+    let [first, second, third] =
+        [("p1", "Élodie Straße"), ("p2", "ÉLODIE"), ("p3", "김민준")].map(|(player, name)| {
+            let body = json!({"login_id": format!("login-{player}"), "name": name, "player": player});
+            local.post("/v1/members", &body).expect(201)["id"].as_str().expect("an id").to_owned()
+        });
+    for (prefix, players) in [
+        ("élo", &["p1", "p2"][..]),
+        ("éLODIE  strass", &["p1"]),
+        ("김민", &["p3"]),
+        ("lodie", &[]),
+        ("strass", &[]),
+    ] {
+        let found = find(&mut local, prefix);
+        assert_eq!((names(&found), &found["complete"]), (players.to_vec(), &json!(true)), "{prefix}");
+    }
+    assert_eq!(find(&mut local, "ÉLODIE s")["items"][0]["member"]["name"], "Élodie Straße");
+    local
+        .send(&Request::new("PATCH", format!("/v1/members/{second}")).json(&json!({"name": "Zoë"})))
+        .expect(200);
+    local.post(&format!("/v1/members/{third}/close"), &json!({})).expect(200);
+    for (prefix, players) in [("élo", &["p1"][..]), ("ZOË", &["p2"]), ("김민", &[])] {
+        assert_eq!(names(&find(&mut local, prefix)), players, "{prefix}");
+    }
+    local.post(&format!("/v1/members/{first}/erase"), &json!({})).expect(200);
+    for _ in 0..2 {
+        for (prefix, players) in [("élo", &[][..]), ("zoë", &["p2"]), ("김민", &[])] {
+            assert_eq!(names(&find(&mut local, prefix)), players, "{prefix}");
+        }
+        server.terminate();
+        server.restart();
+        local = server.local();
+    }
 }

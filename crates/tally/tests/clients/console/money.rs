@@ -40,7 +40,7 @@ fn money_is_found_moved_and_in_balance() {
     console.sees_row(&["Ann", "ann@example.org", "ann", "01012345678"]);
     console.check("wallets-members");
     console.picture("wallets-members");
-    console.fill("Login, player, phone number or member id", "ANN@");
+    console.fill("Login, player, name, phone number or member id", "ANN@");
     console.click("Find");
     console.page.wait("location.hash === '#/wallets?q=ANN%40'");
     console.page.wait(
@@ -61,7 +61,7 @@ fn money_is_found_moved_and_in_balance() {
     console.sees("No member found");
     console.show("#/wallets");
     console.page.wait("!help.text().includes('No member found')");
-    console.fill("Login, player, phone number or member id", ann.as_str());
+    console.fill("Login, player, name, phone number or member id", ann.as_str());
     console.click("Find");
     console.page.wait(&format!("location.hash === {}", json!(wallet)));
     console.sees("Nothing moved yet");

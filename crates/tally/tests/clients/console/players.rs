@@ -69,8 +69,8 @@ fn find(console: &mut Console) {
     console.show("#/players");
     console.sees("The last bans");
     console.sees("No ban");
-    for text in ["CHEAT", "010-1234", "c@example"] {
-        console.fill("Player, login, phone number or member id", text);
+    for text in ["CHEAT", "010-1234", "c@example", "cEE"] {
+        console.fill("Player, login, name, phone number or member id", text);
         console.click("Search");
         console.sees_row(&["cheater", "Cee", "c@example.org", "01012345678", "arcade", "speed"]);
         // The search is in the address, so that it can be shared.
@@ -79,7 +79,7 @@ fn find(console: &mut Console) {
     }
     console.check("players-found");
     console.picture("players-found");
-    console.fill("Player, login, phone number or member id", "nobody");
+    console.fill("Player, login, name, phone number or member id", "nobody");
     console.click("Search");
     console.sees("No player found for “nobody”");
     console.sees("A leaderboard lists all its players.");
@@ -206,7 +206,7 @@ fn a_desk_finds_a_cheater_bans_restores_pays_and_shows_who_did_what() {
     client.post("/v1/leaderboards/speed/scores", &json!({"player": "bob", "score": 8})).expect(200);
     console.click("Players");
     console.sees("The last bans");
-    console.fill("Player, login, phone number or member id", "BO");
+    console.fill("Player, login, name, phone number or member id", "BO");
     console.click("Search");
     console.sees_row(&["bob", "rush", "speed"]);
     console.click("bob");
