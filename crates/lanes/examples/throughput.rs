@@ -1,7 +1,7 @@
 //! How many requests one lane carries when the work itself costs nothing.
 //!
-//! Two shapes of load: callers that wait for each answer before the next request (their number bounds the
-//! batch), and callers that keep pushing with a closure as reply (the queue bounds it). What is measured is
+//! There are two shapes of load. Some callers wait for each answer before the next request, so their number
+//! bounds the batch. Others keep pushing with a closure as reply, so the queue bounds it. What is measured is
 //! the lane alone; a store adds its commit per batch. Not a benchmark with statistics: it prints one number
 //! per line, to be compared on one machine before and after a change.
 #![expect(clippy::print_stdout, reason = "an example that measures prints what it measured")]

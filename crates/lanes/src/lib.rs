@@ -30,12 +30,12 @@
 mod affinity;
 mod barrier;
 mod batch;
+mod bisection;
 mod handler;
 mod histogram;
 mod lane;
 mod queue;
 mod run;
-mod split;
 mod stats;
 mod sync;
 mod working_set;

@@ -7,9 +7,9 @@
 //! The lane does not interpret faults, does not time out, and does not catch panics.
 
 use crate::batch::{Batch, Bounds, Cut, Waiting, take};
+use crate::bisection::Pieces;
 use crate::handler::{BatchHandler, Failure, LaneTimings, Reply, Resolution};
 use crate::queue::{Queue, QueueState};
-use crate::split::Pieces;
 use crate::stats::{Counters, add, add_since};
 use std::collections::VecDeque;
 use std::iter::Zip;

@@ -34,7 +34,7 @@ pub struct Stats {
     pub batch_rows_largest: u64,
     /// Why batches ended, in the order of [`Cut::ALL`].
     pub cuts: [u64; Cut::ALL.len()],
-    /// Attempts to commit a batch, with retries and pieces of split batches.
+    /// Attempts to commit a batch, with retries and pieces of bisected batches.
     pub commits: u64,
     /// Times a batch, or a piece of one, was halved to find a poison request.
     pub splits: u64,

@@ -6,12 +6,12 @@
 mod affinity;
 mod audit;
 mod barrier;
+mod bisection;
 mod bounds;
 mod coalescing;
 mod failures;
 mod model;
 mod schedules;
-mod splitting;
 
 use audit::Recorder;
 use model::{Request, Store};

@@ -35,7 +35,7 @@ pub(super) struct Answer {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Fault {
     Deadlock,
-    Guilty,
+    Poison,
     Unavailable,
     /// The outcome is not known.
     Unknown,
@@ -68,7 +68,7 @@ pub(super) struct Store {
     pub(super) bounds: Bounds,
     /// Chooses what the n-th call of `commit` does.
     pub(super) script: Box<dyn FnMut(u64) -> Event + Send>,
-    pub(super) guilty: BTreeSet<u32>,
+    pub(super) poison: BTreeSet<u32>,
     /// Signals that a commit has begun, then waits for permission (or for the other end to be dropped).
     pub(super) gate: Option<(Sender<()>, Receiver<()>)>,
     pub(super) commits: u64,
@@ -88,7 +88,7 @@ impl Default for Store {
         Self {
             bounds: Bounds::default(),
             script: Box::new(|_| Event::Fine),
-            guilty: BTreeSet::new(),
+            poison: BTreeSet::new(),
             gate: None,
             commits: 0,
             pauses: 0,
@@ -170,12 +170,12 @@ impl BatchHandler for Store {
         assert!(self.unpublished.is_none(), "what was committed is published before the next commit");
         let call = self.commits;
         self.commits += 1;
-        let guilty = batch.iter().any(|request| self.guilty.contains(&request.id));
+        let poison = batch.iter().any(|request| self.poison.contains(&request.id));
         match (self.script)(call) {
             Event::Retry => Err(Failure::Retry(Fault::Deadlock)),
             Event::Piece => Err(Failure::Piece(Fault::Unavailable)),
             Event::Unavailable => Err(Failure::Unavailable(Fault::Unavailable)),
-            Event::Fine | Event::Lost { .. } if guilty => Err(Failure::PoisonRequest(Fault::Guilty)),
+            Event::Fine | Event::Lost { .. } if poison => Err(Failure::PoisonRequest(Fault::Poison)),
             Event::Fine => Ok(self.transact(batch)),
             Event::Lost { committed, silent } => {
                 let outcome = committed.then(|| self.transact(batch));

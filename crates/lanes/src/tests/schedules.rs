@@ -55,14 +55,14 @@ fn random_request(id: u32, rng: &mut impl Rng) -> Request {
 /// A store in which about every third commit fails in some way.
 fn hostile() -> Store {
     let mut rng = thread_rng();
-    let guilty = (0..400).filter(|_| rng.gen_bool(0.1)).collect();
+    let poison = (0..400).filter(|_| rng.gen_bool(0.1)).collect();
     let script = move |_| match rng.gen_range(0..15) {
         0 | 1 => Event::Retry,
         2 => Event::Unavailable,
         3 | 4 => Event::Lost { committed: rng.gen_bool(0.5), silent: rng.gen_range(0..4) },
         _ => Event::Fine,
     };
-    Store { script: Box::new(script), guilty, ..Store::default() }
+    Store { script: Box::new(script), poison, ..Store::default() }
 }
 
 fn many_callers(store: Store, bounds: Bounds, drain_midway: bool) {
@@ -132,7 +132,7 @@ fn callers_that_wait_for_each_answer_are_woken() {
             .collect();
         callers.into_iter().for_each(|caller| caller.join().unwrap());
         let stats = lane.stats();
-        assert_eq!(stats.requests + stats.shed, 9, "who has its answer finds itself counted");
+        assert_eq!(stats.requests + stats.shed, 9, "an answered request is counted");
         lane.drain();
         lane_thread.join().unwrap();
     });

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 use tally_lanes::{Barrier, BatchHandler, Blocked, Bounds, Failure, Lane, Reply, SubmitError, Weight};
 
-/// Adds up; every 10th number is guilty, every 7th commit must be retried.
+/// Adds up; every 10th number is a poison request, every 7th commit must be retried.
 #[derive(Default)]
 struct Sum {
     total: u64,
@@ -41,7 +41,7 @@ impl BatchHandler for Sum {
         if self.commits.is_multiple_of(7) {
             Err(Failure::Retry("deadlock"))
         } else if batch.iter().any(|number| number.is_multiple_of(10)) {
-            Err(Failure::PoisonRequest("guilty"))
+            Err(Failure::PoisonRequest("poison"))
         } else {
             Ok(())
         }
@@ -86,7 +86,7 @@ fn threads_of_the_system_get_their_answers() {
                     lane.submit(number, ReplyTo(tell.clone())).expect("there is room");
                 }
                 for number in numbers {
-                    let due = if number % 10 == 0 { Err("guilty") } else { Ok(number) };
+                    let due = if number % 10 == 0 { Err("poison") } else { Ok(number) };
                     assert_eq!(hear.recv(), Ok(due), "in the order of the requests");
                 }
             });

@@ -28,7 +28,7 @@ impl BatchHandler for Reads {
         }
         self.read_at = Some(Instant::now());
         if batch.contains(&0) {
-            return Err(Failure::PoisonRequest("guilty"));
+            return Err(Failure::PoisonRequest("poison"));
         }
         // The first attempt of all meets another.
         if self.commits == 1 { Err(Failure::Retry("deadlock")) } else { Ok(()) }
@@ -91,9 +91,9 @@ fn requests_of_one_batch_hear_the_same() {
 }
 
 #[test]
-fn a_guilty_request_hears_of_its_own_piece_and_nothing_of_publishing() {
+fn a_poison_request_hears_of_its_own_piece_and_nothing_of_publishing() {
     let (heard, _) = handle(&[5, 0, 7]);
-    assert_eq!(heard.iter().map(|one| one.1).collect::<Vec<_>>(), [Ok(5), Err("guilty"), Ok(7)]);
+    assert_eq!(heard.iter().map(|one| one.1).collect::<Vec<_>>(), [Ok(5), Err("poison"), Ok(7)]);
     let begun: Vec<Instant> = heard.iter().map(|one| one.0[0].begun).collect();
     assert!(begun.is_sorted() && begun[0] < begun[2], "{begun:?}");
     for (all_timings, answer) in heard {

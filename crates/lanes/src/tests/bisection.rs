@@ -6,18 +6,18 @@ use crate::Bounds;
 
 /// Every set of poison requests among up to six requests, on two keys.
 #[test]
-fn every_set_of_guilty_rows() {
+fn every_set_of_poison_requests() {
     shuttle::check_random(
         || {
             for count in 1..=6 {
                 for set in 0..1_u32 << count {
-                    let guilty = (0..count).filter(|id| set >> id & 1 == 1).collect();
-                    let store = Store { guilty, ..Store::default() };
+                    let poison = (0..count).filter(|id| set >> id & 1 == 1).collect();
+                    let store = Store { poison, ..Store::default() };
                     let requests = (0..count).map(|id| Request::new(id, (id % 2) as u8)).collect();
                     let (recorder, _, stats) = one_batch(Bounds::default(), store, requests);
                     for id in 0..count {
                         assert_eq!(recorder.of(id).is_err(), set >> id & 1 == 1, "{id} of set {set:b}");
-                        assert!(recorder.of(id).is_ok() || recorder.of(id) == Err(Fault::Guilty));
+                        assert!(recorder.of(id).is_ok() || recorder.of(id) == Err(Fault::Poison));
                     }
                     assert!(stats.commits < 2 * u64::from(count));
                     assert_eq!(stats.commits, 2 * stats.splits + 1);
@@ -31,12 +31,12 @@ fn every_set_of_guilty_rows() {
 }
 
 #[test]
-fn one_guilty_row_costs_a_logarithm() {
+fn one_poison_request_costs_a_logarithm() {
     shuttle::check_random(
         || {
             for (count, halvings) in [(64_u32, 6), (100, 7)] {
-                for guilty in 0..count {
-                    let store = Store { guilty: [guilty].into(), ..Store::default() };
+                for poison in 0..count {
+                    let store = Store { poison: [poison].into(), ..Store::default() };
                     let requests = (0..count).map(|id| Request::new(id, 0)).collect();
                     let (_, store, stats) = one_batch(Bounds::default(), store, requests);
                     assert!(stats.commits <= 2 * halvings + 1, "{} commits", stats.commits);
@@ -48,9 +48,9 @@ fn one_guilty_row_costs_a_logarithm() {
     );
 }
 
-/// The audit holds for every failure of the n-th commit of a split batch.
+/// The audit holds for every failure of the n-th commit of a bisected batch.
 #[test]
-fn every_failure_at_every_commit_of_a_split_batch() {
+fn every_failure_at_every_commit_of_a_bisected_batch() {
     shuttle::check_random(
         || {
             let lost = |committed, silent| Event::Lost { committed, silent };
@@ -64,12 +64,12 @@ fn every_failure_at_every_commit_of_a_split_batch() {
                 lost(true, 99),
                 lost(false, 99),
             ];
-            for guilty in 0..6 {
+            for poison in 0..6 {
                 for event in events {
                     for at in 0..8 {
                         let script = move |call| if call == at { event } else { Event::Fine };
                         let store =
-                            Store { script: Box::new(script), guilty: [guilty].into(), ..Store::default() };
+                            Store { script: Box::new(script), poison: [poison].into(), ..Store::default() };
                         let requests = (0..6).map(|id| Request::new(id, (id % 2) as u8)).collect();
                         let (_, store, _) = one_batch(Bounds::default(), store, requests);
                         assert!(store.commits >= 1);
@@ -82,12 +82,12 @@ fn every_failure_at_every_commit_of_a_split_batch() {
 }
 
 #[test]
-fn a_store_that_goes_away_while_splitting_is_not_asked_again() {
+fn a_store_that_goes_away_during_a_bisection_is_not_tried_again() {
     shuttle::check_random(
         || {
             // The whole and its first half: refused. The first quarter: store unavailable. Nothing after it is tried.
             let mut store = Store::scripted(&[Event::Fine, Event::Fine, Event::Unavailable]);
-            store.guilty = [1, 7].into();
+            store.poison = [1, 7].into();
             let requests = (0..8).map(|id| Request::new(id, 0)).collect();
             let (recorder, store, stats) = one_batch(Bounds::default(), store, requests);
             assert_eq!(store.commits, 3);
@@ -105,7 +105,7 @@ fn a_piece_that_cannot_be_done_now_fails_alone() {
         || {
             // The whole and its first half: refused. The first quarter cannot commit now; the pieces after it can.
             let mut store = Store::scripted(&[Event::Fine, Event::Fine, Event::Piece]);
-            store.guilty = [1].into();
+            store.poison = [1].into();
             let requests = (0..8).map(|id| Request::new(id, 0)).collect();
             let (recorder, store, stats) = one_batch(Bounds::default(), store, requests);
             assert_eq!((store.commits, stats.faults, stats.retries), (5, 2, 0));
