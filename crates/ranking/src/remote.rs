@@ -135,13 +135,13 @@ impl RemoteRanking {
 
     /// The rank of a player in each of several rankings. Those that can be queried are queried at once.
     pub(crate) fn ranked_in(items: &[(&Self, &PlayerId)]) -> Vec<Result<Option<Ranked>, RankingError>> {
-        let asked: Vec<(&Self, &PlayerId)> =
+        let loaded: Vec<(&Self, &PlayerId)> =
             items.iter().copied().filter(|(remote, _)| !remote.is_lagging()).collect();
         let windows: Vec<(&RedisWindow, &PlayerId)> =
-            asked.iter().map(|(remote, player)| (&remote.window, *player)).collect();
-        let mut answers = asked.iter().zip(RedisWindow::ranks_in(&windows)).peekable();
+            loaded.iter().map(|(remote, player)| (&remote.window, *player)).collect();
+        let mut answers = loaded.iter().zip(RedisWindow::ranks_in(&windows)).peekable();
         let answer = |(remote, _): &(&Self, &PlayerId)| match answers
-            .next_if(|((asked, _), _)| std::ptr::eq(*asked, *remote))
+            .next_if(|((next, _), _)| std::ptr::eq(*next, *remote))
         {
             Some((_, answer)) => remote.noted(answer),
             None => Err(RankingError::Loading),

@@ -236,9 +236,9 @@ impl Rules {
     }
 
     pub(crate) fn among<S: Normal>(&self, sorted: &impl Sorted<S>, players: &[PlayerId]) -> Among {
-        let mut asked = BTreeSet::new();
+        let mut seen = BTreeSet::new();
         let (mut found, mut missing) = (Vec::with_capacity(players.len()), Vec::new());
-        for player in players.iter().filter(|player| asked.insert(*player)) {
+        for player in players.iter().filter(|player| seen.insert(*player)) {
             match sorted.find(player.as_bytes()) {
                 Some((entry, place)) => found.push((place, entry, player)),
                 None => missing.push(player.clone()),

@@ -120,7 +120,7 @@ impl WindowRanking {
         let mut elsewhere = RemoteRanking::ranked_in(&remotes).into_iter();
         let ranked = |(ranking, player): &(&Self, &PlayerId)| match ranking {
             Self::Memory(ranking) => Ok(ranking.read(|ranking| ranking.ranked(player))),
-            Self::Redis(_) => elsewhere.next().expect("an answer for each that was asked"),
+            Self::Redis(_) => elsewhere.next().expect("an answer for each ranking in Redis"),
         };
         items.iter().map(ranked).collect()
     }

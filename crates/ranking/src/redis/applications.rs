@@ -135,7 +135,7 @@ impl RedisApplications {
 
     /// Counts, and the applications of some players.
     pub fn read(&self, key: ApplicationsKey, players: &[PlayerId]) -> Result<ApplicationsRead, RankingError> {
-        decode_read(self.ask(Script::ApplicationsRead, key, names(players))?)
+        decode_read(self.call(Script::ApplicationsRead, key, names(players))?)
     }
 
     /// The same of several contests, queried at once. Each fails alone.
@@ -163,7 +163,7 @@ impl RedisApplications {
         limit: usize,
     ) -> Result<Vec<(PlayerId, Application)>, RankingError> {
         let args = vec![vec![letter(status)], decimal(above), decimal(limit as u64)];
-        let mut values = reply::list(self.ask(Script::ApplicationsPage, key, args)?)?.into_iter();
+        let mut values = reply::list(self.call(Script::ApplicationsPage, key, args)?)?.into_iter();
         let mut rows = Vec::with_capacity(values.len() / 2);
         while let Some(name) = values.next() {
             let kept = decode_stored(reply::next(&mut values)?)?.ok_or(RankingError::Lost)?;
@@ -215,9 +215,9 @@ impl RedisApplications {
     /// The stored outcome of a request.
     pub fn recall(&self, contest: Uuid, request: &RequestKey) -> Result<Option<Vec<u8>>, RankingError> {
         let PartitionKeys { slot, names } = self.of_request(contest, request);
-        let asked =
+        let request =
             Request { script: Script::ApplicationsRecall, slot, keys: names, args: Vec::new(), entries: 0 };
-        match self.redis.all(&[asked]).pop().unwrap_or(Err(RankingError::Lost))? {
+        match self.redis.all(&[request]).pop().unwrap_or(Err(RankingError::Lost))? {
             Value::Nil => Ok(None),
             value => reply::bytes(value).map(Some),
         }
@@ -247,7 +247,7 @@ impl RedisApplications {
         keys::of_request(&self.redis.address().prefix, contest, &request.scope, &request.key)
     }
 
-    fn ask(&self, script: Script, key: ApplicationsKey, args: Vec<Vec<u8>>) -> Result<Value, RankingError> {
+    fn call(&self, script: Script, key: ApplicationsKey, args: Vec<Vec<u8>>) -> Result<Value, RankingError> {
         self.redis.all(&[self.request(script, key, args)]).pop().unwrap_or(Err(RankingError::Lost))
     }
 }

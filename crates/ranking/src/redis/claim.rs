@@ -4,7 +4,7 @@
 //! servers, and a term of that generation. Whatever has another stamp counts as lost. The claim is a key that expires, and that
 //! running servers prolong. While it is there, servers of another store, of another generation or of a copy do not load.
 //!
-//! Not here: who may take a claim over, and the Redis that a store has chosen (`tally_service`).
+//! Not here: when a claim may be taken over, and the Redis that a store has chosen (`tally_service`).
 
 use super::client::{Redis, Request, Shared};
 use super::script::Script;
@@ -138,7 +138,7 @@ impl Shared {
         let mut last = RankingError::Unavailable("no node has the slot".into());
         for _ in 0..TRIES {
             let Some(node) = self.map().node(request.slot) else {
-                self.ask_slots().await?;
+                self.fetch_slots().await?;
                 continue;
             };
             let live = node.live().await?;

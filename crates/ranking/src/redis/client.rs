@@ -47,7 +47,8 @@ pub(super) struct Request {
 pub(super) struct Shared {
     pub(super) reach: Arc<Reach>,
     map: RwLock<Arc<Map>>,
-    asked: Mutex<Option<Instant>>,
+    /// When the slots were last fetched.
+    slots_at: Mutex<Option<Instant>>,
 }
 
 /// The nodes by slot.
@@ -86,7 +87,7 @@ impl Redis {
             hosts.iter().map(|(host, port)| Arc::new(Node::new(host, *port, &reach))).collect();
         let ranges = if cluster { Vec::new() } else { vec![(0, keys::SLOTS - 1, Arc::clone(&nodes[0]))] };
         let map = RwLock::new(Arc::new(Map { nodes, ranges }));
-        let shared = Arc::new(Shared { reach, map, asked: Mutex::default() });
+        let shared = Arc::new(Shared { reach, map, slots_at: Mutex::default() });
         let handle = runtime.handle().clone();
         Ok(Self { shared, handle, runtime: Some(runtime) })
     }
@@ -174,7 +175,7 @@ impl Drop for Redis {
 impl Shared {
     async fn reach_any_node(&self) -> Result<(), RankingError> {
         if self.reach.address.cluster {
-            return self.ask_slots().await;
+            return self.fetch_slots().await;
         }
         let node = Arc::clone(&self.map().nodes[0]);
         node.live().await.map(drop)
@@ -186,18 +187,18 @@ impl Shared {
         let mut answers = Vec::new();
         for node in map.nodes.iter().filter(|node| map.ranges.iter().any(|range| Arc::ptr_eq(&range.2, node)))
         {
-            answers.push((node.name(), self.ask_node(node, command).await?));
+            answers.push((node.name(), self.call_node(node, command).await?));
         }
         Ok(answers)
     }
 
     /// Sends a command to a node. A connection that broke since it was used last is opened again: a repeated check must see
     /// a node that is back.
-    async fn ask_node(&self, node: &Arc<Node>, command: &redis::Cmd) -> Result<Value, RankingError> {
+    async fn call_node(&self, node: &Arc<Node>, command: &redis::Cmd) -> Result<Value, RankingError> {
         let mut last = RankingError::Unavailable(String::new());
         for _ in 0..TRIES {
             let live = node.live().await?;
-            let failure = match live.ask(command).await {
+            let failure = match live.call(command).await {
                 Ok(answer) => return Ok(answer),
                 Err(failure) => failure,
             };
@@ -220,10 +221,10 @@ impl Shared {
     }
 
     /// Fails after the sum of both timeouts.
-    pub(super) async fn in_time<T>(&self, asking: impl Future<Output = T>) -> Result<T, RankingError> {
+    pub(super) async fn in_time<T>(&self, answer: impl Future<Output = T>) -> Result<T, RankingError> {
         let most = self.reach.connect + self.reach.response;
         let late = |_| RankingError::Unavailable(format!("{} did not answer in time", self.reach.address));
-        timeout(most, asking).await.map_err(late)
+        timeout(most, answer).await.map_err(late)
     }
 
     async fn try_often(&self, request: &Request, sent: &AtomicBool) -> Result<Value, RankingError> {
@@ -231,14 +232,14 @@ impl Shared {
         let mut last = RankingError::Unavailable("no node has the slot".into());
         for _ in 0..TRIES {
             let Some(node) = self.map().node(request.slot) else {
-                self.ask_slots().await?;
+                self.fetch_slots().await?;
                 continue;
             };
             let live = match node.live().await {
                 Ok(live) => live,
                 // Another node may have the slot by now. If not, the caller gets the error without waiting.
                 Err(error) => {
-                    self.ask_slots_unless(&node).await;
+                    self.fetch_slots_unless(&node).await;
                     if self.map().node(request.slot).is_some_and(|now| Arc::ptr_eq(&now, &node)) {
                         return Err(error);
                     }
@@ -280,7 +281,7 @@ impl Shared {
             }
             Failure::Demoted(_) => {
                 node.rest(live, &why).await;
-                self.ask_slots_unless(node).await;
+                self.fetch_slots_unless(node).await;
                 Err(node.unavailable(&why))
             }
             Failure::Unavailable(_) => {
@@ -296,7 +297,7 @@ impl Shared {
 
     /// Queries the slots, and takes the owner of this one from `MOVED`: other nodes may learn of it later.
     async fn follow(&self, answered: &Arc<Node>, slot: u16, owner: &str) -> Result<(), RankingError> {
-        self.ask_slots().await?;
+        self.fetch_slots().await?;
         // An empty host is that of the node that answered.
         let (host, port) = owner.rsplit_once(':').unwrap_or_default();
         let host = if host.is_empty() { answered.host() } else { host };
@@ -315,19 +316,19 @@ impl Shared {
     }
 
     /// Queries the other nodes for slots. If none answers, that is not an error of the caller.
-    async fn ask_slots_unless(&self, failed: &Arc<Node>) {
+    async fn fetch_slots_unless(&self, failed: &Arc<Node>) {
         if self.reach.address.cluster && self.map().nodes.iter().any(|node| !Arc::ptr_eq(node, failed)) {
-            drop(self.ask_slots().await);
+            drop(self.fetch_slots().await);
         }
     }
 
     /// Queries one node after another for the slots.
-    pub(super) async fn ask_slots(&self) -> Result<(), RankingError> {
+    pub(super) async fn fetch_slots(&self) -> Result<(), RankingError> {
         if !self.reach.address.cluster {
             return Err(RankingError::Refused("it belongs to a cluster: use `redis-cluster://`".into()));
         }
-        let mut asked = self.asked.lock().await;
-        if asked.is_some_and(|at| at.elapsed() < SLOTS_AGAIN) {
+        let mut slots_at = self.slots_at.lock().await;
+        if slots_at.is_some_and(|at| at.elapsed() < SLOTS_AGAIN) {
             return Ok(());
         }
         let present = self.map();
@@ -336,7 +337,7 @@ impl Shared {
             match self.slots_of(node, &present).await {
                 Ok(map) => {
                     *self.map.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(map);
-                    *asked = Some(Instant::now());
+                    *slots_at = Some(Instant::now());
                     return Ok(());
                 }
                 Err(error) => last = error,
@@ -347,7 +348,7 @@ impl Shared {
 
     async fn slots_of(&self, node: &Arc<Node>, present: &Map) -> Result<Map, RankingError> {
         let live = node.live().await?;
-        let answer = match live.ask(cmd("CLUSTER").arg("SLOTS")).await {
+        let answer = match live.call(cmd("CLUSTER").arg("SLOTS")).await {
             Ok(answer) => answer,
             Err(failure) => {
                 node.rest(&live, &failure.to_string()).await;

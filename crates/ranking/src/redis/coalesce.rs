@@ -17,14 +17,14 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 
-/// Queries in flight: while Redis answers one, the next is on its way.
-const FLYING: usize = 2;
+/// Queries of one partition in flight: while Redis answers one, the next is on its way.
+const IN_FLIGHT_MAX: usize = 2;
 /// Reads in one query.
-const READINGS: usize = 64;
+const READS_MAX: usize = 64;
 /// Entries in one answer, because Redis does nothing else meanwhile. A larger read goes alone.
-const ENTRIES: usize = 1_000;
+const ENTRIES_MAX: usize = 1_000;
 /// Arguments before those of each read: the widths of the window.
-const COMMON: usize = 2;
+const COMMON_ARGS: usize = 2;
 
 /// The answer to one read.
 type QueryResult = Result<Value, RankingError>;
@@ -38,7 +38,7 @@ pub(super) struct ReadQueue {
 #[derive(Debug, Default)]
 struct State {
     waiting: VecDeque<(Request, oneshot::Sender<QueryResult>)>,
-    flying: usize,
+    in_flight: usize,
 }
 
 impl ReadQueue {
@@ -48,26 +48,26 @@ impl ReadQueue {
     }
 
     /// Sends a request together with others, without blocking a thread.
-    pub(super) async fn ask(self: &Arc<Self>, redis: &Redis, request: Request) -> QueryResult {
+    pub(super) async fn read(self: &Arc<Self>, redis: &Redis, request: Request) -> QueryResult {
         let (sender, receiver) = oneshot::channel();
-        let sets_out = {
+        let starts_query = {
             let mut state = self.state();
             state.waiting.push_back((request, sender));
-            let sets_out = state.flying < FLYING;
-            state.flying += usize::from(sets_out);
-            sets_out
+            let starts_query = state.in_flight < IN_FLIGHT_MAX;
+            state.in_flight += usize::from(starts_query);
+            starts_query
         };
-        if sets_out {
-            let (line, shared) = (Arc::clone(self), Arc::clone(&redis.shared));
-            redis.spawn(async move { line.fly(&shared).await });
+        if starts_query {
+            let (queue, shared) = (Arc::clone(self), Arc::clone(&redis.shared));
+            redis.spawn(async move { queue.send_waiting(&shared).await });
         }
         receiver.await.unwrap_or_else(|_| Err(RankingError::Unavailable("the request ended".into())))
     }
 
     /// Sends waiting requests until there are none.
-    async fn fly(&self, shared: &Shared) {
+    async fn send_waiting(&self, shared: &Shared) {
         while let Some((request, readers)) = self.next() {
-            let answers = shared.call(&request).await.and_then(|answer| each(answer, readers.len()));
+            let answers = shared.call(&request).await.and_then(|answer| split_answer(answer, readers.len()));
             let answers = answers.unwrap_or_else(|error| vec![Err(error); readers.len()]);
             for (reader, answer) in readers.into_iter().zip(answers) {
                 // A reader that was dropped meanwhile gets nothing.
@@ -81,17 +81,17 @@ impl ReadQueue {
     fn next(&self) -> Option<(Request, Vec<oneshot::Sender<QueryResult>>)> {
         let mut state = self.state();
         let Some((mut request, first)) = state.waiting.pop_front() else {
-            state.flying -= 1;
+            state.in_flight -= 1;
             return None;
         };
         let mut readers = vec![first];
-        while readers.len() < READINGS
+        while readers.len() < READS_MAX
             && let Some((next, reader)) = state
                 .waiting
-                .pop_front_if(|(next, _)| request.entries.saturating_add(next.entries) <= ENTRIES)
+                .pop_front_if(|(next, _)| request.entries.saturating_add(next.entries) <= ENTRIES_MAX)
         {
             request.entries += next.entries;
-            request.args.extend(next.args.into_iter().skip(COMMON));
+            request.args.extend(next.args.into_iter().skip(COMMON_ARGS));
             readers.push(reader);
         }
         Some((request, readers))
@@ -103,7 +103,7 @@ impl ReadQueue {
 }
 
 /// The answer to each read, as if it had been sent alone.
-fn each(answer: Value, readers: usize) -> Result<Vec<QueryResult>, RankingError> {
+fn split_answer(answer: Value, readers: usize) -> Result<Vec<QueryResult>, RankingError> {
     let answers = reply::list(answer)?;
     if answers.len() != readers {
         return Err(reply::strange("another number of entry ranges than was requested"));

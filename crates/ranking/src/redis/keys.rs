@@ -76,7 +76,7 @@ fn contest_tag(prefix: &str, contest: Uuid) -> String {
     format!("{prefix}:contest:{contest}")
 }
 
-/// The claim, and who has used the Redis last, with their slot.
+/// The claim, and the store that has used the Redis last, with their slot.
 pub(super) fn of_claim(prefix: &str) -> (u16, [String; 2]) {
     let tag = format!("{prefix}:claim");
     (slot(tag.as_bytes()), ["c", "u"].map(|kind| format!("{{{tag}}}:{kind}")))

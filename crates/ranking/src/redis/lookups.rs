@@ -83,9 +83,9 @@ fn first_round(
     for (at, (window, player)) in items.iter().enumerate() {
         by_place.entry((window.identity(), window.partition_of(player))).or_default().push(at);
     }
-    let mut asks: Vec<(PartitionQuery, PlayerFields, Vec<usize>)> = Vec::new();
-    for ((_, partition), whom) in by_place {
-        for some in whom.chunks(AT_ONCE) {
+    let mut queries: Vec<(PartitionQuery, PlayerFields, Vec<usize>)> = Vec::new();
+    for ((_, partition), indexes) in by_place {
+        for some in indexes.chunks(AT_ONCE) {
             let window = items[some[0]].0;
             let want = match count {
                 _ if window.is_split() => PlayerFields::Record,
@@ -93,25 +93,27 @@ fn first_round(
                 Count::Before => PlayerFields::Place,
             };
             let players = some.iter().map(|at| window.codec().field(items[*at].1)).collect();
-            asks.push((
+            queries.push((
                 PartitionQuery { partition, players, ..PartitionQuery::default() },
                 want,
                 some.to_vec(),
             ));
         }
     }
-    let requests: Vec<Request> =
-        asks.iter().map(|(ask, want, whom)| items[whom[0]].0.ask_request(ask, *want)).collect();
+    let requests: Vec<Request> = queries
+        .iter()
+        .map(|(query, want, indexes)| items[indexes[0]].0.query_request(query, *want))
+        .collect();
     let mut all: Vec<_> = items.iter().map(|_| Err(RankingError::Lost)).collect();
-    for ((ask, want, whom), value) in asks.iter().zip(redis.all(&requests)) {
-        let answer = value.and_then(|value| items[whom[0]].0.answer(ask, *want, value));
+    for ((query, want, indexes), value) in queries.iter().zip(redis.all(&requests)) {
+        let answer = value.and_then(|value| items[indexes[0]].0.answer(query, *want, value));
         match answer {
             Ok(answer) => {
-                for (at, found) in whom.iter().zip(answer.players) {
+                for (at, found) in indexes.iter().zip(answer.players) {
                     all[*at] = found.map(|found| (answer.total, found.and_then(|found| found.seen)));
                 }
             }
-            Err(error) => whom.iter().for_each(|at| all[*at] = Err(error.clone())),
+            Err(error) => indexes.iter().for_each(|at| all[*at] = Err(error.clone())),
         }
     }
     all
@@ -125,30 +127,32 @@ fn second_round(redis: &Redis, items: &[Item<'_>], count: Count, all: &mut Looku
             by_window.entry(window.identity()).or_default().push(at);
         }
     }
-    let mut asks: Vec<(PartitionQuery, &[usize])> = Vec::new();
-    for whom in by_window.values() {
-        let window = items[whom[0]].0;
-        for some in whom.chunks(AT_ONCE) {
+    let mut queries: Vec<(PartitionQuery, &[usize])> = Vec::new();
+    for indexes in by_window.values() {
+        let window = items[indexes[0]].0;
+        for some in indexes.chunks(AT_ONCE) {
             let bounds: Vec<Vec<u8>> = some
                 .iter()
                 .filter_map(|at| Some(window.bound(&all[*at].as_ref().ok()?.as_ref()?.member, count)))
                 .collect();
-            let ask =
+            let query =
                 |partition| PartitionQuery { partition, bounds: bounds.clone(), ..PartitionQuery::default() };
-            asks.extend((0..window.partitions()).map(|partition| (ask(partition), some)));
+            queries.extend((0..window.partitions()).map(|partition| (query(partition), some)));
         }
     }
-    let requests: Vec<Request> =
-        asks.iter().map(|(ask, whom)| items[whom[0]].0.ask_request(ask, PlayerFields::Record)).collect();
-    for ((ask, whom), value) in asks.iter().zip(redis.all(&requests)) {
-        let window = items[whom[0]].0;
-        let answer = value.and_then(|value| window.answer(ask, PlayerFields::Record, value));
-        for (nth, at) in whom.iter().enumerate() {
+    let requests: Vec<Request> = queries
+        .iter()
+        .map(|(query, indexes)| items[indexes[0]].0.query_request(query, PlayerFields::Record))
+        .collect();
+    for ((query, indexes), value) in queries.iter().zip(redis.all(&requests)) {
+        let window = items[indexes[0]].0;
+        let answer = value.and_then(|value| window.answer(query, PlayerFields::Record, value));
+        for (nth, at) in indexes.iter().enumerate() {
             let Ok(Some(lookup)) = &mut all[*at] else { continue };
             match &answer {
                 Ok(answer) => {
                     // The first partition's answer begins the sums.
-                    let begun = if ask.partition == 0 { 0 } else { lookup.total };
+                    let begun = if query.partition == 0 { 0 } else { lookup.total };
                     lookup.total = begun + answer.total;
                     let counts = &mut lookup.counts;
                     match (count, window.ranking()) {
@@ -174,8 +178,8 @@ impl RedisWindow {
     /// The member of a player, if it has an entry.
     pub(super) fn present(&self, player: &PlayerId) -> Result<Option<Vec<u8>>, RankingError> {
         let (partition, field) = self.whereabouts(player);
-        let ask = PartitionQuery { partition, players: vec![field], ..PartitionQuery::default() };
-        let found = only(self.ask(&[ask], PlayerFields::Record))?.players.pop().unwrap_or(Ok(None))?;
+        let query = PartitionQuery { partition, players: vec![field], ..PartitionQuery::default() };
+        let found = only(self.query(&[query], PlayerFields::Record))?.players.pop().unwrap_or(Ok(None))?;
         Ok(found.and_then(|found| found.seen).map(|seen| seen.member))
     }
 
@@ -198,7 +202,7 @@ impl RedisWindow {
         let dense = self.ranking() == Ranking::Dense;
         let (bounds, distinct) =
             if dense { (vec![], vec![bound.clone()]) } else { (vec![bound.clone()], vec![]) };
-        let mut asks: Vec<PartitionQuery> = (0..self.partitions())
+        let mut queries: Vec<PartitionQuery> = (0..self.partitions())
             .map(|partition| PartitionQuery {
                 partition,
                 bounds: bounds.clone(),
@@ -206,9 +210,9 @@ impl RedisWindow {
                 ..PartitionQuery::default()
             })
             .collect();
-        asks[partition].players.push(field);
+        queries[partition].players.push(field);
         let want = if dense { PlayerFields::Same } else { PlayerFields::Record };
-        let mut answers: Vec<Answer> = self.ask(&asks, want).into_iter().collect::<Result<_, _>>()?;
+        let mut answers: Vec<Answer> = self.query(&queries, want).into_iter().collect::<Result<_, _>>()?;
         let counted: u64 =
             answers.iter().flat_map(|answer| answer.counts.iter().chain(&answer.distinct)).sum();
         let found: Option<HashEntry> = answers[partition].players.pop().unwrap_or(Ok(None))?;
@@ -223,13 +227,13 @@ impl RedisWindow {
 
     pub(super) fn among(&self, players: &[PlayerId]) -> Result<Among, RankingError> {
         let mut met = BTreeSet::new();
-        let asked: Vec<&PlayerId> = players.iter().filter(|player| met.insert(*player)).collect();
-        if asked.is_empty() {
+        let unique: Vec<&PlayerId> = players.iter().filter(|player| met.insert(*player)).collect();
+        if unique.is_empty() {
             return Ok(Among { total: self.total()?, entries: Vec::new(), missing: Vec::new() });
         }
-        let items: Vec<Item<'_>> = asked.iter().map(|player| (self, *player)).collect();
+        let items: Vec<Item<'_>> = unique.iter().map(|player| (self, *player)).collect();
         let (mut found, mut missing) = (Vec::with_capacity(items.len()), Vec::new());
-        for (player, lookup) in asked.iter().zip(look_up(self.redis(), &items, Count::Ahead)) {
+        for (player, lookup) in unique.iter().zip(look_up(self.redis(), &items, Count::Ahead)) {
             match lookup? {
                 Some(lookup) => found.push(lookup),
                 None => missing.push((*player).clone()),

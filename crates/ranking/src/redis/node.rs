@@ -232,7 +232,7 @@ impl Pause {
 impl Live {
     /// Runs a script on keys of one slot.
     pub(super) async fn run(&self, request: &Request) -> Result<Value, Failure> {
-        self.ask(&self.command(request)).await
+        self.call(&self.command(request)).await
     }
 
     /// Runs several scripts in one message. Each fails alone.
@@ -267,7 +267,7 @@ impl Live {
     }
 
     /// Runs a command.
-    pub(super) async fn ask(&self, command: &redis::Cmd) -> Result<Value, Failure> {
+    pub(super) async fn call(&self, command: &redis::Cmd) -> Result<Value, Failure> {
         Ok(command.query_async(&mut self.connection.clone()).await?)
     }
 

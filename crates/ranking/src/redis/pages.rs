@@ -294,9 +294,13 @@ impl RedisWindow {
     fn shared_of(&self, cut: &MergedRange) -> Result<u64, RankingError> {
         let first = cut.members.first().filter(|_| self.ranking() == Ranking::Competition && cut.start > 0);
         let Some(first) = first else { return Ok(0) };
-        let ask =
+        let query =
             PartitionQuery { bounds: vec![self.bound(first, Count::Ahead)], ..PartitionQuery::default() };
-        Ok(self.ask_everywhere(&ask, PlayerFields::Record)?.iter().flat_map(|answer| &answer.counts).sum())
+        Ok(self
+            .query_everywhere(&query, PlayerFields::Record)?
+            .iter()
+            .flat_map(|answer| &answer.counts)
+            .sum())
     }
 
     /// Adds ranks to an entry range.

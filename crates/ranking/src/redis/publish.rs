@@ -167,22 +167,22 @@ impl RedisWindow {
         players: &[&'a PlayerId],
         bounds: Vec<Vec<u8>>,
     ) -> Result<(HashMap<&'a PlayerId, Option<HashEntry>>, HashMap<Vec<u8>, u64>), RankingError> {
-        let mut asks: Vec<PartitionQuery> = (0..self.partitions())
+        let mut queries: Vec<PartitionQuery> = (0..self.partitions())
             .map(|partition| PartitionQuery {
                 partition,
                 bounds: bounds.clone(),
                 ..PartitionQuery::default()
             })
             .collect();
-        let mut whose: Vec<Vec<&PlayerId>> = vec![Vec::new(); asks.len()];
+        let mut whose: Vec<Vec<&PlayerId>> = vec![Vec::new(); queries.len()];
         for player in players.iter().collect::<HashSet<_>>() {
             let (partition, field) = self.whereabouts(player);
-            asks[partition].players.push(field);
+            queries[partition].players.push(field);
             whose[partition].push(player);
         }
         let mut entries = HashMap::new();
         let mut counts: HashMap<Vec<u8>, u64> = bounds.iter().map(|bound| (bound.clone(), 0)).collect();
-        for (whose, answer) in whose.into_iter().zip(self.ask(&asks, PlayerFields::Record)) {
+        for (whose, answer) in whose.into_iter().zip(self.query(&queries, PlayerFields::Record)) {
             let answer = answer?;
             for (player, entry) in whose.into_iter().zip(answer.players) {
                 entries.insert(player, entry?);

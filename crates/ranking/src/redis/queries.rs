@@ -116,56 +116,56 @@ pub(super) struct EntryRange {
 const ALL: u64 = 1 << 52;
 
 impl RedisWindow {
-    pub(super) fn ask(
+    pub(super) fn query(
         &self,
-        asks: &[PartitionQuery],
+        queries: &[PartitionQuery],
         want: PlayerFields,
     ) -> Vec<Result<Answer, RankingError>> {
-        let requests: Vec<Request> = asks.iter().map(|ask| self.ask_request(ask, want)).collect();
+        let requests: Vec<Request> = queries.iter().map(|query| self.query_request(query, want)).collect();
         let answers = self.redis().all(&requests);
-        asks.iter().zip(answers).map(|(ask, answer)| self.answer(ask, want, answer?)).collect()
+        queries.iter().zip(answers).map(|(query, answer)| self.answer(query, want, answer?)).collect()
     }
 
     /// The same query of every partition.
-    pub(super) fn ask_everywhere(
+    pub(super) fn query_everywhere(
         &self,
-        ask: &PartitionQuery,
+        query: &PartitionQuery,
         want: PlayerFields,
     ) -> Result<Vec<Answer>, RankingError> {
-        let asks: Vec<PartitionQuery> =
-            (0..self.partitions()).map(|partition| PartitionQuery { partition, ..ask.clone() }).collect();
-        self.ask(&asks, want).into_iter().collect()
+        let queries: Vec<PartitionQuery> =
+            (0..self.partitions()).map(|partition| PartitionQuery { partition, ..query.clone() }).collect();
+        self.query(&queries, want).into_iter().collect()
     }
 
-    pub(super) fn ask_request(&self, ask: &PartitionQuery, want: PlayerFields) -> Request {
+    pub(super) fn query_request(&self, query: &PartitionQuery, want: PlayerFields) -> Request {
         let mut args = self.widths();
         args.push(want.letter().to_vec());
-        args.push(decimal(ask.players.len() as u64));
-        args.extend(ask.players.iter().cloned());
-        args.push(decimal(ask.bounds.len() as u64));
-        args.extend(ask.bounds.iter().cloned());
-        args.extend(ask.distinct.iter().cloned());
-        self.request(Script::PartitionQuery, ask.partition, args)
+        args.push(decimal(query.players.len() as u64));
+        args.extend(query.players.iter().cloned());
+        args.push(decimal(query.bounds.len() as u64));
+        args.extend(query.bounds.iter().cloned());
+        args.extend(query.distinct.iter().cloned());
+        self.request(Script::PartitionQuery, query.partition, args)
     }
 
     pub(super) fn answer(
         &self,
-        ask: &PartitionQuery,
+        query: &PartitionQuery,
         want: PlayerFields,
         value: Value,
     ) -> Result<Answer, RankingError> {
         let mut values = reply::list(value)?.into_iter();
         let total = reply::number(&reply::next(&mut values)?)?;
-        self.saw(ask.partition, total);
-        let mut players = Vec::with_capacity(ask.players.len());
-        for field in &ask.players {
+        self.saw(query.partition, total);
+        let mut players = Vec::with_capacity(query.players.len());
+        for field in &query.players {
             players.push(self.decode_entry(field, want, reply::next(&mut values)?));
         }
         let mut numbers = values.map(|value| reply::number(&value)).collect::<Result<Vec<u64>, _>>()?;
-        if numbers.len() != ask.bounds.len() + ask.distinct.len() {
+        if numbers.len() != query.bounds.len() + query.distinct.len() {
             return Err(reply::strange("another number of counts than was asked for"));
         }
-        let distinct = numbers.split_off(ask.bounds.len());
+        let distinct = numbers.split_off(query.bounds.len());
         Ok(Answer { total, players, counts: numbers, distinct })
     }
 
@@ -248,14 +248,14 @@ impl RedisWindow {
 
     /// The members at these positions of each partition, `None` past the end.
     pub(super) fn probe(&self, places: &[Vec<u64>]) -> Result<Vec<Vec<Option<Vec<u8>>>>, RankingError> {
-        let asked: Vec<usize> = (0..places.len()).filter(|at| !places[*at].is_empty()).collect();
+        let probed: Vec<usize> = (0..places.len()).filter(|at| !places[*at].is_empty()).collect();
         let one = |at: &usize| {
             let args = places[*at].iter().map(|place| decimal(*place)).collect();
             self.request(Script::Probe, *at, args)
         };
-        let requests: Vec<Request> = asked.iter().map(one).collect();
+        let requests: Vec<Request> = probed.iter().map(one).collect();
         let mut all = vec![Vec::new(); places.len()];
-        for (at, value) in asked.into_iter().zip(self.redis().all(&requests)) {
+        for (at, value) in probed.into_iter().zip(self.redis().all(&requests)) {
             let members = reply::list(value?)?.into_iter().skip(1);
             all[at] = members.map(optional).collect::<Result<_, _>>()?;
         }

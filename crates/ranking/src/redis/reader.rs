@@ -33,11 +33,11 @@ impl<'a> Reader<'a> {
         self.error.into_inner().map_or(Ok(answer), Err)
     }
 
-    fn ask<T>(&self, neutral: T, question: impl FnOnce(&RedisWindow) -> Result<T, RankingError>) -> T {
+    fn run<T>(&self, neutral: T, query: impl FnOnce(&RedisWindow) -> Result<T, RankingError>) -> T {
         if self.error.get().is_some() {
             return neutral;
         }
-        question(self.window).unwrap_or_else(|error| {
+        query(self.window).unwrap_or_else(|error| {
             let _ = self.error.set(error);
             neutral
         })
@@ -46,44 +46,44 @@ impl<'a> Reader<'a> {
 
 impl Reads for Reader<'_> {
     fn total(&self) -> u64 {
-        self.ask(0, RedisWindow::total)
+        self.run(0, RedisWindow::total)
     }
     fn record(&self, player: &[u8]) -> Option<Record> {
         let player = id(player)?;
-        self.ask(None, |window| window.record(&player))
+        self.run(None, |window| window.record(&player))
     }
     fn find(&self, player: &[u8]) -> Option<(Record, u64)> {
         let player = id(player)?;
-        self.ask(None, |window| window.find(&player))
+        self.run(None, |window| window.find(&player))
     }
     fn score_places(&self, min: Option<i64>, max: Option<i64>) -> (u64, u64) {
-        self.ask((0, 0), |window| window.score_places(min, max))
+        self.run((0, 0), |window| window.score_places(min, max))
     }
     fn partition(&self, before: &dyn Fn(&[u8]) -> bool) -> u64 {
-        self.ask(0, |window| window.partition_point(before))
+        self.run(0, |window| window.partition_point(before))
     }
     fn visit(&self, from: u64, take: usize, towards_better: bool, each: &mut dyn FnMut(&[u8], Record)) {
-        self.ask((), |window| window.visit(from, take, towards_better, each));
+        self.run((), |window| window.visit(from, take, towards_better, each));
     }
     fn scan(&self, cursor: u64, take: usize, each: &mut dyn FnMut(&[u8], Record)) -> u64 {
-        self.ask(0, |window| window.scan(cursor, take, each))
+        self.run(0, |window| window.scan(cursor, take, each))
     }
     fn ranked(&self, player: &PlayerId) -> Option<Ranked> {
-        self.ask(None, |window| window.ranks(std::slice::from_ref(player)).pop().unwrap_or(Ok(None)))
+        self.run(None, |window| window.ranks(std::slice::from_ref(player)).pop().unwrap_or(Ok(None)))
     }
     fn rank_of(&self, player: &PlayerId, record: &Record) -> u64 {
         // Ranks begin at 1, also the neutral one.
-        self.ask(1, |window| window.rank_of(player, record))
+        self.run(1, |window| window.rank_of(player, record))
     }
     fn page(&self, query: &PageQuery) -> Page {
-        self.ask(Page { total: 0, entries: Vec::new(), more: false }, |window| window.page(query))
+        self.run(Page { total: 0, entries: Vec::new(), more: false }, |window| window.page(query))
     }
     fn around(&self, player: &PlayerId, above: usize, below: usize) -> Option<Page> {
-        self.ask(None, |window| window.around(player, above, below))
+        self.run(None, |window| window.around(player, above, below))
     }
     fn among(&self, players: &[PlayerId]) -> Among {
         let empty = Among { total: 0, entries: Vec::new(), missing: Vec::new() };
-        self.ask(empty, |window| window.among(players))
+        self.run(empty, |window| window.among(players))
     }
 }
 

@@ -82,16 +82,16 @@ mod tests {
         Request { script: Script::PartitionQuery, slot, keys: Vec::new(), args: Vec::new(), entries: 0 }
     }
 
-    fn asked(slot: u16) -> Result<Value, RankingError> {
+    fn query(slot: u16) -> Result<Value, RankingError> {
         next_answers(&[request(slot)]).expect("a run").pop().expect("an answer for each")
     }
 
     #[test]
     fn a_reading_hears_again_what_it_has_heard_and_asks_for_the_next() {
         let reading = || {
-            let first = asked(1)?;
+            let first = query(1)?;
             let Value::Int(slot) = first else { return Err(RankingError::Lost) };
-            Ok((slot, asked(u16::try_from(slot).unwrap())?))
+            Ok((slot, query(u16::try_from(slot).unwrap())?))
         };
         let mut replay = ReexecutedRead::default();
         assert_eq!(replay.run(reading).unwrap_err()[0].slot, 1);
@@ -105,9 +105,9 @@ mod tests {
     #[test]
     fn an_error_that_was_told_is_an_answer() {
         let mut replay = ReexecutedRead::default();
-        replay.run(|| asked(1)).unwrap_err();
+        replay.run(|| query(1)).unwrap_err();
         replay.add(vec![Err(RankingError::Lost)]);
-        assert_eq!(replay.run(|| asked(1)).unwrap(), Err(RankingError::Lost));
+        assert_eq!(replay.run(|| query(1)).unwrap(), Err(RankingError::Lost));
     }
 
     #[test]

@@ -68,7 +68,7 @@ impl Script {
             Self::ApplicationsRecall => ("", include_str!("scripts/applications_recall.lua")),
             Self::Claim => ("", include_str!("scripts/claim.lua")),
             Self::ApplicationsClear => ("", include_str!("scripts/applications_clear.lua")),
-            Self::PartitionQuery => (rankings, include_str!("scripts/ask.lua")),
+            Self::PartitionQuery => (rankings, include_str!("scripts/partition_query.lua")),
             Self::Page => (rankings, include_str!("scripts/page.lua")),
             Self::Probe => (rankings, include_str!("scripts/probe.lua")),
             Self::Scan => (rankings, include_str!("scripts/scan.lua")),

@@ -60,7 +60,7 @@ impl RedisBackend {
             codec: Codec::new(definition),
             ranking: definition.ranking,
             totals: keys.iter().map(|_| AtomicU64::new(0)).collect(),
-            lines: keys.iter().map(|_| Arc::default()).collect(),
+            read_queues: keys.iter().map(|_| Arc::default()).collect(),
             keys,
         };
         RedisWindow { inner: Arc::new(inner) }
@@ -95,7 +95,7 @@ struct Inner {
     keys: Vec<PartitionKeys>,
     totals: Vec<AtomicU64>,
     /// The waiting reads of each partition.
-    lines: Vec<Arc<ReadQueue>>,
+    read_queues: Vec<Arc<ReadQueue>>,
 }
 
 impl RedisWindow {
@@ -123,11 +123,11 @@ impl RedisWindow {
         if !wanted.iter().all(ReadQueue::takes) {
             return self.redis().all_later(wanted).await;
         }
-        let lines = wanted.into_iter().map(|request| {
+        let reads = wanted.into_iter().map(|request| {
             let at = self.inner.keys.iter().position(|of| of.names == request.keys);
-            self.inner.lines[at.expect("a reading asks its own window")].ask(self.redis(), request)
+            self.inner.read_queues[at.expect("a read is of its own window")].read(self.redis(), request)
         });
-        join_all(lines).await
+        join_all(reads).await
     }
 
     /// The number of players.
@@ -205,7 +205,7 @@ impl RedisWindow {
     /// The number of players of each partition.
     pub(super) fn totals(&self) -> Result<Vec<u64>, RankingError> {
         Ok(self
-            .ask_everywhere(&PartitionQuery::default(), PlayerFields::Record)?
+            .query_everywhere(&PartitionQuery::default(), PlayerFields::Record)?
             .iter()
             .map(|answer| answer.total)
             .collect())
