@@ -1,8 +1,8 @@
 //! Measures bulk upserts through MariaDB's Spider engine in front of two servers, beside one server alone.
 //!
 //! Run it with `--release`; arguments are the number of players and the seconds for each row. Servers are those of the test
-//! kit, with a commit on the disk before it is answered, all on this machine: they share its processors, so what the front
-//! and the nodes use for a row says more than a rate does. Each row of the table is one more of the settings of
+//! kit, and each commit is on the disk before it is answered. All of them share the processors of this machine. So the
+//! processor time of front and nodes for a row says more than a rate does. Each row of the table adds one of the settings of
 //! docs/deploy/spider.md. Not here: a network between them.
 
 use std::io::Write;

@@ -26,9 +26,9 @@ const SETTLED_MICROS: i64 = 3_600 * SECOND;
 
 /// Between two steps, beside the rest after each.
 const STEP_PAUSE: Duration = Duration::from_millis(10);
-/// Between two looks for something to do.
+/// Between two checks for something to do.
 const IDLE_PAUSE: Duration = Duration::from_secs(5);
-/// Between two looks for a month that the setting archives.
+/// Between two checks for a month that the setting archives.
 const KEEP_PAUSE: Duration = Duration::from_secs(60);
 /// The task lease of a silent server. It is renewed while a month is written.
 const LEASE: Duration = Duration::from_secs(40);
@@ -124,7 +124,7 @@ fn plan(months: &[Month], identity: Option<&IdempotencyKey>) -> ReadSet {
 /// Adds the months that the catalog does not have.
 fn name(months: &[Month], loaded: &Loaded, changes: &mut WriteSet) {
     let absent = months.iter().zip(&loaded.ledger.archives).filter(|(_, row)| row.is_none());
-    changes.ledger.archives.extend(absent.map(|(month, _)| (*month, ArchivedMonth::asked())));
+    changes.ledger.archives.extend(absent.map(|(month, _)| (*month, ArchivedMonth::requested())));
 }
 
 /// Starts the background task.
@@ -191,7 +191,7 @@ fn do_step(tally: &Tally, pace: &mut Pace) -> Result<bool, Failure> {
     match step(&*tally.store, deleted_max, &mut until) {
         // Another transaction was first. What is left is found again.
         Err(StoreError::Conflict(_)) => Ok(true),
-        // A store that is away has its own alerts, and is soon back.
+        // An unavailable store has its own alerts, and is soon back.
         Err(error @ (StoreError::Unavailable(_) | StoreError::InDoubt { .. })) => Err(error.into()),
         Err(error) => {
             note(tally, Some(ArchiveFailure { month, reason: error.to_string(), at: Instant::now() }));

@@ -79,8 +79,8 @@ pub(crate) fn file_names(months: &Months) -> Vec<(String, u64)> {
 }
 
 impl ArchivedMonth {
-    /// A month that is to be archived.
-    pub fn asked() -> Self {
+    /// A month that is to be archived, before any step of it.
+    pub fn requested() -> Self {
         Self { state: MonthState::Writing, attempt: 0, deleted: 0, files: None }
     }
 }

@@ -6,7 +6,7 @@
 //! - `sorted_file`, `writer`: a file; `catalog`: a month in the catalog, and the chain of digests; `month`: writing both files
 //! - `steps`: from the request to the last deleted row; `reads`, `snapshot`: tables and files together
 //!
-//! What names a person stays in tables, where an erasure finds it: a transfer with a reason or with metadata keeps its row, and
+//! What names a person stays in tables, where an erasure finds it. A transfer with a reason or with metadata keeps its row, and
 //! its file has it without them. Reversals, holds and members are not archived. Not here: when a month is over.
 
 mod catalog;
@@ -90,8 +90,8 @@ impl Archives {
         self.file(*month, row, ENTRIES)
     }
 
-    /// Looks whether all files of these months are there with their lengths. It does not read them.
-    fn look(&self, months: &Months) -> Result<(), StoreError> {
+    /// Checks that all files of these months are there with their lengths, without reading them.
+    fn check_files(&self, months: &Months) -> Result<(), StoreError> {
         for (name, bytes) in file_names(months) {
             let path = self.folder()?.join(name);
             let found = std::fs::metadata(&path).map_err(|error| fault(&path, &error))?.len();

@@ -109,8 +109,8 @@ pub(crate) fn history(
     numbers: Range<u64>,
     list: Listing<(u64, Entry)>,
 ) -> Result<Listing<(u64, Entry)>, StoreError> {
-    let asked = numbers.end.saturating_sub(numbers.start.max(1));
-    if (list.rows.len() + list.damaged.len()) as u64 >= asked {
+    let wanted = numbers.end.saturating_sub(numbers.start.max(1));
+    if (list.rows.len() + list.damaged.len()) as u64 >= wanted {
         return Ok(list);
     }
     let (months, archives) = (months(ledger)?, ledger.archives());
@@ -118,7 +118,7 @@ pub(crate) fn history(
     let key = |sequence| entry_key(&EntryKey { wallet, sequence });
     let end = key(numbers.end);
     for of in archives.in_order(&months) {
-        if (all.len() + list.damaged.len()) as u64 >= asked {
+        if (all.len() + list.damaged.len()) as u64 >= wanted {
             break;
         }
         let file = archives.entries(of)?;

@@ -166,7 +166,7 @@ impl Snapshot for ArchivedSnapshot<'_> {
         let count = self.scanned.partition_point(|(month, _)| *month <= until);
         let out: Months = self.scanned.drain(..count).collect();
         (self.transfers, self.entries) = (None, None);
-        self.ledger.archives().look(&out)
+        self.ledger.archives().check_files(&out)
     }
 
     fn entries(&mut self, after: Option<EntryKey>, limit: usize) -> Page<EntryKey, Entry> {

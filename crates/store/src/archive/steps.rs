@@ -1,6 +1,6 @@
 //! From a month that is to be archived to its last deleted row, in steps that may be repeated and cut short.
 //!
-//! An attempt takes the month by a random number in its row of the catalog, writes files with this number in their names, and
+//! An attempt takes the month by a random number in its row of the catalog. It writes files with this number in their names, and
 //! records them only if the month is still its own. So of two servers that work at the same time one wins, and the other removes its
 //! files. Rows are deleted in bounded transactions, which also count them.
 //!

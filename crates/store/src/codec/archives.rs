@@ -82,8 +82,8 @@ mod tests {
 
     #[test]
     fn the_stored_bytes_are_pinned() {
-        let asked = ArchivedMonth::asked();
-        assert_eq!(encode(&asked), [&[1, 1][..], &[0; 8], &[0, 0]].concat());
+        let requested = ArchivedMonth::requested();
+        assert_eq!(encode(&requested), [&[1, 1][..], &[0; 8], &[0, 0]].concat());
         let key = AccountKey { account: Account::BankAsset, currency: Currency::parse("KRW").unwrap() };
         let files = MonthFiles {
             transfers: Written { rows: 300, bytes: 5, digest: [7; 32] },
@@ -105,7 +105,7 @@ mod tests {
             &[9; 32],
         ];
         assert_eq!(encode(&done), wanted.concat());
-        for row in [asked, done] {
+        for row in [requested, done] {
             let bytes = encode(&row);
             assert_eq!(decode(&bytes), Some(row));
             assert!((0..bytes.len()).all(|end| decode(&bytes[..end]).is_none()));

@@ -1,5 +1,6 @@
-//! The column beside the digest of a PIN: its number of digits, and above it the number of the secret that made it, which is 0 in
-//! rows of earlier versions.
+//! The column beside the digest of a PIN: its number of digits, and above it the number of the secret that made it.
+//!
+//! That number is 0 in rows of earlier versions.
 
 use tally_rules::ledger::member::Pin;
 

@@ -28,20 +28,20 @@ pub(super) const SETTLED_MIN: usize = 16;
 pub(super) fn put(
     script: &mut Script,
     batch: &Batch,
-    (version, marks): (super::Version, Option<&[u8]>),
+    (version, unpublished): (super::Version, Option<&[u8]>),
     only_where: Option<(u64, &[BoardNo])>,
 ) {
     script.sql("INSERT INTO batches (link, sequence, version, marks, fence) SELECT ").bytes(&batch.link);
     script.sql(", ").number(batch.sequence).sql(", ");
     version.put(script);
     script.sql(", ");
-    match marks {
-        Some(marks) => script.bytes(marks),
+    match unpublished {
+        Some(unpublished) => script.bytes(unpublished),
         None => script.sql("NULL"),
     };
     script.sql(", ");
     match only_where {
-        Some((fence, live)) => leases::put_guard(script, fence, live),
+        Some((token, live)) => leases::put_guard(script, token, live),
         None => drop(script.number(0_u64)),
     }
     script.end();

@@ -1,6 +1,6 @@
 //! The tables `boards`, `periods` and `deleted_boards`: the boards and their definitions.
 //!
-//! Changes are rare, so they are made one at a time: a transaction that changes boards, or reads one by name for that, locks
+//! Changes are rare, so they are made one at a time. A transaction that changes boards, or reads one by name for that, locks
 //! the row of the next number. A board is deleted at once, and its name is free. Its rows in other tables wait for `purge`.
 //! Each number is given once, so the number of a deleted board never becomes live again.
 
@@ -73,7 +73,7 @@ pub(super) fn read_one(
 
 /// Reads boards in order of number.
 pub(super) fn read_all(results: &mut ResultSets, statements: usize) -> Result<Vec<BoardRow>, StoreError> {
-    let mut boards = Gathered::default();
+    let mut boards = JoinedRows::default();
     results.each(statements, "boards", |row| {
         boards.add(decode(row)?);
         Ok(())
@@ -94,7 +94,7 @@ pub(super) fn read_parted(
     mut results: ResultSets,
     skip: &mut dyn FnMut(CorruptRow),
 ) -> Result<Boards, StoreError> {
-    let (mut boards, mut bad) = (Gathered::default(), BTreeSet::new());
+    let (mut boards, mut bad) = (JoinedRows::default(), BTreeSet::new());
     let name = |row: &Row| match row.as_ref(1) {
         Some(Value::Bytes(name)) => String::from_utf8_lossy(name).into_owned(),
         _ => String::new(),
@@ -123,9 +123,9 @@ pub(super) fn read_parted(
 
 /// Boards with their periods, and the position of each period.
 #[derive(Default)]
-struct Gathered(Vec<(BoardRow, Vec<(u32, PeriodRule)>)>);
+struct JoinedRows(Vec<(BoardRow, Vec<(u32, PeriodRule)>)>);
 
-impl Gathered {
+impl JoinedRows {
     fn add(&mut self, (board, period): (BoardRow, Option<(u32, PeriodRule)>)) {
         match self.0.last_mut() {
             Some((last, periods)) if last.no == board.no => periods.extend(period),
@@ -227,7 +227,7 @@ pub(super) fn write(
                 }
                 check(no, &row.definition)?;
                 create(script, row);
-                // A shard other than the first is told of new boards in any order.
+                // A shard other than the first gets new boards in any order.
                 next = next.max(BoardNo(no.0 + 1));
                 present.push((no, name.as_bytes().to_vec()));
             }

@@ -105,12 +105,12 @@ pub(super) fn connect(address: &Address, options: &Options, stats: &Arc<Stats>) 
     let unknown = Server { flavour: Flavour::MariaDb, message_bytes: 4 << 10 };
     let mut link = Link::new(conn, runtime, (unknown, name), options.query_timeout, Arc::clone(stats));
     link.patience = options.lock_wait + END_PATIENCE;
-    let asked = link.send(&settings(options)).map_err(|fault| match fault {
+    let answer = link.send(&settings(options)).map_err(|fault| match fault {
         // An error of the connection, not of a row, whatever its code says.
         Fault::Refused { text, .. } => unavailable(format!("prepare the session: {text}")),
         fault => unavailable(StoreError::from(fault).to_string()),
     })?;
-    link.server = server(asked).map_err(|error| match error {
+    link.server = server(answer).map_err(|error| match error {
         StoreError::NoAccess(what) => StoreError::NoAccess(format!("{}: {what}", address.shown)),
         error => unavailable(error.to_string()),
     })?;

@@ -11,7 +11,7 @@ use super::payments::Payments;
 use super::prizes::{self, Prizes};
 use super::row::{Fields, ResultSets};
 use super::series::Series;
-use super::table::{self, Table, changed, given, pairs};
+use super::table::{self, Table, changed, pairs, written};
 use super::text::{RowScript, Script};
 use super::{MySqlStore, player};
 use crate::codec::contests;
@@ -185,8 +185,8 @@ impl ContestStatements {
 /// Fails if a key that had no row, and gets none by the changes, has a row now.
 pub(super) fn guard(script: &mut Script, changes: &ContestWriteSet, absent: &Absent) {
     table::guard::<Series>(script, &absent.series, changed(&changes.series));
-    table::guard::<Payments>(script, &absent.payments, given(&changes.payments));
-    table::guard::<Contests>(script, &absent.contests, given(&changes.contests));
+    table::guard::<Payments>(script, &absent.payments, written(&changes.payments));
+    table::guard::<Contests>(script, &absent.contests, written(&changes.contests));
     let applications = table::unwritten(&absent.applications, changed(&changes.applications));
     table::guard_rows::<Applications>(script, &applications);
     remove(script, applications.into_iter());
@@ -195,8 +195,8 @@ pub(super) fn guard(script: &mut Script, changes: &ContestWriteSet, absent: &Abs
 /// Writes changes. A key that had no row when it was read must have none now.
 pub(super) fn write(script: &mut Script, changes: &ContestWriteSet, absent: &Absent, flavour: Flavour) {
     table::write::<Series>(script, changed(&changes.series), &absent.series, flavour);
-    table::write::<Payments>(script, given(&changes.payments), &absent.payments, flavour);
-    table::write::<Contests>(script, given(&changes.contests), &absent.contests, flavour);
+    table::write::<Payments>(script, written(&changes.payments), &absent.payments, flavour);
+    table::write::<Contests>(script, written(&changes.contests), &absent.contests, flavour);
     let applications = changed(&changes.applications);
     let gone = table::put_states::<Applications>(script, applications, &absent.applications, flavour);
     remove(script, gone.into_iter());
@@ -294,7 +294,7 @@ impl contest_reads::Contests for MySqlStore {
         above: u64,
         limit: usize,
     ) -> Result<Listing<(PlayerId, Application)>, StoreError> {
-        let asked = |limit: usize| {
+        let query = |limit: usize| {
             let mut script = Script::default();
             script.sql("SELECT ").sql(Applications::READ).sql(" FROM contest_applications");
             script.sql(" FORCE INDEX (applications_by_place) WHERE contest = ");
@@ -303,7 +303,7 @@ impl contest_reads::Contests for MySqlStore {
             script.sql(" ORDER BY place LIMIT ").number(limit as u64).end();
             script
         };
-        let rows = listing(self, "contest_applications", limit, asked, Applications::decode)?;
+        let rows = listing(self, "contest_applications", limit, query, Applications::decode)?;
         Ok(rows.map(|(key, row)| (key.player, row)))
     }
 
@@ -327,8 +327,8 @@ impl contest_reads::Contests for MySqlStore {
         after: Option<&PlayerId>,
         limit: usize,
     ) -> Result<Listing<(PlayerId, ContestMember)>, StoreError> {
-        let asked = |limit| members(contest, after, limit);
-        Ok(listing(self, "contest_members", limit, asked, Members::decode)?
+        let query = |limit| members(contest, after, limit);
+        Ok(listing(self, "contest_members", limit, query, Members::decode)?
             .map(|(key, row)| (key.player, row)))
     }
 
@@ -342,8 +342,8 @@ impl contest_reads::Contests for MySqlStore {
         from: u32,
         limit: usize,
     ) -> Result<Listing<(u32, Payout)>, StoreError> {
-        let asked = |limit| prizes::select(contest, from, limit);
-        listing(self, "contest_prizes", limit, asked, |row| {
+        let query = |limit| prizes::select(contest, from, limit);
+        listing(self, "contest_prizes", limit, query, |row| {
             prizes::decode(row).map_err(|error| prizes::named(error, contest, row))
         })
     }

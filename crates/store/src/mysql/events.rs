@@ -51,7 +51,7 @@ impl EventReads for MySqlStore {
     ) -> Result<Listing<(u64, Event)>, StoreError> {
         let name = topic.text();
         let topic = topic_bytes(topic);
-        let asked = |limit: usize| {
+        let query = |limit: usize| {
             let mut script = Script::default();
             script
                 .sql("SET @seen = (SELECT last FROM event_topics WHERE topic = ")
@@ -63,7 +63,7 @@ impl EventReads for MySqlStore {
             script.sql(" AND number <= @seen ORDER BY number LIMIT ").number(limit as u64).end();
             script
         };
-        listing(self, "events", limit, asked, |row| {
+        listing(self, "events", limit, query, |row| {
             let number = row.first();
             decode(row).map_err(|error| error.of_row("events", || format!("{name}/{number}")))
         })

@@ -7,7 +7,7 @@
 //!
 //! - **Writes are fenced by the token.** The last insert of each transaction reads the lease under a shared lock. It is
 //!   null, so refused, if the token is another (`batches`). So nothing is committed after another server took the lease, and
-//!   none takes it between that insert and its COMMIT. The check is in the second message and not in the first: a process
+//!   none takes it between that insert and its COMMIT. The check is in the second message and not in the first. A process
 //!   that is frozen between the two would hold the lock and block its successor.
 //! - **Reads are fenced by time.** [`Lease::may_answer`] is true for the lease time after the last renewal. The time is
 //!   measured from before the renewal was sent, on the monotonic clock of this machine, which runs while a process is
@@ -39,7 +39,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 const RENEWALS: u32 = 5;
 
 /// A failed renewal, and the wait for a lease, are tried again after this fraction of the lease time.
-const LOOKS: u32 = 20;
+const RETRIES: u32 = 20;
 
 /// The lease is held until it is released, dropped or taken by another server.
 #[derive(Debug)]
@@ -79,7 +79,7 @@ struct State {
 
 impl Lease {
     /// Takes the lease. It waits for a silent holder until its lease ends, and `on_wait` gets a message about that. A lease
-    /// that is renewed is refused. Silent servers side by side get the time of a renewal: after a failure of the database they
+    /// that is renewed is refused. Silent servers side by side get the time of a renewal. After a failure of the database they
     /// have lost nothing, and a new generation would make all of them read everything anew.
     pub(super) fn take(
         pool: &Arc<Pool>,
@@ -109,7 +109,7 @@ impl Lease {
                         ));
                         silent_since = Some(Instant::now());
                     }
-                    std::thread::sleep(time / LOOKS);
+                    std::thread::sleep(time / RETRIES);
                     continue;
                 }
                 // A transaction of the last holder is about to end, or a server is frozen while it takes the lease.
@@ -131,7 +131,7 @@ impl Lease {
                 ));
             }
             before = Some(found);
-            std::thread::sleep(time / LOOKS);
+            std::thread::sleep(time / RETRIES);
         }
     }
 
@@ -304,7 +304,7 @@ impl Shared {
                 // Gives the lease back, for the store that is opened next.
                 Err(_) if !self.pool.witnesses.is_intact() => break,
                 // The database is unavailable or read-only; the lease stays ours.
-                Err(_) => pause = self.time / LOOKS,
+                Err(_) => pause = self.time / RETRIES,
             }
         }
         self.until.store(0, Ordering::Release);

@@ -83,16 +83,16 @@ pub(super) fn try_take(
     script.sql(BESIDE).sql(" FOR UPDATE").end();
     // The clock is read after the lock is granted, however long that took.
     script.sql("SELECT ").sql(CLOCK).end();
-    let asked = SystemTime::now();
+    let sent_at = SystemTime::now();
     let mut results = link.send(&script)?;
-    let answered = SystemTime::now();
+    let answered_at = SystemTime::now();
     results.skip(1);
     let alone = read(&mut results)?;
     // An older schema, which is about to be migrated, has the row of the single writer only.
     let none = || LeaseRow { token: 0, holder: String::new(), expires_at: 0 };
     let beside = read_row(&mut results)?.unwrap_or_else(none);
     let now = results.one_number("the clock")?;
-    check_clock(ahead((asked, answered), now))?;
+    check_clock(ahead((sent_at, answered_at), now))?;
     let mut script = Script::default();
     let raises = kind == Kind::Alone || alone.holder != SIDE_BY_SIDE;
     // The token follows the clock: a database that has lost a token would give it again.
@@ -140,13 +140,13 @@ pub(super) fn try_take(
 
 /// By how much the wall clock is at least ahead of the database's, in microseconds. The database read its clock between both
 /// instants.
-pub(super) fn ahead((asked, answered): (SystemTime, SystemTime), database: u64) -> i64 {
+pub(super) fn ahead((sent_at, answered_at): (SystemTime, SystemTime), database: u64) -> i64 {
     let micros = |at: SystemTime| {
         let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
         i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
     };
     let database = i64::try_from(database).unwrap_or(i64::MAX);
-    (micros(asked) - database).max(0) - (database - micros(answered)).max(0)
+    (micros(sent_at) - database).max(0) - (database - micros(answered_at)).max(0)
 }
 
 /// Refuses to begin if the clock differs too much from the database's.

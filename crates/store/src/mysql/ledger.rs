@@ -11,7 +11,7 @@ use super::minted::Minted;
 use super::reversals::Reversals;
 use super::row::ResultSets;
 use super::snapshot::MySqlSnapshot;
-use super::table::{self, Table, changed, given, pairs};
+use super::table::{self, Table, changed, pairs, written};
 use super::text::Script;
 use super::transfers::{self, Entries, Transfers};
 use super::wallets::{self, Wallets};
@@ -133,14 +133,14 @@ impl LedgerStatements {
 /// Fails if a key that had no row, and gets none by the changes, has a row now.
 pub(super) fn guard(script: &mut Script, changes: &LedgerWriteSet, absent: &Absent) {
     table::guard::<Handles>(script, &absent.handles, changed(&changes.handles));
-    table::guard::<Members>(script, &absent.members, given(&changes.members));
-    table::guard::<Wallets>(script, &absent.wallets, given(&changes.wallets));
+    table::guard::<Members>(script, &absent.members, written(&changes.members));
+    table::guard::<Wallets>(script, &absent.wallets, written(&changes.wallets));
     contests::guard(script, &changes.contests, &absent.contests);
-    table::guard::<Holds>(script, &absent.holds, given(&changes.holds));
-    table::guard::<Reversals>(script, &absent.reversals, given(&changes.reversals));
-    table::guard::<Minted>(script, &absent.minted, given(&changes.minted));
+    table::guard::<Holds>(script, &absent.holds, written(&changes.holds));
+    table::guard::<Reversals>(script, &absent.reversals, written(&changes.reversals));
+    table::guard::<Minted>(script, &absent.minted, written(&changes.minted));
     table::guard::<Webhooks>(script, &absent.webhooks, changed(&changes.webhooks));
-    table::guard::<Months>(script, &absent.archives, given(&changes.archives));
+    table::guard::<Months>(script, &absent.archives, written(&changes.archives));
 }
 
 /// Writes changes. The rows that every transaction adds to come last, so that their locks are held only for the commit.
@@ -151,14 +151,14 @@ pub(super) fn write(
     (flavour, slot): (Flavour, u8),
 ) {
     table::write::<Handles>(script, changed(&changes.handles), &absent.handles, flavour);
-    table::write::<Members>(script, given(&changes.members), &absent.members, flavour);
+    table::write::<Members>(script, written(&changes.members), &absent.members, flavour);
     wallets::write(script, &changes.wallets, &absent.wallets, cached, flavour);
     // A new hold need not be read before: its id is new.
-    table::write::<Holds>(script, given(&changes.holds), &absent.holds, flavour);
-    table::write::<Reversals>(script, given(&changes.reversals), &absent.reversals, flavour);
-    table::write::<Minted>(script, given(&changes.minted), &absent.minted, flavour);
+    table::write::<Holds>(script, written(&changes.holds), &absent.holds, flavour);
+    table::write::<Reversals>(script, written(&changes.reversals), &absent.reversals, flavour);
+    table::write::<Minted>(script, written(&changes.minted), &absent.minted, flavour);
     table::write::<Webhooks>(script, changed(&changes.webhooks), &absent.webhooks, flavour);
-    table::write::<Months>(script, given(&changes.archives), &absent.archives, flavour);
+    table::write::<Months>(script, written(&changes.archives), &absent.archives, flavour);
     table::delete::<Transfers>(script, &changes.archived.transfers);
     table::delete::<Entries>(script, &changes.archived.entries);
     contests::write(script, &changes.contests, &absent.contests, flavour);
@@ -177,16 +177,16 @@ pub(super) fn check(changes: &LedgerWriteSet) -> Result<(), StoreError> {
         }
     }
     if changes.entries.iter().any(|(key, entry)| key.sequence == 0 || entry.amount <= 0 || entry.after < 0) {
-        return refuse("entries: an amount that is none, or a balance below zero");
+        return refuse("entries: an amount that is not positive, or a balance below zero");
     }
     if changes.transfers.iter().any(|(_, transfer)| transfer.amount <= 0) {
-        return refuse("transfers: an amount that is none");
+        return refuse("transfers: an amount that is not positive");
     }
     if changes.reversals.iter().any(|(_, link)| !is_sound(link)) {
-        return refuse("reversals: an amount that is none");
+        return refuse("reversals: an amount that is not positive");
     }
     if changes.holds.iter().any(|(_, hold)| hold.amount <= 0) {
-        return refuse("holds: an amount that is none");
+        return refuse("holds: an amount that is not positive");
     }
     Ok(())
 }
@@ -214,8 +214,8 @@ impl Ledger for MySqlStore {
         if numbers.is_empty() {
             return Ok(Listing::default());
         }
-        let asked = |_| transfers::select_history(wallet, &numbers);
-        let all = listing(self, "entries", usize::MAX, asked, Entries::decode)?;
+        let query = |_| transfers::select_history(wallet, &numbers);
+        let all = listing(self, "entries", usize::MAX, query, Entries::decode)?;
         reads::history(self, wallet, numbers.clone(), all.map(|(key, entry)| (key.sequence, entry)))
     }
 
@@ -288,8 +288,8 @@ impl Ledger for MySqlStore {
         if kind.first(prefix).is_none() {
             return Ok(Listing::default());
         }
-        let asked = |limit| members::select_handles(kind, prefix, limit);
-        listing(self, "handles", limit, asked, Handles::decode)
+        let query = |limit| members::select_handles(kind, prefix, limit);
+        listing(self, "handles", limit, query, Handles::decode)
     }
 
     fn totals(&self) -> Result<Vec<(AccountKey, Total)>, StoreError> {

@@ -23,19 +23,19 @@ pub(super) fn all<T>(
     store.pool.query(script)?.list(script.len(), table, decode)
 }
 
-/// At most `limit` sound rows of a list, and the corrupt rows that were left out. For each corrupt row, one more is asked
-/// for.
+/// At most `limit` sound rows of a list, and the corrupt rows that were left out. Each corrupt row is
+/// made up for by one more.
 pub(super) fn listing<T>(
     store: &MySqlStore,
     table: &'static str,
     limit: usize,
-    script: impl Fn(usize) -> Script,
+    query: impl Fn(usize) -> Script,
     decode: impl Fn(&mut Fields<'_>) -> Result<T, StoreError>,
 ) -> Result<Listing<T>, StoreError> {
-    let mut asked = limit;
+    let mut rows = limit;
     loop {
         let (mut list, mut found) = (Listing::default(), 0);
-        let script = script(asked);
+        let script = query(rows);
         let mut results = store.pool.query(&script)?;
         let note = results.notes();
         results.skip(script.len() - 1);
@@ -47,11 +47,11 @@ pub(super) fn listing<T>(
                 Err(error) => list.leave_out(error.of_row(table, || key(table, &row)))?,
             }
         }
-        if found < asked || list.rows.len() == limit {
+        if found < rows || list.rows.len() == limit {
             list.damaged.iter().for_each(note);
             return Ok(list);
         }
-        asked += list.damaged.len();
+        rows += list.damaged.len();
     }
 }
 
@@ -64,13 +64,13 @@ pub(super) fn newest<T: Table>(
     before: Uuid,
     limit: usize,
 ) -> Result<Listing<RowOf<T>>, StoreError> {
-    let asked = |limit: usize| {
+    let query = |limit: usize| {
         let mut script = Script::default();
         table::all::<T>(&mut script).sql(" WHERE id < ").bytes(&before.0);
         script.sql(" ORDER BY id DESC LIMIT ").number(limit as u64).end();
         script
     };
-    listing(store, T::NAME, limit, asked, T::decode)
+    listing(store, T::NAME, limit, query, T::decode)
 }
 
 /// Due rows of a table with the column `due`, by an index on `due` and `id`.

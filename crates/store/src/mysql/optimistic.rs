@@ -60,7 +60,7 @@ pub(super) fn run(
         link.name[0],
     );
     meta::note(&mut script, &notes);
-    let last = FinalMessage { version, revised: false, marks: None, assumed_live: Some(&plan.boards) };
+    let last = FinalMessage { version, revised: false, unpublished: None, assumed_live: Some(&plan.boards) };
     let committed = commit(link, (pool, Some(lease)), script, &last)?;
     Ok(Some(Done { committed, loaded: loaded.ledger, changes: changes.ledger }))
 }

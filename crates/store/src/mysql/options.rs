@@ -27,8 +27,8 @@ pub struct Options {
     /// The name of this process if others with this option may write as well, but no single writer. Default: none.
     pub beside: Option<String>,
     /// The newest generation of a store of this process which has found that the database lost commits. Then an empty database is
-    /// not created, and what is kept outside of it counts as of a lost history: a new generation begins, unless another server
-    /// that writes beside has begun one since. Default: none.
+    /// not created, and what is kept outside of it counts as of a lost history. So a new generation begins, unless another
+    /// server that writes beside has begun one since. Default: none.
     pub anew: Option<u64>,
     /// The folder of the archives of the ledger: all servers of the store must see the same one. Default: none.
     pub archives: Option<PathBuf>,

@@ -131,8 +131,8 @@ fn compact_on(link: &mut Link, batches: &[BatchId]) -> Result<BatchId, StoreErro
     })?;
     let batch = BatchId { link: link.name, sequence: link.sequence + 1, ..BatchId::default() };
     let mut script = take_off(&batches);
-    let marks = compacted.encode();
-    batches::put(&mut script, &batch, (Version::Number(compacted.version), Some(&marks)), None);
+    let unpublished = compacted.encode();
+    batches::put(&mut script, &batch, (Version::Number(compacted.version), Some(&unpublished)), None);
     script.statement("COMMIT");
     link.send(&script)?;
     link.sequence = batch.sequence;

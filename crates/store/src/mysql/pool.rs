@@ -85,7 +85,7 @@ impl Pool {
     pub(super) fn connect(&self, options: &Options) -> Result<Link, StoreError> {
         self.witnesses.check()?;
         let mut link = connect::connect(&self.address, options, &self.stats)?;
-        self.witnesses.look(&mut link, &self.address.shown)?;
+        self.witnesses.check_all(&mut link, &self.address.shown)?;
         Ok(link)
     }
 

@@ -112,7 +112,8 @@ fn of_boards(pool: &Pool, left: &mut u64) -> Result<(), StoreError> {
         ] {
             delete(pool, of, (table, order), left)?;
         }
-        let no = u32::try_from(of.board).map_err(|_| damaged("deleted_boards", "a number that is none"))?;
+        let no =
+            u32::try_from(of.board).map_err(|_| damaged("deleted_boards", "a number that no board has"))?;
         let topic = topic_bytes(Topic::Board(BoardNo(no)));
         let mut script = Script::default();
         script.sql("DELETE FROM events WHERE topic = ").bytes(&topic);

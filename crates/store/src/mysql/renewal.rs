@@ -69,7 +69,7 @@ impl Renewals {
     fn attempt(&mut self) -> Result<Renewed, StoreError> {
         let pool = Arc::clone(&self.pool);
         pool.witnesses.check()?;
-        pool.witnesses.look(self.connected()?, &pool.address.shown)?;
+        pool.witnesses.check_all(self.connected()?, &pool.address.shown)?;
         let (begun, settled) = pool.witnesses.begin(1);
         self.sent += 1;
         let batch = BatchId { link: self.marker, sequence: self.sent, ..BatchId::default() };
@@ -80,15 +80,15 @@ impl Renewals {
         script.sql("UPDATE leases SET expires_at = ").sql(CLOCK).sql(" + ").number(micros(self.time));
         self.kind.put_row(&mut script, self.token);
         script.statement("COMMIT");
-        let asked = SystemTime::now();
+        let sent_at = SystemTime::now();
         let sent = self.send_and_read(script).or_else(|error| self.read_if_done(&batch).ok_or(error));
         let mut results = sent.inspect_err(|_| pool.witnesses.settle(settled))?;
-        let answered = SystemTime::now();
+        let answered_at = SystemTime::now();
         let found = leases::read(&mut results)?;
         let now = results.one_number("the clock")?;
         self.answered = batch.sequence;
         pool.witnesses.answered(batch, now, begun);
-        Ok(Renewed { found, ahead: leases::ahead((asked, answered), now) })
+        Ok(Renewed { found, ahead: leases::ahead((sent_at, answered_at), now) })
     }
 
     /// Sends statements, and reads the row and the clock of the database after them.

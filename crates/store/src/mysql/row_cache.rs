@@ -98,9 +98,9 @@ pub(super) struct CachedRows {
 impl Rows {
     /// Looks up the rows of a plan.
     pub(super) fn look_up(&mut self, plan: &LedgerReadSet) -> CachedRows {
-        let (handles, left_handles) = look(&mut self.handles, &plan.handles);
-        let (members, left_members) = look(&mut self.members, &plan.members);
-        let (wallets, left_wallets) = look(&mut self.wallets, &plan.wallets);
+        let (handles, left_handles) = cached(&mut self.handles, &plan.handles);
+        let (members, left_members) = cached(&mut self.members, &plan.members);
+        let (wallets, left_wallets) = cached(&mut self.wallets, &plan.wallets);
         CachedRows {
             rows: LedgerLoaded { handles, members, wallets, ..LedgerLoaded::default() },
             left: LedgerReadSet {
@@ -165,7 +165,7 @@ impl CachedRows {
     }
 }
 
-fn look<K: Hash + Eq + Clone, V: Clone>(rows: &mut LruCache<K, V>, keys: &[K]) -> (Vec<Option<V>>, Vec<K>) {
+fn cached<K: Hash + Eq + Clone, V: Clone>(rows: &mut LruCache<K, V>, keys: &[K]) -> (Vec<Option<V>>, Vec<K>) {
     let cached: Vec<Option<V>> = keys.iter().map(|key| rows.get(key).cloned()).collect();
     let left = keys.iter().zip(&cached).filter(|(_, cached)| cached.is_none()).map(|(key, _)| key.clone());
     let left = left.collect();

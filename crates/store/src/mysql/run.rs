@@ -213,8 +213,8 @@ fn transact(
     meta::note(&mut script, &notes);
     let revised = revisions::bump(&mut script, &changes);
     bans::write(&mut script, &changes.bans);
-    let marks = plan.outbox.then(|| outbox::of(&changes)).flatten();
-    let last = FinalMessage { version, revised, marks: marks.as_deref(), assumed_live: None };
+    let unpublished = plan.outbox.then(|| outbox::of(&changes)).flatten();
+    let last = FinalMessage { version, revised, unpublished: unpublished.as_deref(), assumed_live: None };
     let committed = commit(link, (pool, lease), script, &last)?;
     Ok(Done { committed, loaded: read.loaded.ledger, changes: changes.ledger })
 }
@@ -282,7 +282,7 @@ pub(super) struct FinalMessage<'a> {
     /// Whether it gives a revision.
     pub(super) revised: bool,
     /// What it leaves to publish.
-    pub(super) marks: Option<&'a [u8]>,
+    pub(super) unpublished: Option<&'a [u8]>,
     /// The boards that were assumed to be live without reading them; `Some` if anything is assumed.
     pub(super) assumed_live: Option<&'a [BoardNo]>,
 }
@@ -292,7 +292,7 @@ pub(super) fn commit(
     link: &mut Link,
     (pool, lease): (&Pool, Option<&Lease>),
     mut script: Script,
-    &FinalMessage { version, revised, marks, assumed_live }: &FinalMessage<'_>,
+    &FinalMessage { version, revised, unpublished, assumed_live }: &FinalMessage<'_>,
 ) -> Result<Committed, Stop> {
     let batch = BatchId { link: link.name, sequence: link.sequence + 1, ..BatchId::default() };
     // Other servers treat a remaining row as not yet published.
@@ -302,7 +302,7 @@ pub(super) fn commit(
     batches::put(
         &mut script,
         &batch,
-        (version, marks),
+        (version, unpublished),
         lease.map(|lease| (lease.token(), assumed_live.unwrap_or_default())),
     );
     script.close();
@@ -327,7 +327,7 @@ pub(super) fn commit(
                 // A committed transaction is done, even if the database's clock cannot be read.
                 _ => results.two_numbers("the version").unwrap_or_default(),
             };
-            let outbox = marks.map(|_| batch);
+            let outbox = unpublished.map(|_| batch);
             if outbox.is_some() {
                 pool.witnesses.answered(batch, version, begun);
             } else {

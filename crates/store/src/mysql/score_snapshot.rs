@@ -25,7 +25,7 @@ const SCORES: &str =
 pub(super) fn score(row: &mut Fields<'_>) -> Result<(ScoreKey, Record), StoreError> {
     let WindowKey { board, window } = windows::key(row)?;
     let read = (ScoreKey { board, window, player: player(row)? }, scores::record(row)?);
-    // Tombstones are not asked for.
+    // Tombstones are not read.
     row.boolean()?;
     Ok(read)
 }
@@ -61,7 +61,7 @@ impl ScoreSnapshot for MySqlSnapshot {
     }
 
     fn scores(&mut self, after: Option<&ScoreKey>, limit: usize) -> Page<ScoreKey, Record> {
-        let asked = |limit: usize| {
+        let query = |limit: usize| {
             let mut script = Script::default();
             script.sql(SCORES);
             match after {
@@ -76,7 +76,7 @@ impl ScoreSnapshot for MySqlSnapshot {
             script.sql(" ORDER BY board, part, player LIMIT ").number(limit as u64).end();
             script
         };
-        self.page("scores", limit, asked, score)
+        self.page("scores", limit, query, score)
     }
 
     fn scores_of(&mut self, keys: &[ScoreKey]) -> Result<Vec<Option<Record>>, StoreError> {
@@ -101,7 +101,7 @@ impl ScoreSnapshot for MySqlSnapshot {
     }
 
     fn blocks(&mut self, window: WindowKey, version: u32, from: u64, limit: usize) -> Page<u64, Block> {
-        let asked = |limit: usize| {
+        let query = |limit: usize| {
             let mut script = Script::default();
             script
                 .sql("SELECT block, distinct_better, entries FROM blocks WHERE board = ")
@@ -111,11 +111,11 @@ impl ScoreSnapshot for MySqlSnapshot {
             script.sql(" ORDER BY block LIMIT ").number(limit as u64).end();
             script
         };
-        self.page("blocks", limit, asked, |row| Ok((row.number()?, windows::decode_block(row)?)))
+        self.page("blocks", limit, query, |row| Ok((row.number()?, windows::decode_block(row)?)))
     }
 
     fn archives(&mut self, after: Option<ArchiveKey>, limit: usize) -> Page<ArchiveKey, ()> {
-        let asked = |limit: usize| {
+        let query = |limit: usize| {
             let mut script = Script::default();
             script.sql("SELECT DISTINCT board, part, version FROM blocks FORCE INDEX (PRIMARY)");
             if let Some((after, version)) = after {
@@ -126,7 +126,7 @@ impl ScoreSnapshot for MySqlSnapshot {
             script.sql(" ORDER BY board, part, version LIMIT ").number(limit as u64).end();
             script
         };
-        self.page("blocks", limit, asked, |row| Ok(((windows::key(row)?, row.small()?), ())))
+        self.page("blocks", limit, query, |row| Ok(((windows::key(row)?, row.small()?), ())))
     }
 
     fn banned(&mut self, board: BoardNo) -> Result<Vec<PlayerId>, StoreError> {
@@ -150,8 +150,8 @@ impl ScoreSnapshot for MySqlSnapshot {
         after: Option<&PlayerId>,
         limit: usize,
     ) -> Page<PlayerId, Application> {
-        let asked = |limit| contests::applications(contest, after, limit);
-        let page = self.page("contest_applications", limit, asked, Applications::decode)?;
+        let query = |limit| contests::applications(contest, after, limit);
+        let page = self.page("contest_applications", limit, query, Applications::decode)?;
         Ok(contests::by_player(page))
     }
 }

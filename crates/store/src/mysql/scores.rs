@@ -145,18 +145,18 @@ pub(super) fn scan_all(
     each: &mut dyn FnMut(PlayerId, Option<Record>, u64),
 ) -> Result<usize, StoreError> {
     let mut after = after.map(|after| after.as_bytes().to_vec());
-    let mut given = 0;
-    while given < limit {
-        let want = WALK_ROWS.min(limit - given);
+    let mut read = 0;
+    while read < limit {
+        let want = WALK_ROWS.min(limit - read);
         let results = pool.query(&select_page(of, after.as_deref(), want))?;
-        let (asked, sound, last) = read_page(results, (of.0, of.1), each)?;
-        given += sound;
-        if asked < want {
+        let (rows, sound, last) = read_page(results, (of.0, of.1), each)?;
+        read += sound;
+        if rows < want {
             break;
         }
         after = last;
     }
-    Ok(given)
+    Ok(read)
 }
 
 /// Queries a page of a scan.
@@ -186,13 +186,13 @@ fn read_page(
 ) -> Result<(usize, usize, Option<Vec<u8>>), StoreError> {
     let mut sound = 0;
     let name = |row: &mysql_async::Row| score_text(of, first_column(row));
-    let (asked, last) = results.each_sound("scores", name, |row| {
+    let (rows, last) = results.each_sound("scores", name, |row| {
         let (player, record, version) = (player(row)?, record(row)?, row.number()?);
         each(player, (!row.boolean()?).then_some(record), version);
         sound += 1;
         Ok(())
     })?;
-    Ok((asked, sound, last))
+    Ok((rows, sound, last))
 }
 
 /// Queries the number of records of a window: few are counted, many are estimated.

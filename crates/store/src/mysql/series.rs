@@ -52,14 +52,14 @@ impl SeriesReads for MySqlStore {
         after: Option<&ContestId>,
         limit: usize,
     ) -> Result<Listing<(ContestId, SeriesRecord)>, StoreError> {
-        let asked = |limit: usize| {
+        let query = |limit: usize| {
             let mut script = Script::default();
             script.sql("SELECT id, body FROM contest_series WHERE id > ");
             script.bytes(after.map_or(b"", |id| id.as_str().as_bytes()));
             script.sql(" ORDER BY id LIMIT ").number(limit as u64).end();
             script
         };
-        listing(self, "contest_series", limit, asked, Series::decode)
+        listing(self, "contest_series", limit, query, Series::decode)
     }
 
     fn due_series(&self, now: Micros, after: DueAfter<'_>, limit: usize) -> Result<Due, StoreError> {

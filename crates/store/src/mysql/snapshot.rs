@@ -69,14 +69,14 @@ impl MySqlSnapshot {
         limit: usize,
         after: impl Fn(&mut Script),
     ) -> Page<T::Key, T::Value> {
-        let asked = |limit: usize| {
+        let query = |limit: usize| {
             let mut script = Script::default();
             table::all::<T>(&mut script);
             after(&mut script);
             script.sql(" ORDER BY ").sql(order).sql(" LIMIT ").number(limit as u64).end();
             script
         };
-        self.page(T::NAME, limit, asked, T::decode)
+        self.page(T::NAME, limit, query, T::decode)
     }
 
     /// A page of a table whose key is an id.
@@ -93,17 +93,17 @@ impl MySqlSnapshot {
         self.each_sound(keys, &mut |snapshot, keys| table::get_by::<T>(keys, |script| snapshot.query(script)))
     }
 
-    /// A page of a table: at most `limit` sound rows. For each corrupt row, one more is asked for.
+    /// A page of a table: at most `limit` sound rows. For each corrupt row, one more is read.
     pub(super) fn page<K, V>(
         &mut self,
         table: &'static str,
         limit: usize,
-        script: impl Fn(usize) -> Script,
+        query: impl Fn(usize) -> Script,
         decode: impl Fn(&mut Fields<'_>) -> Result<(K, V), StoreError>,
     ) -> Page<K, V> {
-        let mut asked = limit;
+        let mut wanted = limit;
         loop {
-            let mut results = self.query(&script(asked))?;
+            let mut results = self.query(&query(wanted))?;
             let mut page = Vec::new();
             let name = |row: &mysql_async::Row| key(table, row);
             let damaged = &mut self.damaged;
@@ -111,11 +111,11 @@ impl MySqlSnapshot {
                 page.push(decode(row)?);
                 Ok(())
             })?;
-            if rows < asked || page.len() >= limit {
+            if rows < wanted || page.len() >= limit {
                 page.truncate(limit);
                 return Ok(page);
             }
-            asked += rows - page.len();
+            wanted += rows - page.len();
         }
     }
 }
@@ -216,8 +216,8 @@ impl Snapshot for MySqlSnapshot {
         after: Option<&PlayerId>,
         limit: usize,
     ) -> Page<PlayerId, ContestMember> {
-        let asked = |limit| contests::members(contest, after, limit);
-        Ok(contests::by_player(self.page("contest_members", limit, asked, contests::Members::decode)?))
+        let query = |limit| contests::members(contest, after, limit);
+        Ok(contests::by_player(self.page("contest_members", limit, query, contests::Members::decode)?))
     }
 
     fn payouts(&mut self, contest: Uuid, from: u32, limit: usize) -> Page<u32, Payout> {
@@ -225,14 +225,14 @@ impl Snapshot for MySqlSnapshot {
     }
 
     fn owners(&mut self, of: ContestSnapshot, after: Option<&Uuid>, limit: usize) -> Page<Uuid, ()> {
-        let asked = |limit: usize| {
+        let query = |limit: usize| {
             let mut script = Script::default();
             script.sql("SELECT DISTINCT contest FROM ").sql(of.table()).sql(" FORCE INDEX (PRIMARY)");
             script.sql(" WHERE contest > ").bytes(after.map_or(&[], |no| &no.0));
             script.sql(" ORDER BY contest LIMIT ").number(limit as u64).end();
             script
         };
-        self.page(of.table(), limit, asked, |row| Ok((Uuid(row.fixed()?), ())))
+        self.page(of.table(), limit, query, |row| Ok((Uuid(row.fixed()?), ())))
     }
 
     fn payments(&mut self, after: Option<&WindowKey>, limit: usize) -> Page<WindowKey, Payment> {

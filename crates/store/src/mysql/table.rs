@@ -177,7 +177,7 @@ pub(super) fn guard_rows<T: Table>(script: &mut Script, keys: &[&T::Key]) {
 }
 
 /// Changes that only write rows.
-pub(super) fn given<K, V>(rows: &[(K, V)]) -> impl Iterator<Item = (&K, Option<&V>)> + Clone {
+pub(super) fn written<K, V>(rows: &[(K, V)]) -> impl Iterator<Item = (&K, Option<&V>)> + Clone {
     rows.iter().map(|(key, value)| (key, Some(value)))
 }
 

@@ -106,7 +106,7 @@ const CACHED_HEAD: &str = "INSERT INTO wallets (member, currency, balance, held,
      credits, credit_due, cached_balance, cached_held) VALUES ";
 
 /// Writes wallets. A wallet that did not exist when it was read must not exist now. A wallet of `cached` has no lock, so its
-/// balance and its holds must still equal the cached ones: otherwise the new balance is null, which is refused. A sequence
+/// balance and its holds must still equal the cached ones. Otherwise the new balance is null, which is refused. A sequence
 /// that grew meanwhile is not lowered: the entries with the same numbers are refused.
 pub(super) fn write(
     script: &mut Script,

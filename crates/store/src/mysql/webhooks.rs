@@ -56,7 +56,7 @@ impl WebhookReads for MySqlStore {
         after: Option<WebhookKey>,
         limit: usize,
     ) -> Result<Listing<(WebhookKey, WebhookRow)>, StoreError> {
-        let asked = |limit: usize| {
+        let query = |limit: usize| {
             let mut script = Script::default();
             table::all::<Webhooks>(&mut script);
             if let Some(key) = after {
@@ -67,7 +67,7 @@ impl WebhookReads for MySqlStore {
             script.sql(" ORDER BY topic, id LIMIT ").number(limit as u64).end();
             script
         };
-        listing(self, "webhooks", limit, asked, Webhooks::decode)
+        listing(self, "webhooks", limit, query, Webhooks::decode)
     }
 
     fn recent_events(
@@ -93,13 +93,13 @@ impl WebhookReads for MySqlStore {
         after: TransferId,
         limit: usize,
     ) -> Result<Listing<(TransferId, Transfer)>, StoreError> {
-        let asked = |limit: usize| {
+        let query = |limit: usize| {
             let mut script = Script::default();
             table::all::<Transfers>(&mut script).sql(" WHERE id > ").bytes(&after.0.0);
             script.sql(" ORDER BY id LIMIT ").number(limit as u64).end();
             script
         };
-        let list = listing(self, "transfers", limit, asked, Transfers::decode)?;
+        let list = listing(self, "transfers", limit, query, Transfers::decode)?;
         reads::recent_transfers(self, after, limit, list)
     }
 }

@@ -20,7 +20,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The number of checks before a witness counts as missing. The database shows a commit to every statement after its answer,
 /// so the second check is a precaution.
-const LOOKS: usize = 2;
+const CHECKS: usize = 2;
 
 /// The markers of a process, and whether its database has lost one.
 #[derive(Debug, Default)]
@@ -125,9 +125,9 @@ impl Witnesses {
     }
 
     /// Checks that the database has every witness.
-    pub(super) fn look(&self, link: &mut Link, database: &str) -> Result<(), StoreError> {
+    pub(super) fn check_all(&self, link: &mut Link, database: &str) -> Result<(), StoreError> {
         let mut missing = self.missing(link)?;
-        for _ in 1..LOOKS {
+        for _ in 1..CHECKS {
             if missing.is_empty() {
                 return Ok(());
             }

@@ -12,7 +12,7 @@ use super::imports::Imports;
 use super::load::Absent;
 use super::profiles::Profiles;
 use super::requests::Requests;
-use super::table::{self, changed, given, pairs};
+use super::table::{self, changed, pairs, written};
 use super::text::Script;
 use super::transfers::Transfers;
 use super::windows::{self, Blocks, Windows};
@@ -30,8 +30,8 @@ pub(super) fn rows(
     slot: u8,
 ) {
     guard(script, Some(changes), absent);
-    table::write::<Requests>(script, given(&changes.requests), &absent.requests, flavour);
-    table::write::<Imports>(script, given(&changes.imports), &absent.imports, flavour);
+    table::write::<Requests>(script, written(&changes.requests), &absent.requests, flavour);
+    table::write::<Imports>(script, written(&changes.imports), &absent.imports, flavour);
     table::write::<Profiles>(script, changed(&changes.profiles), &absent.profiles, flavour);
     scores::write(
         script,
@@ -58,8 +58,8 @@ fn redacted(script: &mut Script, rows: &Redacted, flavour: Flavour) {
 pub(super) fn guard(script: &mut Script, changes: Option<&WriteSet>, absent: &Absent) {
     let none = WriteSet::default();
     let changes = changes.unwrap_or(&none);
-    table::guard::<Requests>(script, &absent.requests, given(&changes.requests));
-    table::guard::<Imports>(script, &absent.imports, given(&changes.imports));
+    table::guard::<Requests>(script, &absent.requests, written(&changes.requests));
+    table::guard::<Imports>(script, &absent.imports, written(&changes.imports));
     table::guard::<Profiles>(script, &absent.profiles, changed(&changes.profiles));
     let scores = table::unwritten(&absent.scores, changed(&changes.scores));
     scores::guard(script, scores.into_iter());

@@ -1,11 +1,11 @@
 //! The directory of boards that every shard needs: which exist, their definitions, and which of their periods are closed or
 //! forgotten.
 //!
-//! The first shard has the truth: a change is valid when it is committed there. Then each other shard is told in a
-//! transaction of its own. That transaction holds its boards and writes what the first shard says at that moment. So the
-//! order, the number and the sender of these transactions do not matter.
+//! The first shard decides: a change is valid when it is committed there. Then a transaction on each other shard brings it up
+//! to date. That transaction holds its boards and writes what the first shard has at that moment. So the order, the number and
+//! the sender of these transactions do not matter.
 //!
-//! A shard that cannot be told lags. Before it is used again, it gets everything that it lacks from the first shard. A start
+//! A shard that a change does not reach lags. Before it is used again, it gets everything that it lacks from the first shard. A start
 //! compares all shards, because a process may have been killed between the two commits. Servers that write side by side also
 //! find a lagging shard when they read a board, or when a shard does not know a board. The rows that the first shard still
 //! has to purge list what is deleted, so the first shard purges last. Not here: what a server caches of boards.
@@ -21,13 +21,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tally_rules::BoardId;
 
-/// The maximum number of boards in one transaction that tells a shard.
+/// The maximum number of boards in one transaction that updates a shard.
 const BOARDS_MAX: usize = 100;
 
 /// The name of the note with the number of the next board.
 pub(super) const NEXT_BOARD: &str = "store.next_board";
 
-/// The maximum number of attempts to tell a shard when other transactions conflict.
+/// The maximum number of attempts to update a shard when other transactions conflict.
 const TRIES: usize = 5;
 
 /// A change on the first shard that the other shards have to learn.
@@ -56,13 +56,13 @@ impl Delta {
     }
 }
 
-/// The state of telling the shards; see the head of the file.
+/// The state of the propagation to the shards; see the head of the file.
 #[derive(Debug, Default)]
 pub(super) struct Directory {
-    /// Held from before a change on the first shard until the others were told, so they are told in order.
+    /// Held from before a change on the first shard until the others have it, so they get changes in order.
     changing: Mutex<()>,
-    /// One lock for each shard, held while the shard is told.
-    telling: Vec<Mutex<()>>,
+    /// One lock for each shard, held while the shard is updated.
+    updating: Vec<Mutex<()>>,
     /// A bit for each lagging shard.
     lagging: AtomicU64,
     /// The in-doubt commit on the first shard. No other change begins before it is resolved.
@@ -71,7 +71,7 @@ pub(super) struct Directory {
 
 impl Directory {
     pub(super) fn of(shards: usize) -> Self {
-        Self { telling: (0..shards).map(|_| Mutex::default()).collect(), ..Self::default() }
+        Self { updating: (0..shards).map(|_| Mutex::default()).collect(), ..Self::default() }
     }
 
     /// Serializes changes of boards, and purges of what the other shards may still have to learn.
@@ -94,14 +94,14 @@ impl Directory {
 }
 
 impl Inner {
-    /// Tells the other shards of a change that is committed on the first shard. Returns whether all were told; a shard that
-    /// was not lags. The caller holds [`Directory::change`].
+    /// Propagates a change that is committed on the first shard to the others. Returns whether all have it; a shard without
+    /// it lags. The caller holds [`Directory::change`].
     pub(super) fn propagate(&self, change: &Delta) -> bool {
         let propagate = |shard: usize| {
             // A lagging shard gets everything that it lacks first.
-            let asked = !self.breaker.is_recent(shard) && self.catch_up(shard).is_ok();
-            let _one = locked(&self.directory.telling[shard]);
-            let reached = asked && self.sync(shard, change).is_ok();
+            let caught_up = !self.breaker.is_recent(shard) && self.catch_up(shard).is_ok();
+            let _one = locked(&self.directory.updating[shard]);
+            let reached = caught_up && self.sync(shard, change).is_ok();
             if !reached {
                 self.directory.set_lagging(shard);
             }
@@ -126,7 +126,7 @@ impl Inner {
         }
     }
 
-    /// The shard's boards are held, so no other server tells it of them meanwhile. So the state that is read from the first
+    /// The shard's boards are held, so no other server updates it meanwhile. So the state that is read from the first
     /// shard is not older than any state written here.
     fn sync_once(&self, shard: usize, change: &Delta) -> Result<(), StoreError> {
         let (first, there) = (&self.all[FIRST], &self.all[shard]);
@@ -138,7 +138,7 @@ impl Inner {
         let mut failed = None;
         let done = there.run(&plan, &mut |loaded| {
             let live = |no: &BoardNo| {
-                let place = plan.boards.binary_search(no).expect("it was asked for");
+                let place = plan.boards.binary_search(no).expect("it is in the plan");
                 loaded.boards[place].is_some()
             };
             let read = lacks(first, there, change, live);
@@ -164,7 +164,7 @@ impl Inner {
         if shard == FIRST || !self.directory.lags(shard) {
             return Ok(());
         }
-        let _one = locked(&self.directory.telling[shard]);
+        let _one = locked(&self.directory.updating[shard]);
         if self.directory.lags(shard) {
             self.settle_doubt().and_then(|()| self.compare(shard)).map_err(|error| match error {
                 StoreError::Unavailable(why) | StoreError::NoAccess(why) | StoreError::Conflict(why) => self
@@ -192,9 +192,9 @@ impl Inner {
         Ok(())
     }
 
-    /// Compares a shard with the first shard, and tells it everything that it lacks.
+    /// Compares a shard with the first shard, and writes everything that it lacks.
     fn compare(&self, shard: usize) -> Result<(), StoreError> {
-        // The first shard is read last: what the other shard was told was committed on the first before.
+        // The first shard is read last: what the other shard has was committed on the first before.
         let there = View::of(&self.all[shard])?;
         let first = View::of(&self.all[FIRST])?;
         let change = first.change_for(&there, self.shared).ok_or_else(|| {
@@ -216,7 +216,7 @@ impl Inner {
         }
     }
 
-    /// Whether a shard lacks some boards because it was not told of them. It was told when this returns.
+    /// Whether a shard lacks some boards because a change did not reach it. It has them when this returns.
     pub(super) fn was_behind(&self, shard: usize, unknown: &[BoardNo]) -> Result<bool, StoreError> {
         let mut change = Delta::default();
         for no in unknown {
@@ -242,7 +242,7 @@ pub(super) fn no_bans() -> Revisions {
     Revisions::new(vec![u64::MAX])
 }
 
-/// The changes that bring a shard to what it is told. `live` says which boards the shard has.
+/// The changes that bring a shard to the state of the first. `live` says which boards the shard has.
 fn lacks(
     first: &MySqlStore,
     there: &MySqlStore,
@@ -254,7 +254,7 @@ fn lacks(
     for no in &change.boards {
         match (row_of(first, *no)?, live(no)) {
             (Some(row), false) => {
-                // The name may belong to a deleted board whose deletion this shard was not told either.
+                // The name may belong to a deleted board whose deletion did not reach this shard either.
                 let old = there.board(BoardRef::Id(&row.id), Some(&no_bans()))?;
                 let old = old.map(|state| state.row.no).filter(|old| !change.boards.contains(old));
                 changes.boards.extend(old.map(BoardChange::Delete));
@@ -317,9 +317,9 @@ impl View {
         Ok(Self { boards, deleted: purge.boards, forgotten: purge.windows, next })
     }
 
-    /// What the other shard has to be told. `None` if the other shard knows boards that this one never had, or has lost a
-    /// board of this one: then one of the two was restored from an older backup. Servers that write side by side tell of
-    /// boards in any order, so there a missing board may be new.
+    /// What the other shard lacks. `None` if the other shard knows boards that this one never had, or has lost a
+    /// board of this one. Then one of the two was restored from an older backup. Servers that write side by side
+    /// propagate boards in any order, so there a missing board may be new.
     fn change_for(&self, there: &Self, side_by_side: bool) -> Option<Delta> {
         let is_known = |no: &BoardNo| self.boards.contains_key(no) || self.deleted.contains(no);
         let is_lost = |no: &BoardNo| !side_by_side && no.0 < there.next && !there.boards.contains_key(no);
@@ -387,7 +387,7 @@ mod tests {
         // A board that the first shard never had, and a board that the other shard deleted and the first did not.
         let (unknown, lost) = (view(&[(2, true), (6, true)], &[]), view(&[(5, true)], &[2]));
         assert!([&unknown, &lost].iter().all(|other| first.change_for(other, false).is_none()));
-        // With several servers, the missing board may be one that the shard was not told of yet.
+        // With several servers, the missing board may not have reached the shard yet.
         assert!(first.change_for(&unknown, true).is_none());
         assert_eq!(first.change_for(&lost, true), Some(Delta::of_board(BoardNo(2))));
     }

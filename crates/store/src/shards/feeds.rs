@@ -1,8 +1,8 @@
 //! The change feeds of all shards, and a board merged from all shards.
 //!
-//! A read always waits for the first shard, which has the keys and the names. It asks the others at the same time and waits
+//! A read always waits for the first shard, which has the keys and the names. It reads the others at the same time and waits
 //! for them briefly. A late answer is used by a later call, so an unavailable shard does not block answers that do not need
-//! it. Not here: what a shard was not told (`directory`).
+//! it. Not here: changes that did not reach a shard (`directory`).
 
 use super::Inner;
 use super::directory::{Delta, no_bans};
@@ -33,7 +33,7 @@ impl Inner {
         let at = |shard: usize| after.get(shard).copied().unwrap_or_default();
         for shard in 1..self.all.len() {
             if !feeds.contains_key(&shard) && !self.breaker.is_recent(shard) {
-                feeds.insert(shard, ask(&self.all[shard], at(shard))?);
+                feeds.insert(shard, request_feed(&self.all[shard], at(shard))?);
             }
         }
         let mut changed = self.all[FIRST].change_feed(&[at(FIRST)])?;
@@ -41,8 +41,8 @@ impl Inner {
         // One deadline for all of them.
         let deadline = Instant::now() + PATIENCE;
         for shard in 1..self.all.len() {
-            let Some(asked) = feeds.remove(&shard) else { continue };
-            match asked.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            let Some(pending) = feeds.remove(&shard) else { continue };
+            match pending.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(Ok(there)) => {
                     self.breaker.take(shard);
                     changed.next[shard] = there.next.first().copied().unwrap_or_default();
@@ -53,14 +53,14 @@ impl Inner {
                     self.breaker.put(shard);
                     tracing::debug!(%error, shard, "read the change feed; it is tried again");
                 }
-                Err(RecvTimeoutError::Timeout) => drop(feeds.insert(shard, asked)),
+                Err(RecvTimeoutError::Timeout) => drop(feeds.insert(shard, pending)),
                 Err(RecvTimeoutError::Disconnected) => {}
             }
         }
         Ok(changed)
     }
 
-    /// See [`Coordination::board`]. A shard that knows the board differently from the first shard is told. An unavailable
+    /// See [`Coordination::board`]. A shard whose board differs from that of the first shard is updated. An unavailable
     /// shard may keep the cached state of a known board, so players of the other shards are still served.
     pub(super) fn board(
         &self,
@@ -89,7 +89,7 @@ impl Inner {
         Ok(Some(merged(all, known, unreached, self.all.len())))
     }
 
-    /// A board as another shard has it. The shard is told first if it differs from the first shard.
+    /// A board as another shard has it. The shard is updated first if it differs from the first shard.
     fn board_there(
         &self,
         shard: usize,
@@ -100,20 +100,20 @@ impl Inner {
         if self.feeds.0.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&shard) {
             return Err(self.unavailable(shard, true, "it has not said yet what has changed".into()));
         }
-        let ask = || self.query_soon(shard, |store| store.board(BoardRef::No(first.row.no), known));
-        let is_told = |state: &BoardState| {
+        let read = || self.query_soon(shard, |store| store.board(BoardRef::No(first.row.no), known));
+        let is_current = |state: &BoardState| {
             state.row.definition == first.row.definition && not_propagated(first, state).is_empty()
         };
-        let mut there = ask()?;
-        if !there.as_ref().is_some_and(is_told) {
+        let mut there = read()?;
+        if !there.as_ref().is_some_and(is_current) {
             let closed = there.iter().flat_map(|there| not_propagated(first, there)).collect();
             self.sync(shard, &Delta { closed, ..Delta::of_board(first.row.no) })?;
-            there = ask()?;
+            there = read()?;
         }
         there.ok_or_else(|| StoreError::Conflict("a board is made and deleted by others".into()))
     }
 
-    /// Tells the other shards of a deleted board. An unavailable shard is told before the first shard purges the board.
+    /// Propagates a deletion to the other shards. An unavailable shard gets it before the first shard purges the board.
     fn propagate_deletion(&self, no: BoardNo) -> Result<(), StoreError> {
         for shard in 1..self.all.len() {
             match self.query_soon(shard, |store| store.board(BoardRef::No(no), Some(&no_bans()))) {
@@ -135,14 +135,14 @@ fn not_propagated(first: &BoardState, there: &BoardState) -> Vec<WindowKey> {
     over.map(|row| WindowKey { board, window: row.window }).collect()
 }
 
-/// Asks one shard in a new thread, so that the caller can wait with a deadline.
-fn ask(store: &Arc<MySqlStore>, after: FeedPosition) -> Result<PendingFeed, StoreError> {
-    let (answer, asked) = sync_channel(1);
+/// Reads the feed of one shard in a new thread, so that the caller can wait with a deadline.
+fn request_feed(store: &Arc<MySqlStore>, after: FeedPosition) -> Result<PendingFeed, StoreError> {
+    let (answer, pending) = sync_channel(1);
     let store = Arc::clone(store);
     let run = move || drop(answer.send(store.change_feed(&[after])));
     let thread = std::thread::Builder::new().name("feed".into()).spawn(run);
     thread.map_err(|error| StoreError::Unavailable(format!("start a thread: {error}")))?;
-    Ok(asked)
+    Ok(pending)
 }
 
 /// Merges the state of a board from all shards that answered, the first shard's first. A shard that did not answer keeps its

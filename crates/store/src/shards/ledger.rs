@@ -21,9 +21,9 @@ use tally_rules::ledger::{
 impl Shards {
     pub(super) fn of_first<T>(
         &self,
-        ask: impl FnOnce(&dyn Ledger) -> Result<T, StoreError>,
+        read: impl FnOnce(&dyn Ledger) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        self.inner.query(FIRST, |store| ask(store.ledger()))
+        self.inner.query(FIRST, |store| read(store.ledger()))
     }
 }
 

@@ -30,7 +30,7 @@ impl Maintenance for Shards {
         let _changing = self.inner.directory.change();
         let one = |shard| {
             if shard != FIRST && self.inner.shared {
-                // The server that forgot the period may have ended before it told the other shards.
+                // The server that forgot the period may have ended before the other shards had it.
                 self.inner.sync(shard, &Delta { deleted_windows: [window].into(), ..Delta::default() })?;
             }
             self.inner.query(shard, |store| store.purge_window(window, limit))

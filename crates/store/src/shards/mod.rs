@@ -2,7 +2,7 @@
 //!
 //! - `home`: which shard a player's records are in; `split`: read sets and write sets by shard
 //! - `run`: a transaction on each; `reads`, `coordination`, `maintenance`: the other traits
-//! - `directory`: leaderboards, which are true on the first shard and told to the others; `feeds`: the change feeds of all
+//! - `directory`: leaderboards, which the first shard decides and the others copy; `feeds`: the change feeds of all
 //! - `layout`: which shard a database is, so that a wrong list is refused; `reshard`, `moving`: another number of them
 //! - `breaker`: a shard that did not answer fails at once for a short time; `upgrade`: what earlier releases may have left
 //!

@@ -1,6 +1,6 @@
 //! Reads outside of transactions: from the first shard, from a player's home shard, or merged from all.
 //!
-//! A lagging shard is told what it lacks before it is read. Not here: transactions.
+//! A lagging shard gets what it lacks before it is read. Not here: transactions.
 
 use super::home::home;
 use super::run::batch_of;
@@ -164,20 +164,20 @@ impl Inner {
     pub(super) fn query<T>(
         &self,
         shard: usize,
-        ask: impl FnOnce(&MySqlStore) -> Result<T, StoreError>,
+        read: impl FnOnce(&MySqlStore) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         self.catch_up(shard)?;
-        ask(&self.all[shard]).map_err(|error| self.of_one(shard, error))
+        read(&self.all[shard]).map_err(|error| self.of_one(shard, error))
     }
 
     /// Like [`Self::query`], but fails at once if the shard failed a moment ago.
     pub(super) fn query_soon<T>(
         &self,
         shard: usize,
-        ask: impl FnOnce(&MySqlStore) -> Result<T, StoreError>,
+        read: impl FnOnce(&MySqlStore) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         self.refuse_recent(shard, true)?;
-        self.query(shard, ask).inspect_err(|error| {
+        self.query(shard, read).inspect_err(|error| {
             if let StoreError::ShardUnavailable { .. } = error {
                 self.breaker.put(shard);
             }
@@ -195,21 +195,21 @@ impl Inner {
     /// The sum of the answers of all shards.
     pub(super) fn sum(
         &self,
-        ask: impl Fn(&MySqlStore) -> Result<u64, StoreError>,
+        read: impl Fn(&MySqlStore) -> Result<u64, StoreError>,
     ) -> Result<u64, StoreError> {
-        (0..self.all.len()).try_fold(0, |sum, shard| Ok(sum + self.query(shard, &ask)?))
+        (0..self.all.len()).try_fold(0, |sum, shard| Ok(sum + self.query(shard, &read)?))
     }
 
     /// Purges deleted rows. The first shard's rows list what is deleted, so they stay until all other shards know.
     pub(super) fn purge_deleted(&self, limit: usize) -> Result<usize, StoreError> {
         let _changing = self.directory.change();
-        // Another server may have deleted a board or forgotten a period, and ended before it told the others.
-        let is_told = !self.shared || {
+        // Another server may have deleted a board or forgotten a period, and ended before the others had it.
+        let is_propagated = !self.shared || {
             let purge = self.all[FIRST].begin_snapshot()?.to_purge()?;
             purge.boards.is_empty() && purge.windows.is_empty() || self.catch_up_all().is_ok()
         };
         let done = self.up_to(1, limit, MySqlStore::purge_deleted)?;
-        if done == limit || !is_told || self.directory.lagging() > 0 {
+        if done == limit || !is_propagated || self.directory.lagging() > 0 {
             return Ok(done);
         }
         Ok(done + self.query(FIRST, |store| store.purge_deleted(limit - done))?)

@@ -42,7 +42,7 @@ struct Run<'a> {
     /// The results of the commits, by shard.
     committed: BTreeMap<usize, Committed>,
     slices: BTreeMap<usize, WriteSet>,
-    /// What the other shards have to be told of boards.
+    /// What the other shards have to get of boards.
     delta: Delta,
     /// Boards that shards other than the first do not know.
     unknown: Vec<(usize, Vec<BoardNo>)>,

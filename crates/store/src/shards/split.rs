@@ -133,7 +133,7 @@ impl<'a> Split<'a> {
         (loaded, found)
     }
 
-    /// The changes of each shard, and what the other shards have to be told of boards after the commit.
+    /// The changes of each shard, and what the other shards have to get of boards after the commit.
     pub(super) fn changes(
         &self,
         changes: WriteSet,
@@ -146,8 +146,8 @@ impl<'a> Split<'a> {
         for (key, banned) in changes.bans {
             slices.of(home(&key.player, self.all)).bans.push((key, banned));
         }
-        // The request is on the home shard of all changes, if there is only one, even if a part of its effect is elsewhere:
-        // a retry looks only there. A request without a known shard is on the lowest.
+        // The request is on the home shard of all changes, if there is only one, even if a part of its effect is elsewhere.
+        // A retry looks only there. A request without a known shard is on the lowest.
         let mut of_players = slices.0.keys().copied();
         let only = of_players.next().filter(|_| of_players.next().is_none());
         let otherwise = hinted(self.plan).or(only).unwrap_or_else(|| self.lowest());

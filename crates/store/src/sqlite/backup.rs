@@ -168,8 +168,8 @@ pub(super) fn put_in_place(
     Ok(())
 }
 
-/// Gives a copy a new id, so that journals of the replaced store are never accepted as its own; and the row of its restoration,
-/// if it has an audit log.
+/// Gives a copy a new id, so that journals of the replaced store are never accepted as its own. An audit log gets the row of the
+/// restoration.
 fn renew(files: &Files, path: &Path, act: Option<&(AuditId, AuditEntry)>) -> Result<(), StoreError> {
     let mut connection = connect::open(path, OpenFlags::SQLITE_OPEN_READ_WRITE, files.vfs())?;
     let version: u32 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;

@@ -14,11 +14,11 @@
 //! A failed flush keeps memtable and file and tries again. Meanwhile writers go on until there is no more room. Not here:
 //! slowing writers (`stall`), and recovery after a kill (`recover`).
 
+use super::crash_points::reach;
 use super::flush_worker::{Reason, Worker};
 use super::memtable::Memtable;
 use super::meta;
 use super::options::Background;
-use super::points::reach;
 use super::rotation::Rotation;
 use super::run::Held;
 use super::stall::Stall;
@@ -61,7 +61,8 @@ pub(super) struct Flusher {
 
 #[derive(Debug, Default)]
 pub(super) struct FlushState {
-    pub(super) asked: u64,
+    /// The tickets of the last request, of the last one that a flush served, and of the last one that failed.
+    pub(super) requested: u64,
     pub(super) served: u64,
     pub(super) failed: u64,
     /// The last request that wants all journal files removed.
@@ -136,8 +137,8 @@ impl Flusher {
             return done;
         }
         let mut state = self.state();
-        state.asked += 1;
-        let ticket = state.asked;
+        state.requested += 1;
+        let ticket = state.requested;
         if settle {
             state.settle = ticket;
         }
@@ -159,7 +160,7 @@ impl Flusher {
     /// Whether no caller waits for the flush, and there is room for more rows meanwhile.
     pub(super) fn has_time(&self) -> bool {
         let state = self.state();
-        self.stall.is_calm() && !state.stop && state.asked <= state.served.max(state.failed)
+        self.stall.is_calm() && !state.stop && state.requested <= state.served.max(state.failed)
     }
 
     /// Records the end of a flush that was requested with this ticket.
@@ -177,7 +178,7 @@ impl Flusher {
             }
         }
         self.done.notify_all();
-        if state.error.is_some() && !state.stop && state.asked == ticket {
+        if state.error.is_some() && !state.stop && state.requested == ticket {
             drop(self.wake.wait_timeout(state, REST));
         }
     }
@@ -209,11 +210,11 @@ impl Flusher {
                     idle.min(options.flush_age_max.saturating_sub(born.elapsed()))
                 })
             };
-            let asked = state.asked > state.served.max(state.failed);
+            let is_requested = state.requested > state.served.max(state.failed);
             let old = age_left.is_some_and(|left| left.is_zero());
-            if self.wanted.swap(false, Ordering::Relaxed) || asked || old {
+            if self.wanted.swap(false, Ordering::Relaxed) || is_requested || old {
                 let settle = state.settle > state.served;
-                return Reason::Flush { ticket: state.asked, settle };
+                return Reason::Flush { ticket: state.requested, settle };
             }
             state = match age_left {
                 Some(left) => self.wake.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0,

@@ -3,12 +3,12 @@
 //! A store has one worker: a dedicated thread, or the caller's thread in a store without threads (see `Background`). Not
 //! here: when it works (`flush`), and the rotation to another file (`rotation`).
 
+use super::crash_points::reach;
 use super::flush::{TRANSACTION_ROWS, into_tables};
 use super::follow::Followed;
 use super::journal::{self, Journal};
 use super::manifest;
 use super::options::Background;
-use super::points::reach;
 use super::rotation::RotatedMemtable;
 use super::seeded_faults::{SeededFault, is_seeded};
 use super::state::Shared;

@@ -75,7 +75,9 @@ impl Table for Holds {
 
     fn check(_key: &HoldId, value: Option<&Hold>) -> Result<(), StoreError> {
         match value {
-            Some(hold) if hold.amount <= 0 => Err(StoreError::Row("holds: an amount that is none".into())),
+            Some(hold) if hold.amount <= 0 => {
+                Err(StoreError::Row("holds: an amount that is not positive".into()))
+            }
             Some(_) | None => Ok(()),
         }
     }

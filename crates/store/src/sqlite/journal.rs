@@ -195,7 +195,7 @@ impl Journal {
         if log.busy || log.flushed < log.pages {
             let path = self.path.display();
             return Err(StoreError::Unavailable(format!(
-                "a reader holds the log of `{path}`, which needs mending"
+                "a reader holds the log of `{path}`, which needs a repair"
             )));
         }
         let voided = self.log.write_at(0, &LOG_HEADER);

@@ -132,8 +132,8 @@ impl Ledger for SqliteStore {
     }
 
     fn transfer(&self, id: TransferId) -> Result<Option<Transfer>, StoreError> {
-        let look = |memtables: &Memtables| memtables.get::<Transfers>(&id).cloned();
-        reads::transfer(self, id, one(&self.shared, "transfers", look, &id, transfers::get)?)
+        let in_memory = |memtables: &Memtables| memtables.get::<Transfers>(&id).cloned();
+        reads::transfer(self, id, one(&self.shared, "transfers", in_memory, &id, transfers::get)?)
     }
 
     fn transfers(&self, ids: &[TransferId]) -> Result<Vec<Option<Transfer>>, StoreError> {
@@ -166,8 +166,8 @@ impl Ledger for SqliteStore {
     }
 
     fn reversal(&self, id: TransferId) -> Result<Option<ReversalLink>, StoreError> {
-        let look = |memtables: &Memtables| memtables.get::<Reversals>(&id).cloned();
-        one(&self.shared, "reversals", look, &id, reversals::get)
+        let in_memory = |memtables: &Memtables| memtables.get::<Reversals>(&id).cloned();
+        one(&self.shared, "reversals", in_memory, &id, reversals::get)
     }
 
     fn hold(&self, id: HoldId) -> Result<Option<Hold>, StoreError> {
@@ -210,7 +210,7 @@ impl Ledger for SqliteStore {
             })?;
             Ok((found, stored))
         })?;
-        // A newer state in the memtable without due credit counts. One that was flushed meanwhile is only looked at for nothing.
+        // A newer state in the memtable without due credit counts. One that was flushed meanwhile is only read for nothing.
         let memtables = self.shared.memtables();
         found.extend(stored.into_iter().filter(|key| memtables.get::<Wallets>(key).is_none()));
         found.truncate(limit);

@@ -5,19 +5,19 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-/// Merges newer states over a page of at most `asked` rows. Returns the first `limit` rows. If rows can be removed, `asked`
+/// Merges newer states over a page of at most `page_limit` rows. Returns the first `limit` rows. If rows can be removed, `page_limit`
 /// includes as many more, so that the rest is a whole page.
 pub(super) fn merge<K: Ord + Clone, V: Clone>(
     page: Vec<(K, V)>,
     newer: &BTreeMap<K, Option<V>>,
     after: Option<&K>,
-    (asked, limit): (usize, usize),
+    (page_limit, limit): (usize, usize),
 ) -> Vec<(K, V)> {
     if newer.is_empty() {
         return page;
     }
     let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-    let last = page.last().map(|(last, _)| last.clone()).filter(|_| page.len() == asked);
+    let last = page.last().map(|(last, _)| last.clone()).filter(|_| page.len() == page_limit);
     let until = last.as_ref().map_or(Bound::Unbounded, Bound::Included);
     let mut all: BTreeMap<K, V> = page.into_iter().collect();
     for (key, value) in newer.range((from, until)) {
@@ -48,13 +48,13 @@ mod tests {
                     None => wanted.remove(key),
                 };
             }
-            let asked = limit + newer.values().filter(|value| value.is_none()).count();
+            let page_limit = limit + newer.values().filter(|value| value.is_none()).count();
             let mut found: Vec<(u8, u8)> = Vec::new();
             loop {
                 let after = found.last().map(|(key, _)| *key);
                 let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-                let rows = stored.range((from, Bound::Unbounded)).take(asked);
-                let page = merge(rows.map(|(key, value)| (*key, *value)).collect(), &newer, after.as_ref(), (asked, limit));
+                let rows = stored.range((from, Bound::Unbounded)).take(page_limit);
+                let page = merge(rows.map(|(key, value)| (*key, *value)).collect(), &newer, after.as_ref(), (page_limit, limit));
                 let ended = page.len() < limit;
                 prop_assert!(page.len() <= limit);
                 found.extend(page);

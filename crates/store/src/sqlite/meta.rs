@@ -39,12 +39,12 @@ pub(super) fn set_next_board(connection: &Connection, next: BoardNo) -> Result<(
 
 /// The batch of the journal up to which all rows are in the tables.
 pub(super) fn flushed(connection: &Connection) -> Result<u64, StoreError> {
-    number(connection, FLUSHED, "the batch folded to")
+    number(connection, FLUSHED, "the last flushed batch")
 }
 
 /// The batch up to which some rows may be in the tables: more than [`flushed`] during a flush.
 pub(super) fn flushing(connection: &Connection) -> Result<u64, StoreError> {
-    number(connection, FLUSHING, "the batch being folded to")
+    number(connection, FLUSHING, "the last batch of the flush")
 }
 
 /// Stores it before the first row of a flush, in its transaction.

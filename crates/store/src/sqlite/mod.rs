@@ -28,6 +28,7 @@ mod boards;
 mod connect;
 mod contest_reads;
 mod contests;
+mod crash_points;
 mod damage;
 mod directory;
 mod events;
@@ -59,7 +60,6 @@ mod minted;
 mod newest;
 mod options;
 mod payments;
-mod points;
 mod profiles;
 mod purge;
 mod reads;
@@ -116,7 +116,7 @@ pub const ARCHIVES: &str = "archive";
 /// A store in one SQLite file and a journal beside it.
 #[derive(Debug)]
 pub struct SqliteStore {
-    // The order of the fields is the order in which they are dropped: the threads stop first, then all connections close,
+    // The order of the fields is the order in which they are dropped. The threads stop first, then all connections close,
     // and only then is the lock released.
     _flusher: FlushThread,
     _syncs: Syncs,

@@ -150,7 +150,7 @@ fn of_boards(connection: &Connection, limit: i64) -> Result<usize, StoreError> {
             deleted += rows;
             left -= rows.cast_signed() as i64;
         }
-        let no = u32::try_from(board).map_err(|_| damaged("deleted_boards", "a number that is none"))?;
+        let no = u32::try_from(board).map_err(|_| damaged("deleted_boards", "a number that no board has"))?;
         let topic = topic_bytes(Topic::Board(BoardNo(no)));
         let rows = connection.prepare_cached(EVENTS)?.execute(params![topic, left])?;
         deleted += rows;

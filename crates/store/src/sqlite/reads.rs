@@ -105,8 +105,8 @@ pub(super) fn fill<K: KeyText, V>(
     keys: &[K],
     mut of_tables: impl FnMut(&K) -> Result<Option<V>, StoreError>,
 ) -> Result<Vec<Option<V>>, StoreError> {
-    let mut ask = |key| of_tables(key).map_err(|error| error.of_row(table, || key.text()));
-    found.into_iter().zip(keys).map(|(found, key)| found.map_or_else(|| ask(key), Ok)).collect()
+    let mut read = |key| of_tables(key).map_err(|error| error.of_row(table, || key.text()));
+    found.into_iter().zip(keys).map(|(found, key)| found.map_or_else(|| read(key), Ok)).collect()
 }
 
 /// One row by its key.

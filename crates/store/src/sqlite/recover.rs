@@ -15,7 +15,7 @@ use super::manifest::{self, Manifest};
 use super::memtable::Memtable;
 use super::seeded_faults::{SeededFault, is_seeded};
 use super::tables::{Counters, Tables};
-use super::{damage, flush, meta, points};
+use super::{crash_points, damage, flush, meta};
 use crate::StoreError;
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
@@ -75,7 +75,7 @@ pub(super) fn flush_found(
         tables.write(counters, |connection| rows(connection))
     })?;
     tables.flush_log(counters)?;
-    points::reach("recovered");
+    crash_points::reach("recovered");
     Ok(())
 }
 

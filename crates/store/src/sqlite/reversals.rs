@@ -38,7 +38,7 @@ impl Table for Reversals {
         if value.is_none_or(is_sound) {
             Ok(())
         } else {
-            Err(StoreError::Row("reversals: an amount that is none".into()))
+            Err(StoreError::Row("reversals: an amount that is not positive".into()))
         }
     }
 

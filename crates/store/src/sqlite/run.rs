@@ -5,12 +5,12 @@
 //! tables (`flush`), and how many may wait (`stall`).
 
 use super::batch::{self, Batch, Present};
+use super::crash_points::reach;
 use super::directory::Changed;
 use super::journal::Journal;
 use super::keys::{self, KeyState, Keys};
 use super::ledger;
 use super::memtable::{self, Memtables};
-use super::points::reach;
 use super::reads::{self, fill};
 use super::scores::{self, Scores};
 use super::state::Shared;
@@ -115,7 +115,7 @@ impl Writer {
     fn repair(&mut self, shared: &Shared) -> Result<(), StoreError> {
         let Some(why) = shared.unsynced.failed() else { return Ok(()) };
         if let Some(journal) = &mut self.journal {
-            let failed = |error| StoreError::Unavailable(format!("{why}; mend the journal: {error}"));
+            let failed = |error| StoreError::Unavailable(format!("{why}; repair the journal: {error}"));
             journal.repair().map_err(failed)?;
         }
         shared.unsynced.clear(self.last);

@@ -109,12 +109,12 @@ impl ScoreSnapshot for SqliteSnapshot<'_> {
 
     fn scores(&mut self, after: Option<&ScoreKey>, limit: usize) -> Page<ScoreKey, Record> {
         let newer = &self.newer.scored.scores;
-        let asked = limit.saturating_add(removed(newer));
+        let page_limit = limit.saturating_add(removed(newer));
         let (board, window) =
             after.map_or((-1, 0), |key| (i64::from(key.board.0), key.window.0.cast_signed()));
         let player = after.map_or("", |key| key.player.as_str());
-        let page = self.page((SCORES, asked), params![board, window, player], decode_score)?;
-        Ok(merge(page, newer, after, (asked, limit)))
+        let page = self.page((SCORES, page_limit), params![board, window, player], decode_score)?;
+        Ok(merge(page, newer, after, (page_limit, limit)))
     }
 
     fn scores_of(&mut self, keys: &[ScoreKey]) -> Result<Vec<Option<Record>>, StoreError> {
@@ -126,15 +126,15 @@ impl ScoreSnapshot for SqliteSnapshot<'_> {
 
     fn windows(&mut self, after: Option<WindowKey>, limit: usize) -> Page<WindowKey, WindowRow> {
         let newer = &self.newer.scored.windows;
-        let asked = limit.saturating_add(removed(newer));
+        let page_limit = limit.saturating_add(removed(newer));
         let (board, window) =
             after.map_or((-1, 0), |key| (i64::from(key.board.0), key.window.0.cast_signed()));
-        let page = self.page((WINDOWS, asked), params![board, window], |row| {
+        let page = self.page((WINDOWS, page_limit), params![board, window], |row| {
             let key = window_key(row, 8, 0)?;
             let name = || format!("{}/{}", key.board.0, key.window.0);
             Ok((key, windows::decode(row).map_err(|error| error.of_row("parts", name))?))
         })?;
-        Ok(merge(page, newer, after.as_ref(), (asked, limit)))
+        Ok(merge(page, newer, after.as_ref(), (page_limit, limit)))
     }
 
     fn blocks(&mut self, window: WindowKey, version: u32, from: u64, limit: usize) -> Page<u64, Block> {
@@ -142,17 +142,17 @@ impl ScoreSnapshot for SqliteSnapshot<'_> {
         let newer = self.newer.scored.blocks.range(key(from)..=key(u64::MAX));
         let newer: BTreeMap<u64, Option<Block>> =
             newer.map(|(key, block)| (key.block, block.clone())).collect();
-        let asked = limit.saturating_add(removed(&newer));
+        let page_limit = limit.saturating_add(removed(&newer));
         let (board, number) = (window.board.0, windows::encode(window.window)?);
         let page =
-            self.page((BLOCKS, asked), params![board, number, version, from.cast_signed()], |row| {
+            self.page((BLOCKS, page_limit), params![board, number, version, from.cast_signed()], |row| {
                 let block = row.get::<_, i64>(2)?.cast_unsigned();
                 let name = || format!("{board}/{number}/{version}/{block}");
                 let read = windows::decode_block(row).map_err(|error| error.of_row("blocks", name));
                 Ok((block, read?))
             })?;
         let after = from.checked_sub(1);
-        Ok(merge(page, &newer, after.as_ref(), (asked, limit)))
+        Ok(merge(page, &newer, after.as_ref(), (page_limit, limit)))
     }
 
     fn archives(&mut self, after: Option<ArchiveKey>, limit: usize) -> Page<ArchiveKey, ()> {

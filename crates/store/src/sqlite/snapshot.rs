@@ -175,7 +175,7 @@ impl Drop for SqliteSnapshot<'_> {
     }
 }
 
-/// How many rows were removed since: a page asks for as many more.
+/// How many rows were removed since: a page reads as many more.
 fn removed<K, V>(newer: &BTreeMap<K, Option<V>>) -> usize {
     newer.values().filter(|row| row.is_none()).count()
 }
@@ -213,14 +213,14 @@ impl Snapshot for SqliteSnapshot<'_> {
 
     fn handles(&mut self, after: Option<&Handle>, limit: usize) -> Page<Handle, MemberId> {
         // A phone number changes, and another member may get it.
-        let asked = limit.saturating_add(removed(&self.newer.handles));
+        let page_limit = limit.saturating_add(removed(&self.newer.handles));
         let (kind, text) = after.map_or((0, ""), |handle| (handle.number(), handle.as_str()));
-        let page = self.page((HANDLES, asked), params![kind, text], |row| {
+        let page = self.page((HANDLES, page_limit), params![kind, text], |row| {
             let handle = Handle::of_stored(row.get(1)?, &row.get::<_, String>(2)?);
             let handle = handle.ok_or_else(|| damaged("handles", "a handle that cannot be"))?;
             Ok((handle, MemberId(Uuid(row.get(0)?))))
         })?;
-        Ok(merge(page, &self.newer.handles, after, (asked, limit)))
+        Ok(merge(page, &self.newer.handles, after, (page_limit, limit)))
     }
 
     fn wallets(&mut self, after: Option<WalletKey>, limit: usize) -> Page<WalletKey, Wallet> {
@@ -236,22 +236,22 @@ impl Snapshot for SqliteSnapshot<'_> {
         let from = bytes(after.as_ref().map(|key| &key.wallet.member.0));
         let currency = after.as_ref().map_or("", |key| key.wallet.currency.as_str());
         let sequence = after.map_or(0, |key| key.sequence.cast_signed());
-        let asked = limit.saturating_add(removed(&self.newer.entries));
-        let page = self.page((ENTRIES, asked), params![from, currency, sequence], |row| {
+        let page_limit = limit.saturating_add(removed(&self.newer.entries));
+        let page = self.page((ENTRIES, page_limit), params![from, currency, sequence], |row| {
             let sequence = wallets::counted("entries", row.get(8)?)?;
             let key = EntryKey { wallet: wallet_key(row, "entries", 6)?, sequence };
             within("entries", key, transfers::decode_entry(row))
         })?;
-        Ok(merge(page, &self.newer.entries, after.as_ref(), (asked, limit)))
+        Ok(merge(page, &self.newer.entries, after.as_ref(), (page_limit, limit)))
     }
 
     fn transfers(&mut self, after: Option<TransferId>, limit: usize) -> Page<TransferId, Transfer> {
         let from = bytes(after.as_ref().map(|id| &id.0));
-        let asked = limit.saturating_add(removed(&self.newer.transfers));
-        let page = self.page((TRANSFERS, asked), params![from], |row| {
+        let page_limit = limit.saturating_add(removed(&self.newer.transfers));
+        let page = self.page((TRANSFERS, page_limit), params![from], |row| {
             within("transfers", TransferId(Uuid(row.get(10)?)), transfers::decode(row))
         })?;
-        Ok(merge(page, &self.newer.transfers, after.as_ref(), (asked, limit)))
+        Ok(merge(page, &self.newer.transfers, after.as_ref(), (page_limit, limit)))
     }
 
     fn holds(&mut self, after: Option<HoldId>, limit: usize) -> Page<HoldId, Hold> {

@@ -94,7 +94,7 @@ impl Shared {
         }
     }
 
-    /// What `look` finds in the memtable, and a snapshot of the tables of the same moment.
+    /// What `in_memory` finds in the memtables, and a snapshot of the tables of the same moment.
     pub(super) fn moment<'c, T>(
         &self,
         connection: &'c Connection,

@@ -128,7 +128,7 @@ fn check_sequence(sequence: u64) -> Result<(), StoreError> {
 }
 
 fn check_amount(amount: i64) -> Result<(), StoreError> {
-    if amount > 0 { Ok(()) } else { Err(StoreError::Row("transfers: an amount that is none".into())) }
+    if amount > 0 { Ok(()) } else { Err(StoreError::Row("transfers: an amount that is not positive".into())) }
 }
 
 /// The table `transfers` for the journal.

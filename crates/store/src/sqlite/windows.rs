@@ -272,7 +272,7 @@ fn boolean(row: &Row<'_>, column: usize) -> Result<bool, StoreError> {
     match row.get::<_, i64>(column)? {
         0 => Ok(false),
         1 => Ok(true),
-        _ => Err(damaged("parts", "a truth is neither 0 nor 1")),
+        _ => Err(damaged("parts", "a flag is neither 0 nor 1")),
     }
 }
 

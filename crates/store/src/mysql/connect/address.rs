@@ -81,21 +81,21 @@ impl Address {
 /// Takes the TLS options out of an address.
 fn encryption(url: &str) -> Result<(String, Option<Trust>), String> {
     let Some((before, query)) = url.split_once('?') else { return Ok((url.to_owned(), None)) };
-    let (mut options, mut asked, mut others) = (Options::default(), None, Vec::new());
+    let (mut options, mut encrypted, mut others) = (Options::default(), None, Vec::new());
     for option in query.split('&') {
         let (name, value) = option.split_once('=').unwrap_or((option, ""));
         let value = percent_decode_str(value)
             .decode_utf8()
             .map_err(|_| format!("has a `{name}` that is not UTF-8"))?;
         if name == "ssl-mode" {
-            asked = Some(is_asked(&value)?);
+            encrypted = Some(is_encrypted(&value)?);
         } else if OF_THE_DRIVER.contains(&name) {
             return Err(format!("has the option `{name}`; TLS is asked for by `ssl-mode=verify_identity`"));
         } else if !options.set(name, &value) {
             others.push(option);
         }
     }
-    let trust = match (asked, options.any()) {
+    let trust = match (encrypted, options.any()) {
         (Some(false) | None, None) => None,
         (Some(false), Some(given)) => return Err(format!("has `{given}` and `ssl-mode=disabled`")),
         // An address that names a certificate authority does not mean a plain connection.
@@ -105,7 +105,7 @@ fn encryption(url: &str) -> Result<(String, Option<Trust>), String> {
     Ok((format!("{before}{separator}{}", others.join("&")), trust))
 }
 
-fn is_asked(mode: &str) -> Result<bool, String> {
+fn is_encrypted(mode: &str) -> Result<bool, String> {
     match mode.to_ascii_lowercase().as_str() {
         "verify_identity" => Ok(true),
         "disabled" => Ok(false),

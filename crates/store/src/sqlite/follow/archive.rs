@@ -1,4 +1,4 @@
-//! The archives of the ledger: their files never change once the store names them, so a copy is one look at each.
+//! The archives of the ledger: their files never change once the store names them, so a copy reads each once.
 //!
 //! They are copied before the frames that name them: a file is complete before a batch names it, and the batch was read
 //! before this. Not here: what the files contain, and bringing them back (`archive_copies`).

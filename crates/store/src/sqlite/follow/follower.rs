@@ -11,7 +11,7 @@ use super::super::{Options, backup, connect, fault, meta};
 use super::archive;
 use super::folder::{Base, Folder, digest_of};
 use super::frames::{self, BatchFrame, Frame, Header, Position};
-use super::sources::{Look, Sources};
+use super::sources::{Following, Sources};
 use crate::StoreError;
 use crate::sqlite::Background;
 use rusqlite::OpenFlags;
@@ -63,7 +63,7 @@ pub struct FollowStep {
     pub events: Vec<FollowEvent>,
     /// The number of copied batches.
     pub batches: usize,
-    /// Whether the copy had everything when the step began to look.
+    /// Whether the copy had everything when the step began to read.
     pub caught_up: bool,
     /// The instant of the last copied batch.
     pub until: Option<Micros>,
@@ -159,14 +159,14 @@ impl Follower {
             }
             return Ok(step);
         };
-        match self.sources.look(stream.end.no, stream.end.digest)? {
-            Look::Gap(why) => {
+        match self.sources.read_after(stream.end.no, stream.end.digest)? {
+            Following::Gap(why) => {
                 step.events.push(FollowEvent::Gap(why));
                 self.stream = None;
                 // A base of the old stream that is being made now does not count for the new one.
                 self.make_base()?;
             }
-            Look::Batches(batches, more) => {
+            Following::Batches(batches, more) => {
                 step.batches = batches.len();
                 step.caught_up = !more;
                 let meta = self.sources.tables().meta.clone();

@@ -1,7 +1,7 @@
 //! Restoring a followed copy to an instant: a base, and the frames after it up to the last batch of that instant.
 //!
 //! A [`Plan`] checks every file that it needs before anything is written: the digest of the base, and the chain of all frames
-//! up to the head. Deleted windows of a leaderboard are purged where the batch that deletes them is: later batches may use
+//! up to the head. Deleted windows of a leaderboard are purged where the batch that deletes them is. Later batches may use
 //! their numbers again, as a server does after its purge. Not here: choosing what to do about damage.
 
 use super::super::batch::Batch;

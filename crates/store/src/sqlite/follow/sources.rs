@@ -1,7 +1,7 @@
 //! The store that is followed: its journal files, held open, and what its tables say.
 //!
 //! A server deletes a journal file of a followed store instead of emptying it (see [`Followed`]). A file that is held open
-//! stays readable after that. So no batch is lost between two looks, unless its file came and went between them, which the
+//! stays readable after that. So no batch is lost between two reads, unless its file came and went between them, which the
 //! numbers of batches tell. A batch counts once its file is synced here: the file may have batches that the server has not
 //! synced.
 //!
@@ -23,8 +23,8 @@ use std::time::{Duration, SystemTime};
 use tally_disk::DiskFile;
 use tally_rules::Micros;
 
-/// A look at the journal ends when it has this many bytes of batches.
-const LOOK_BYTES: usize = 8 << 20;
+/// A read of the journal ends when it has this many bytes of batches.
+const READ_BYTES: usize = 8 << 20;
 
 /// Deleted files that are held may take this much of the disk.
 const HELD_BYTES_MAX: u64 = 16 << 30;
@@ -123,9 +123,9 @@ pub(super) struct Sources {
     followed: ([u8; 16], u32),
 }
 
-/// What a look at the journal finds after a batch.
+/// What a read of the journal finds after a batch.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Look {
+pub(super) enum Following {
     /// The batches that follow it, none if there are none. Whether there may be more.
     Batches(Vec<BatchFrame>, bool),
     /// Why the journal does not go on from there.
@@ -204,7 +204,7 @@ impl Sources {
         let mut kept = Vec::new();
         let mut bytes = 0;
         for held in std::mem::take(&mut self.held) {
-            // Looked for first: a server has written the last batch of a file before it deletes it.
+            // Checked first: a server has written the last batch of a file before it deletes it.
             let is_deleted = !held.source.path.exists();
             if is_deleted && held.source.span(last)?.is_none() {
                 continue;
@@ -212,7 +212,7 @@ impl Sources {
             bytes += if is_deleted { held.log.length().unwrap_or(0) } else { 0 };
             kept.push(held);
         }
-        // The copy is away for so long that it needs a new base.
+        // The copy was not followed for so long that it needs a new base.
         if bytes <= HELD_BYTES_MAX {
             self.held = kept;
         }
@@ -220,7 +220,7 @@ impl Sources {
     }
 
     /// The batches after `last`, whose digest in the journal is `digest`, synced.
-    pub(super) fn look(&mut self, last: u64, digest: [u8; 16]) -> Result<Look, StoreError> {
+    pub(super) fn read_after(&mut self, last: u64, digest: [u8; 16]) -> Result<Following, StoreError> {
         self.read_tables(false)?;
         self.hold()?;
         let mut found = self.following(last, digest)?;
@@ -233,7 +233,7 @@ impl Sources {
                 if found.needs_proof()
                     && let Some(why) = self.gap(last)?
                 {
-                    found = Look::Gap(why);
+                    found = Following::Gap(why);
                 }
             }
         }
@@ -277,7 +277,7 @@ impl Sources {
         self.held.iter().filter(is_ours)
     }
 
-    fn following(&self, mut last: u64, digest: [u8; 16]) -> Result<Look, StoreError> {
+    fn following(&self, mut last: u64, digest: [u8; 16]) -> Result<Following, StoreError> {
         let mut spans = Vec::new();
         for held in self.ours() {
             spans.extend(held.source.span(last.saturating_sub(1))?.map(|(first, _)| (first, held)));
@@ -298,7 +298,7 @@ impl Sources {
                     return Err(damaged(&held.source.path, &format!("batch {no} is not what was written")));
                 }
                 if no == first && digest != [0; 16] && of_row != digest {
-                    return Ok(Look::Gap(format!("batch {no} is not the one that was copied")));
+                    return Ok(Following::Gap(format!("batch {no} is not the one that was copied")));
                 }
                 if no <= last {
                     continue;
@@ -310,18 +310,18 @@ impl Sources {
                 bytes += body.len();
                 let at = row.get::<_, Option<i64>>(4)?.map_or_else(self.options.now, Micros);
                 found.push(BatchFrame { no, at, digest: of_row, body });
-                if bytes >= LOOK_BYTES {
+                if bytes >= READ_BYTES {
                     break;
                 }
             }
             if found.len() > before {
                 held.log.sync().map_err(|error| fault::file("sync", &held.source.path, &error))?;
             }
-            if bytes >= LOOK_BYTES {
-                return Ok(Look::Batches(found, true));
+            if bytes >= READ_BYTES {
+                return Ok(Following::Batches(found, true));
             }
         }
-        Ok(Look::Batches(found, false))
+        Ok(Following::Batches(found, false))
     }
 
     /// Reads the tables again if they have changed.
@@ -350,7 +350,7 @@ impl Sources {
     }
 }
 
-impl Look {
+impl Following {
     fn needs_proof(&self) -> bool {
         matches!(self, Self::Batches(batches, _) if batches.is_empty()) || matches!(self, Self::Gap(_))
     }

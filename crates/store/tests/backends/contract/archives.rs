@@ -133,7 +133,7 @@ pub(crate) fn look(store: &dyn Store) -> Seen {
 
 /// Asks for months to be archived.
 pub(crate) fn ask(store: &dyn Store, months: &[Month]) {
-    let archives = months.iter().map(|month| (*month, ArchivedMonth::asked())).collect();
+    let archives = months.iter().map(|month| (*month, ArchivedMonth::requested())).collect();
     change(store, LedgerWriteSet { archives, ..Default::default() });
 }
 

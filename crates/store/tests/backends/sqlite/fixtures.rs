@@ -185,7 +185,7 @@ fn money() -> LedgerWriteSet {
         holds: vec![(HoldId(Uuid([2; 16])), hold)],
         reversals: reversals::links(),
         minted: vec![(keys::minted(7, "KRW"), Spent { day: 9, units: 8 })],
-        archives: vec![(Month(1970 * 12), ArchivedMonth::asked())],
+        archives: vec![(Month(1970 * 12), ArchivedMonth::requested())],
         archived: Archived::default(),
         transfers: vec![(TransferId(Uuid([3; 16])), transfer)],
         entries: vec![(EntryKey { wallet, sequence: 1 }, ledger::entry(3, 50, 50, true))],

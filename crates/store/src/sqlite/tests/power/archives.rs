@@ -53,7 +53,7 @@ fn fill(store: &SqliteStore) -> Result<(), StoreError> {
     let (transfers, entries) = rows();
     let entries =
         entries.into_iter().map(|(sequence, entry)| (EntryKey { wallet: wallet(), sequence }, entry));
-    let archives = vec![(Month::parse("2025-11").unwrap(), ArchivedMonth::asked())];
+    let archives = vec![(Month::parse("2025-11").unwrap(), ArchivedMonth::requested())];
     let ledger =
         LedgerWriteSet { transfers, entries: entries.collect(), archives, ..LedgerWriteSet::default() };
     let changes = WriteSet { ledger, ..WriteSet::default() };
