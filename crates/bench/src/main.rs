@@ -105,11 +105,11 @@ fn run(args: Args) -> Result<(), Error> {
         ..Options::new(size)
     };
     if std::io::stderr().is_terminal() {
-        options.progress = |what| {
+        options.on_step = |what| {
             bar().finish_and_clear();
             eprintln!("… {what}");
         };
-        options.bar = |what, done, all| {
+        options.on_progress = |what, done, all| {
             let bar = bar();
             if bar.is_finished() {
                 bar.reset();

@@ -48,9 +48,9 @@ pub struct Options {
     /// The command as it was typed, for the report.
     pub command: String,
     /// Gets the current operation.
-    pub progress: fn(&str),
+    pub on_step: fn(&str),
     /// Gets the progress of a long step: its name, the done part, and the whole.
-    pub bar: fn(&str, u64, u64),
+    pub on_progress: fn(&str, u64, u64),
 }
 
 impl Options {
@@ -76,8 +76,8 @@ impl Options {
             work: None,
             scratch: None,
             command: String::new(),
-            progress: |_| {},
-            bar: |_, _, _| {},
+            on_step: |_| {},
+            on_progress: |_, _, _| {},
         }
     }
 
@@ -115,12 +115,12 @@ impl Options {
 
     /// Reports the progress of a long step.
     pub(crate) fn progress(&self, what: &str, done: u64, all: u64) {
-        (self.bar)(what, done, all);
+        (self.on_progress)(what, done, all);
     }
 
     /// Reports the current operation.
     pub(crate) fn say(&self, what: &str) {
-        (self.progress)(what);
+        (self.on_step)(what);
     }
 }
 

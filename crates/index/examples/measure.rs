@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use tally_index::{Builder, Entry, RankingIndex, Tie};
 
-/// Operations between two looks at the clock.
+/// Operations between two readings of the clock.
 const ROUND: u64 = 10_000;
 
 struct Counting;
@@ -146,8 +146,8 @@ fn update<const LEAF: usize>(order: &mut RankingIndex<i64, LEAF, 64>, random: &m
     black_box(order.set(&player, entry(random)));
 }
 
-/// Nanoseconds of an operation in short rounds, the quickest round and the median: on a busy machine the first
-/// says what the structure costs and the second what else was going on.
+/// Nanoseconds of an operation in short rounds: of the quickest round, and the median. On a busy machine the
+/// first says what the structure costs, and the second what else was going on.
 fn time(name: &str, operations: u64, mut operation: impl FnMut()) {
     let mut took = Vec::new();
     for _ in 0..(operations / ROUND).max(1) {

@@ -39,7 +39,7 @@ impl Connection {
     }
 
     /// Sends one request and waits for its response.
-    pub(crate) async fn ask(&mut self, request: &[u8]) -> io::Result<Response<'_>> {
+    pub(crate) async fn call(&mut self, request: &[u8]) -> io::Result<Response<'_>> {
         self.received.clear();
         self.stream.write_all(request).await?;
         let (status, body) = loop {

@@ -37,7 +37,7 @@ async fn fill_board(
     let (mut request, mut body) = (Vec::new(), Vec::new());
     let path = format_args!("/v1/leaderboards/{}", target.board);
     common.send(&mut request, "PUT", path, br#"{"update":"latest"}"#);
-    expect(&connection.ask(&request).await?, "creating the board")?;
+    expect(&connection.call(&request).await?, "creating the board")?;
     let mut next = 0;
     while next < target.players {
         let end = target.players.min(next + ROWS);
@@ -53,7 +53,7 @@ async fn fill_board(
         }
         body.extend_from_slice(b"]}");
         common.send(&mut request, "POST", format_args!("/v1/scores/batch"), &body);
-        let answer = connection.ask(&request).await?;
+        let answer = connection.call(&request).await?;
         expect(&answer, "filling the board")?;
         check_rows(answer.body, rows.len())?;
         for (player, score) in rows {

@@ -17,7 +17,7 @@ pub fn get_json(address: SocketAddr, path: &str) -> io::Result<(u16, Value)> {
         let mut connection = Connection::open(address).await?;
         let mut request = Vec::new();
         Common::new(address, None).get(&mut request, format_args!("{path}"));
-        let answer = connection.ask(&request).await?;
+        let answer = connection.call(&request).await?;
         Ok((answer.status, serde_json::from_slice(answer.body)?))
     })
 }

@@ -70,7 +70,7 @@ async fn drive(target: &Target, plan: &Plan, shared: &Rc<RefCell<Shared>>) -> io
     for (number, connection) in (0_u64..).zip(connections) {
         let own = (number, plan.connections as u64);
         let requests = Requests::new(target, (plan.kind, plan.skew), own, plan.seed);
-        tasks.push(tokio::task::spawn_local(ask(arrivals, connection, requests, Rc::clone(shared))));
+        tasks.push(tokio::task::spawn_local(run_caller(arrivals, connection, requests, Rc::clone(shared))));
     }
     for task in tasks {
         task.await.map_err(io::Error::other)?;
@@ -78,7 +78,7 @@ async fn drive(target: &Target, plan: &Plan, shared: &Rc<RefCell<Shared>>) -> io
     Ok(Instant::now().saturating_duration_since(arrivals.counts_from()))
 }
 
-async fn ask(
+async fn run_caller(
     arrivals: Closed,
     mut connection: Connection,
     mut requests: Requests,
@@ -87,7 +87,7 @@ async fn ask(
     let mut idle = Instant::now();
     while let Some(slot) = arrivals.next(idle) {
         let sent = requests.next();
-        let answered = connection.ask(requests.bytes()).await.map(|answer| answer.status);
+        let answered = connection.call(requests.bytes()).await.map(|answer| answer.status);
         idle = Instant::now();
         let mut shared = shared.borrow_mut();
         shared.note(sent, answered.as_ref().copied().unwrap_or(0));

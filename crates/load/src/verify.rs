@@ -49,7 +49,7 @@ async fn read_back(
         };
         let name = player(number);
         common.get(&mut request, format_args!("/v1/leaderboards/{}/players/{name}", target.board));
-        let answer = connection.ask(&request).await?;
+        let answer = connection.call(&request).await?;
         expect(&answer, "reading a score back")?;
         let body: Value = serde_json::from_slice(answer.body)?;
         if body["score"].as_i64() == Some(expected) {

@@ -21,7 +21,7 @@ use tempfile::TempDir;
 const NAMES: [&str; 3] = ["chromium-headless-shell", "chromium", "chrome-headless-shell"];
 /// How long it may take to exit.
 const CLOSING: Duration = Duration::from_secs(5);
-const LOOK_AGAIN: Duration = Duration::from_millis(15);
+const POLL_PAUSE: Duration = Duration::from_millis(15);
 
 /// Its pipes are the descriptors 3 and 4, which Rust's standard library cannot set.
 const PIPED: &str = r#"exec 3<&0 4>&1; exec "$@" </dev/null >/dev/null 2>"$0""#;
@@ -162,7 +162,7 @@ impl Page {
                     self.complaints
                 );
             }
-            std::thread::sleep(LOOK_AGAIN);
+            std::thread::sleep(POLL_PAUSE);
         }
     }
 
@@ -297,7 +297,7 @@ impl Drop for Page {
         drop(self.to.write_all(b"{\"id\":0,\"method\":\"Browser.close\"}\0"));
         let started = Instant::now();
         while matches!(self.child.try_wait(), Ok(None)) && started.elapsed() < CLOSING {
-            std::thread::sleep(LOOK_AGAIN);
+            std::thread::sleep(POLL_PAUSE);
         }
         drop(self.child.kill());
         drop(self.child.wait());

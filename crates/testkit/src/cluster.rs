@@ -23,7 +23,7 @@ const NODES: usize = 3;
 /// busy machine.
 const NODE_TIMEOUT_MS: &str = "2000";
 
-const LOOK_AGAIN: Duration = Duration::from_millis(10);
+const POLL_PAUSE: Duration = Duration::from_millis(10);
 
 /// Running nodes, numbered from 0.
 #[derive(Debug)]
@@ -229,7 +229,7 @@ impl ScratchCluster {
                 return;
             }
             assert!(started.elapsed() < GIVE_UP, "node {at} says for long:\n{info}");
-            std::thread::sleep(LOOK_AGAIN);
+            std::thread::sleep(POLL_PAUSE);
         }
     }
 }

@@ -21,7 +21,7 @@ use tempfile::TempDir;
 const LAUNCHERS: &str = "/var/cache/tally-test/bin";
 const FOLDER_VARIABLE: &str = "TALLY_TEST_PROGRAMS";
 
-const LOOK_AGAIN: Duration = Duration::from_millis(5);
+const POLL_PAUSE: Duration = Duration::from_millis(5);
 /// Another process can take a free port before the server does.
 const PORTS_TRIED: usize = 5;
 /// Below the ports that systems give to outgoing connections: such a connection could take the port of a stopped server.
@@ -163,7 +163,7 @@ impl Server {
                 process.end();
                 panic!("{} is not ready:\n{log}", self.plan.program.display());
             }
-            std::thread::sleep(LOOK_AGAIN);
+            std::thread::sleep(POLL_PAUSE);
         }
     }
 }
@@ -257,7 +257,7 @@ mod tests {
         let started = Instant::now();
         while server.folder().exists() {
             assert!(started.elapsed() < GIVE_UP, "the guard removes the folder");
-            std::thread::sleep(LOOK_AGAIN);
+            std::thread::sleep(POLL_PAUSE);
         }
     }
 

@@ -19,7 +19,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-const LOOK_AGAIN: Duration = Duration::from_millis(2);
+const POLL_PAUSE: Duration = Duration::from_millis(2);
 const LOG_LINES_SHOWN: usize = 60;
 /// What a server says of a port that another program has.
 const IN_USE: &str = "Address already in use";
@@ -184,7 +184,7 @@ impl TestTally {
         let started = Instant::now();
         // A server that stays where it was may find its port in use, such as by a connection of another program.
         while !self.try_launch(started) {
-            std::thread::sleep(LOOK_AGAIN * 10);
+            std::thread::sleep(POLL_PAUSE * 10);
         }
     }
 
@@ -310,14 +310,14 @@ impl TestTally {
                 // It may still run, and nothing else would end it.
                 drop(child.kill());
                 drop(child.wait());
-                std::thread::sleep(LOOK_AGAIN * 10);
+                std::thread::sleep(POLL_PAUSE * 10);
                 let log = self.log();
                 if !late && log.last().is_some_and(|line| line.contains(IN_USE)) {
                     return None;
                 }
                 panic!("it does not listen ({ended:?})\n{}", log.join("\n"));
             }
-            std::thread::sleep(LOOK_AGAIN);
+            std::thread::sleep(POLL_PAUSE);
         }
     }
 
@@ -332,7 +332,7 @@ impl TestTally {
                 process.child.kill().expect("it can be killed");
                 panic!("it does not end\n{}", self.log().join("\n"));
             }
-            std::thread::sleep(LOOK_AGAIN);
+            std::thread::sleep(POLL_PAUSE);
         };
         for reading in process.reading {
             assert!(reading.join().is_ok(), "what it prints is text");

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 /// How long a test waits for another process or thread before it fails. A machine that does other work is slow, so this is long.
 pub const GIVE_UP: Duration = Duration::from_secs(180);
-const LOOK_AGAIN: Duration = Duration::from_millis(10);
+const POLL_PAUSE: Duration = Duration::from_millis(10);
 
 /// Polls until the condition is true.
 ///
@@ -18,7 +18,7 @@ pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let started = Instant::now();
     while !is_so() {
         assert!(started.elapsed() < GIVE_UP, "it never happens: {what}");
-        std::thread::sleep(LOOK_AGAIN);
+        std::thread::sleep(POLL_PAUSE);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Scenario `contest-clear`: reading and clearing the applications of one contest, beside other keys in Redis.
 //!
-//! The ways are two of field report R1 (`docs/bench.md`), `SCAN` over all keys and an index of each contest, and
+//! Two ways are those of field report R1 (`docs/bench.md`): `SCAN` over all keys, and an index of each contest. The third is
 //! tally's own Redis client, which does it when a contest starts. There is one server for each number of other keys,
 //! and the servers alternate, so that drift affects all. The applications are written anew each time, outside the
 //! measurement. A check shows that exactly these are read, none is left, and every other key is. Not here: the

@@ -93,10 +93,10 @@ fn beside<T>(
     let transfers = || {
         let mut longest = Duration::ZERO;
         while !stop.load(Ordering::Relaxed) {
-            let asked = Instant::now();
+            let sent_at = Instant::now();
             runtime
                 .block_on(transfers::post(&ours.tally, movement(TransferKind::Transfer { from, to }, 1)))?;
-            longest = longest.max(asked.elapsed());
+            longest = longest.max(sent_at.elapsed());
         }
         Ok::<_, Failure>(longest)
     };
@@ -199,9 +199,9 @@ async fn score(tally: &Arc<Tally>, contest: &ContestId, members: u32) -> Result<
             let new = NewScore { board, player, score, subscore, at, identity };
             tokio::spawn(async move { submit(&tally, new).await.map(drop) })
         };
-        let asked: Vec<_> = (first..members.min(first + TOGETHER as u32)).map(one).collect();
-        for asked in asked {
-            asked.await.expect("it does not panic")?;
+        let submits: Vec<_> = (first..members.min(first + TOGETHER as u32)).map(one).collect();
+        for submit in submits {
+            submit.await.expect("it does not panic")?;
         }
     }
     Ok(())

@@ -72,13 +72,13 @@ impl Database {
 
     /// The server must accept files of its clients, which fill tables.
     fn prove_loads(&self) -> Result<(), Error> {
-        let asked = self.runtime.block_on(async {
+        let answer = self.runtime.block_on(async {
             let mut conn = Conn::new(self.server.clone()).await?;
             let loads: Option<u8> = conn.query_first("SELECT @@local_infile").await?;
             conn.disconnect().await?;
             Ok::<_, mysql_async::Error>(loads)
         });
-        if asked.during("connect to the database")? == Some(1) {
+        if answer.during("connect to the database")? == Some(1) {
             return Ok(());
         }
         Err(Error::Missing(
@@ -132,7 +132,7 @@ impl Database {
 
     /// Its release, and the settings that decide its durability and speed.
     pub(crate) fn says(&self) -> Result<String, Error> {
-        let asked = self.runtime.block_on(async {
+        let answer = self.runtime.block_on(async {
             let mut conn = Conn::new(self.server.clone()).await?;
             let row: Option<(String, String, u8, u8, u64)> = conn
                 .query_first(
@@ -144,7 +144,7 @@ impl Database {
             Ok::<_, mysql_async::Error>(row)
         });
         let (version, comment, flush, binlog, pool) =
-            asked.during("ask the database what it is")?.expect("one row");
+            answer.during("ask the database what it is")?.expect("one row");
         let (flush, binlog) = (words(flush == 1), words(binlog == 1));
         let own = if self.own.is_some() { "started for the run" } else { "given by --mysql" };
         Ok(format!(

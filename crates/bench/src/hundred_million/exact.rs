@@ -1,7 +1,7 @@
 //! Whether ranks are exact: the ranks of a server against a count of every stored row.
 
 use super::BOARD;
-use super::place::{Place, ask};
+use super::place::{Place, get};
 use crate::error::{During, Error, prove};
 use crate::server::Server;
 use tally_load::Random;
@@ -28,12 +28,12 @@ pub(super) fn ask_ranks(place: &Place<'_>, server: &Server, seed: u64) -> Result
     for _ in 0..SAMPLES {
         let name = player(1 + random.below(place.run.players));
         let path = format!("/v1/leaderboards/{BOARD}/players/{name}");
-        let one = ask(server, &path)?;
+        let one = get(server, &path)?;
         let (score, rank) = (one["score"].as_i64(), one["rank"].as_u64());
         let (Some(score), Some(rank)) = (score, rank) else {
             return Err(Error::Proof(format!("{name} has no score or rank: {one}")));
         };
-        let around = ask(server, &format!("{path}/around?above=5&below=5"))?;
+        let around = get(server, &format!("{path}/around?above=5&below=5"))?;
         let page: Vec<(u64, i64)> = around["entries"]
             .as_array()
             .into_iter()

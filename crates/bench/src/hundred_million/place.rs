@@ -135,7 +135,7 @@ fn phases(http: SocketAddr, began: Instant) -> Vec<(String, f64)> {
 }
 
 /// The response of a server to a path.
-pub(super) fn ask(server: &Server, path: &str) -> Result<Value, Error> {
+pub(super) fn get(server: &Server, path: &str) -> Result<Value, Error> {
     let (status, body) = tally_load::get_json(server.listens.http, path).during("ask the server")?;
     prove(status == 200, || format!("{path} was answered with {status}: {body}"))?;
     Ok(body)

@@ -2,7 +2,7 @@
 
 use super::exact;
 use super::found::StepResult;
-use super::place::{Place, Start, ask, target};
+use super::place::{Place, Start, get, target};
 use super::{BOARD, GIB, Run, WRITERS};
 use crate::error::{During, Error, prove};
 use crate::targets::{RECOVERY_MARIADB_S, RECOVERY_SQLITE_S, RESIDENT_GIB};
@@ -78,7 +78,7 @@ fn kill_under_load(
 /// The server's own figures, and whether it has everything acknowledged.
 fn measure(run: &Run<'_>, started: &Start, acknowledged: &Acknowledged) -> Result<Recovered, Error> {
     let server = &started.server;
-    let status = ask(server, "/v1/status")?;
+    let status = get(server, "/v1/status")?;
     let boards = status["boards"].as_array().map_or(&[][..], Vec::as_slice);
     let board = boards.iter().find(|board| board["board"] == BOARD);
     let board = board.ok_or_else(|| Error::Proof(format!("no board in {status}")))?;

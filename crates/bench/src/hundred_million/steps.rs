@@ -45,7 +45,7 @@ pub(super) const STEPS: &[Step] = &[
     },
     Step { name: "load-mariadb", about: "half ±5, half submits, Zipf, HTTP, MariaDB", work: loads::mariadb },
     Step { name: "close", about: "a period of as many players ends", work: close },
-    Step { name: "journal", about: "SQLite's journal and fold beside direct upserts", work: journal },
+    Step { name: "journal", about: "SQLite's journal and flush beside direct upserts", work: journal },
     Step {
         name: "redis-ten-million",
         about: "ranks in Redis, and a plain sorted set, at a tenth",

@@ -1,6 +1,6 @@
 //! Samples beside a load, every second: memory, bytes written, the disk, and slow transactions.
 
-use super::place::ask;
+use super::place::get;
 use crate::device::{Counts, Device};
 use crate::server::Server;
 use serde_json::Value;
@@ -41,7 +41,7 @@ pub(super) fn watch(server: &Server, data: &Path, over: &AtomicBool) -> Watched 
         watched.disk.extend(now.zip(then).map(|(now, then)| (wall.now().0, now.since(then))));
         then = now;
         // A server that is too busy now reports it in the next sample.
-        if let Ok(status) = ask(server, "/v1/status") {
+        if let Ok(status) = get(server, "/v1/status") {
             status["store"]["slow"].as_array().into_iter().flatten().for_each(|one| watched.note(one));
         }
         if last {

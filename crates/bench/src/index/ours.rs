@@ -46,15 +46,15 @@ pub(super) fn measure(members: u64, rounds: usize, seed: u64) -> Result<(Figures
     let build_s = start.elapsed().as_secs_f64();
     let resident = before.zip(resident::bytes());
     let mut random = Random::new(!seed);
-    let built = ask(&order, rounds, &mut random);
+    let built = measure_state(&order, rounds, &mut random);
     let update_ns = update(&mut order, &mut random);
-    let updated = ask(&order, rounds, &mut random);
+    let updated = measure_state(&order, rounds, &mut random);
     check(&order, members, &mut random)?;
     let resident = resident.map(|(before, after)| after.saturating_sub(before) as f64 / members as f64);
     Ok((Figures { members, build_s, built, update_ns, updated, resident }, order))
 }
 
-fn ask(order: &RankingIndex<i64>, rounds: usize, random: &mut Random) -> State {
+fn measure_state(order: &RankingIndex<i64>, rounds: usize, random: &mut Random) -> State {
     let members = order.len();
     let mut ids = |count| some(members, count, random);
     let rank_ns = median_ns(rounds, ROUND, &mut ids, |id| {

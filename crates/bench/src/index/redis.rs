@@ -36,12 +36,12 @@ pub(super) fn measure(
     }
     let redis = Redis::start(program)?;
     let mut client = Client::open(redis.address()).during("connect to redis-server")?;
-    let figures = ask(&mut client, members, ranks, seed).during("measure Redis")?;
+    let figures = measure_figures(&mut client, members, ranks, seed).during("measure Redis")?;
     prove(figures.bytes > 0.0, || "Redis stored nothing".to_owned())?;
     Ok(Some(figures))
 }
 
-fn ask(client: &mut Client, members: u64, ranks: usize, seed: u64) -> std::io::Result<Figures> {
+fn measure_figures(client: &mut Client, members: u64, ranks: usize, seed: u64) -> std::io::Result<Figures> {
     let before = used_memory(client)?;
     let mut waiting = 0;
     for (id, entry) in all(members, seed) {

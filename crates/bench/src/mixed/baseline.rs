@@ -145,15 +145,15 @@ impl Caller {
 
     fn call(&mut self, counts_from: Instant, until: Instant) -> Result<(), Error> {
         loop {
-            let asked = Instant::now();
-            if asked >= until {
+            let sent_at = Instant::now();
+            if sent_at >= until {
                 return Ok(());
             }
             let is_submit = self.random.below(2) == 0;
             if is_submit { self.submit() } else { self.read() }?;
-            if asked >= counts_from {
+            if sent_at >= counts_from {
                 let latencies = if is_submit { &mut self.submits } else { &mut self.reads };
-                latencies.record(asked.elapsed());
+                latencies.record(sent_at.elapsed());
             }
         }
     }
@@ -229,7 +229,7 @@ fn run(
 fn read_back(database: &Database, url: &str, redis: &Redis, promised: &Promised) -> Result<(), Error> {
     let mut client = Client::open(redis.address()).during("connect to Redis")?;
     let some: Vec<(&u64, &i64)> = promised.iter().take(READ_BACK as usize).collect();
-    let asked = database.runtime.block_on(async {
+    let stored = database.runtime.block_on(async {
         let mut conn = database::connect(url).await?;
         let select = conn.prep(format!("SELECT score FROM {TABLE} WHERE player = ?")).await?;
         let mut scores: Vec<Option<i64>> = Vec::with_capacity(some.len());
@@ -239,7 +239,7 @@ fn read_back(database: &Database, url: &str, redis: &Redis, promised: &Promised)
         conn.disconnect().await?;
         Ok::<_, mysql_async::Error>(scores)
     });
-    for ((number, score), stored) in some.iter().zip(asked.during("read scores back")?) {
+    for ((number, score), stored) in some.iter().zip(stored.during("read scores back")?) {
         let name = player(**number);
         let ranked = client.call(&["ZSCORE", BOARD, &name]).during("read scores back")?;
         let both = stored == Some(**score) && ranked == Reply::Bulk(score.to_string().into_bytes());

@@ -56,17 +56,17 @@ impl Gets {
         Ok(Self { clients, spread, together, values })
     }
 
-    fn try_ask(&mut self, way: Way, look_ups: usize) -> io::Result<Vec<Reply>> {
+    fn try_read(&mut self, way: Way, lookups: usize) -> io::Result<Vec<Reply>> {
         match way {
             Way::Loop => {
-                let mut got = Vec::with_capacity(look_ups);
-                for (key, node) in &self.spread[..look_ups] {
+                let mut got = Vec::with_capacity(lookups);
+                for (key, node) in &self.spread[..lookups] {
                     got.push(self.clients[*node].call(&["GET", key])?);
                 }
                 Ok(got)
             }
             Way::Command => {
-                let (keys, node) = (&self.together[..look_ups], self.together[0].1);
+                let (keys, node) = (&self.together[..lookups], self.together[0].1);
                 let command: Vec<&str> =
                     ["MGET"].into_iter().chain(keys.iter().map(|(key, _)| key.as_str())).collect();
                 match self.clients[node].call(&command)? {
@@ -74,7 +74,7 @@ impl Gets {
                     other => Err(io::Error::other(format!("not a list: {other:?}"))),
                 }
             }
-            Way::Pipeline => pipeline(&mut self.clients, &self.spread[..look_ups]),
+            Way::Pipeline => pipeline(&mut self.clients, &self.spread[..lookups]),
         }
     }
 }
@@ -91,11 +91,11 @@ fn pipeline(clients: &mut [Client], keys: &[Key]) -> io::Result<Vec<Reply>> {
 }
 
 impl Pages for Gets {
-    fn ask(&mut self, way: Way, look_ups: usize) -> Result<Duration, Error> {
-        let asked = Instant::now();
-        let got = self.try_ask(way, look_ups).during("ask for a page of values")?;
-        let took = asked.elapsed();
-        prove_page(&got, &self.values[..look_ups], way)?;
+    fn read(&mut self, way: Way, lookups: usize) -> Result<Duration, Error> {
+        let sent_at = Instant::now();
+        let got = self.try_read(way, lookups).during("ask for a page of values")?;
+        let took = sent_at.elapsed();
+        prove_page(&got, &self.values[..lookups], way)?;
         Ok(took)
     }
 

@@ -47,7 +47,7 @@ const WAYS: [Way; 3] = [Way::Loop, Way::Command, Way::Pipeline];
 /// Look-ups of one kind.
 trait Pages {
     /// Reads so many and checks the reply; returns the time.
-    fn ask(&mut self, way: Way, look_ups: usize) -> Result<Duration, Error>;
+    fn read(&mut self, way: Way, lookups: usize) -> Result<Duration, Error>;
 
     /// Checks that a failed look-up among others fails alone.
     fn prove_alone(&mut self) -> Result<(), Error>;
@@ -121,9 +121,9 @@ fn measure_at(added: Duration, options: &Options) -> Result<Distance, Error> {
 fn round_trip_ms(at: SocketAddr) -> std::io::Result<f64> {
     let (mut client, mut latencies) = (Client::open(at)?, Latencies::default());
     for _ in 0..PINGS {
-        let asked = Instant::now();
+        let sent_at = Instant::now();
         client.call(&["PING"])?;
-        latencies.record(asked.elapsed());
+        latencies.record(sent_at.elapsed());
     }
     Ok(latencies.percentile_ms(50.0))
 }
@@ -132,16 +132,16 @@ fn round_trip_ms(at: SocketAddr) -> std::io::Result<f64> {
 fn measure_pages(pages: &mut dyn Pages, options: &Options) -> Result<Vec<(usize, [Latencies; 3])>, Error> {
     let sizes: &[usize] = options.pick(&[1, LOOKUPS], &[1, 10, 30, LOOKUPS]);
     let mut all = Vec::with_capacity(sizes.len());
-    for &look_ups in sizes {
+    for &lookups in sizes {
         let mut times: [Latencies; 3] = Default::default();
         let (until, mut done) = (Instant::now() + options.duration().mul_f64(0.1), 0);
         while done < PAGES_MIN || Instant::now() < until {
             for (way, times) in WAYS.into_iter().zip(&mut times) {
-                times.record(pages.ask(way, look_ups)?);
+                times.record(pages.read(way, lookups)?);
             }
             done += 1;
         }
-        all.push((look_ups, times));
+        all.push((lookups, times));
     }
     Ok(all)
 }

@@ -62,18 +62,18 @@ fn rank(answer: Result<Option<Ranked>, RankingError>) -> u64 {
 }
 
 impl Pages for Ranks {
-    fn ask(&mut self, way: Way, look_ups: usize) -> Result<Duration, Error> {
-        let players = &self.players[..look_ups];
+    fn read(&mut self, way: Way, lookups: usize) -> Result<Duration, Error> {
+        let players = &self.players[..lookups];
         let items: Vec<(&RedisWindow, &PlayerId)> = self.windows.iter().zip(players).collect();
-        let asked = Instant::now();
+        let sent_at = Instant::now();
         let answers = match way {
             Way::Loop => items.iter().flat_map(|item| self.ranking.ranks(&[*item])).collect(),
             Way::Command => self.windows[0].ranks(players),
             Way::Pipeline => self.ranking.ranks(&items),
         };
-        let took = asked.elapsed();
+        let took = sent_at.elapsed();
         let ranks: Vec<u64> = answers.into_iter().map(rank).collect();
-        prove_page(&ranks, &self.ranks[..look_ups], way)?;
+        prove_page(&ranks, &self.ranks[..lookups], way)?;
         Ok(took)
     }
 

@@ -10,19 +10,19 @@ const THEIRS: [f64; 3] = [365.0, 19.0, 25.0];
 
 impl Cell {
     /// Median milliseconds of each way, for a page of this size.
-    fn medians(&self, look_ups: usize) -> [f64; 3] {
-        let found = self.sizes.iter().find(|(size, _)| *size == look_ups);
+    fn medians(&self, lookups: usize) -> [f64; 3] {
+        let found = self.sizes.iter().find(|(size, _)| *size == lookups);
         found.map_or([0.0; 3], |(_, times)| times.each_ref().map(|times| times.percentile_ms(50.0)))
     }
 }
 
 pub(super) fn show(report: &mut Report, distances: &[Distance], release: &str) {
     for distance in distances {
-        let away = away(distance.added);
-        report.tables.push(table(distance, &away));
+        let distance_name = distance_name(distance.added);
+        report.tables.push(table(distance, &distance_name));
         for cell in &distance.cells {
-            let [alone, command, pipeline] = cell.medians(LOOKUPS);
-            let name = |way| format!("{}, {away}: loop / {way}", cell.name);
+            let [in_a_loop, command, pipeline] = cell.medians(LOOKUPS);
+            let name = |way| format!("{}, {distance_name}: loop / {way}", cell.name);
             let mut add = |way, times| {
                 report.ratios.push(if cell.ours {
                     Ratio::at_least(&name(way), times, PAGE_TIMES_LOOP)
@@ -30,15 +30,15 @@ pub(super) fn show(report: &mut Report, distances: &[Distance], release: &str) {
                     Ratio::times(&name(way), times)
                 });
             };
-            add("one command", alone / command);
-            add("pipeline", alone / pipeline);
+            add("one command", in_a_loop / command);
+            add("pipeline", in_a_loop / pipeline);
         }
-        report.charts.push(chart(distance, &away));
+        report.charts.push(chart(distance, &distance_name));
     }
     report.note(format!("{release}; started for the run: one, and a cluster of three nodes; no persistence"));
     for distance in distances {
-        let (away, ms) = (away(distance.added), number(distance.round_trip_ms));
-        report.note(format!("{away}: a single question to one Redis took {ms} ms (median)"));
+        let (distance_name, ms) = (distance_name(distance.added), number(distance.round_trip_ms));
+        report.note(format!("{distance_name}: a single question to one Redis took {ms} ms (median)"));
     }
     report.note("the delay is a relay in front of each server, which keeps every byte for half of it in each direction");
     report.note(
@@ -56,11 +56,11 @@ pub(super) fn show(report: &mut Report, distances: &[Distance], release: &str) {
     report.note("medians; the three ways take turns, one thread asks");
 }
 
-fn away(added: Duration) -> String {
+fn distance_name(added: Duration) -> String {
     if added.is_zero() { "loopback".to_owned() } else { format!("{} ms added", added.as_millis()) }
 }
 
-fn table(distance: &Distance, away: &str) -> Table {
+fn table(distance: &Distance, distance_name: &str) -> Table {
     let columns = [
         "page",
         "loop ms",
@@ -71,14 +71,14 @@ fn table(distance: &Distance, away: &str) -> Table {
         "loop / pipeline",
         "as 365 : 19 : 25",
     ];
-    let mut table = Table::new(&format!("{LOOKUPS} look-ups, {away}"), &columns);
+    let mut table = Table::new(&format!("{LOOKUPS} look-ups, {distance_name}"), &columns);
     let mut add = |name: &str, ms: [f64; 3], p99: String| {
         let scaled = |way: Way| number(THEIRS[0] * ms[way as usize] / ms[0]);
         let times = |way: Way| format!("{} ×", number(ms[0] / ms[way as usize]));
         let shape = format!("365 : {} : {}", scaled(Way::Command), scaled(Way::Pipeline));
-        let [alone, command, pipeline] = ms.map(number);
+        let [in_a_loop, command, pipeline] = ms.map(number);
         let times = (times(Way::Command), times(Way::Pipeline));
-        table.row(vec![name.to_owned(), alone, command, pipeline, p99, times.0, times.1, shape]);
+        table.row(vec![name.to_owned(), in_a_loop, command, pipeline, p99, times.0, times.1, shape]);
     };
     for cell in &distance.cells {
         let all = cell.sizes.iter().find(|(size, _)| *size == LOOKUPS);
@@ -89,7 +89,7 @@ fn table(distance: &Distance, away: &str) -> Table {
     table
 }
 
-fn chart(distance: &Distance, away: &str) -> Chart {
+fn chart(distance: &Distance, distance_name: &str) -> Chart {
     let line = |cell: &Cell, name: &str, way: Way| Series {
         name: format!("{}, {name}", cell.name),
         points: cell
@@ -100,7 +100,7 @@ fn chart(distance: &Distance, away: &str) -> Chart {
     };
     let both = |cell: &Cell| [line(cell, "loop", Way::Loop), line(cell, "pipeline", Way::Pipeline)];
     Chart {
-        title: format!("Time of a page, cluster of three, {away}"),
+        title: format!("Time of a page, cluster of three, {distance_name}"),
         x: Axis::logarithmic("look-ups"),
         y: Axis::logarithmic("milliseconds"),
         series: distance.cells.iter().filter(|cell| cell.clustered).flat_map(both).collect(),

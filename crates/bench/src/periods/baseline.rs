@@ -148,9 +148,9 @@ fn today(
     let (mut waits, mut done) = (Waits::default(), 0);
     while done < count && Instant::now() < until {
         let one = operations.draw();
-        let asked = Instant::now();
+        let sent_at = Instant::now();
         put(&mut lock(connection), DAY, one, one.at_micros)?;
-        waits.record(BEFORE, BEFORE, asked.elapsed());
+        waits.record(BEFORE, BEFORE, sent_at.elapsed());
         done += 1;
     }
     Ok((operations, waits, done))
@@ -168,9 +168,9 @@ fn tomorrow(
             return Ok(waits);
         }
         let one = operations.draw();
-        let asked = Instant::now();
+        let sent_at = Instant::now();
         put(&mut lock(connection), NEXT_DAY, one, one.at_micros - BEGIN_MICROS + END_MICROS)?;
-        waits.record(before, phase.now(), asked.elapsed());
+        waits.record(before, phase.now(), sent_at.elapsed());
     }
 }
 

@@ -51,8 +51,12 @@ impl Phase {
 struct Waits([Latencies; 3]);
 
 impl Waits {
-    fn record(&mut self, asked: usize, heard: usize, wait: Duration) {
-        let phase = if heard == CLOSING || (asked, heard) == (BEFORE, AFTER) { CLOSING } else { asked };
+    fn record(&mut self, sent_in: usize, answered_in: usize, wait: Duration) {
+        let phase = if answered_in == CLOSING || (sent_in, answered_in) == (BEFORE, AFTER) {
+            CLOSING
+        } else {
+            sent_in
+        };
         self.0[phase.min(AFTER)].record(wait);
     }
 

@@ -218,9 +218,9 @@ async fn call(
             at: (!over).then_some(Micros(operation.at_micros)),
             identity: None,
         };
-        let asked = Instant::now();
+        let sent_at = Instant::now();
         let (_, done) = submit(&tally, new).await?;
-        waits.record(before, phase.now(), asked.elapsed());
+        waits.record(before, phase.now(), sent_at.elapsed());
         over |= !done.closed_periods.is_empty();
         count += u64::from(!over);
     }
@@ -229,14 +229,14 @@ async fn call(
 /// The mean time of a rank of a random player in the closed day.
 fn rank_us(tally: &Tally, players: u64, options: &Options) -> Result<f64, Failure> {
     let mut random = Random::new(options.seed);
-    let asked: Vec<PlayerId> = (0..RANKS).map(|_| player_id(random.below(players))).collect();
+    let ranked: Vec<PlayerId> = (0..RANKS).map(|_| player_id(random.below(players))).collect();
     let view = previous(tally)?;
     let began = Instant::now();
-    for player in &asked {
+    for player in &ranked {
         let ranked = view.read(&*tally.store, |order| order.ranked(player))?;
         std::hint::black_box(ranked);
     }
-    Ok(began.elapsed().as_secs_f64() * 1e6 / asked.len() as f64)
+    Ok(began.elapsed().as_secs_f64() * 1e6 / ranked.len() as f64)
 }
 
 fn previous(tally: &Tally) -> Result<View, Failure> {

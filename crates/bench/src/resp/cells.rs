@@ -36,7 +36,7 @@ pub(super) struct Side<'s> {
 
 /// The commands of a cell.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ask {
+pub(super) struct CommandLoad {
     pub(super) kind: Kind,
     pub(super) pipeline: u64,
     pub(super) members: u64,
@@ -71,14 +71,14 @@ impl Figures {
 /// Runs the bursts of a cell: one of Redis, two of tally, one of Redis.
 pub(super) fn measure(
     [redis, tally]: [&Side; 2],
-    ask: Ask,
+    load: CommandLoad,
     options: &Options,
 ) -> Result<[Figures; 2], Error> {
     let mut theirs = Figures { cpu_s: Some(0.0), ..Figures::default() };
     let mut ours = theirs.clone();
-    turn(redis, ask, options, 0..1, &mut theirs)?;
-    turn(tally, ask, options, 0..2, &mut ours)?;
-    turn(redis, ask, options, 1..2, &mut theirs)?;
+    turn(redis, load, options, 0..1, &mut theirs)?;
+    turn(tally, load, options, 0..2, &mut ours)?;
+    turn(redis, load, options, 1..2, &mut theirs)?;
     Ok([theirs, ours])
 }
 
@@ -86,14 +86,14 @@ pub(super) fn measure(
 /// number.
 fn turn(
     side: &Side,
-    ask: Ask,
+    load: CommandLoad,
     options: &Options,
     bursts: Range<u64>,
     figures: &mut Figures,
 ) -> Result<(), Error> {
     let before = side.process.cpu_s();
     for number in bursts {
-        burst(side, ask, options, number, figures)?;
+        burst(side, load, options, number, figures)?;
     }
     figures.restless += u64::from(!settle(side, options));
     let used = side.process.cpu_s().zip(before).map(|(after, before)| after - before);
@@ -101,25 +101,31 @@ fn turn(
     Ok(())
 }
 
-fn burst(side: &Side, ask: Ask, options: &Options, number: u64, figures: &mut Figures) -> Result<(), Error> {
+fn burst(
+    side: &Side,
+    load: CommandLoad,
+    options: &Options,
+    number: u64,
+    figures: &mut Figures,
+) -> Result<(), Error> {
     let plan = Pipelines {
         connections: CONNECTIONS,
         opening: side.opening.clone(),
         // With small numbers a burst ends by count, so even a slow machine has replies.
         warm_up: options.pick(Duration::ZERO, Duration::from_millis(200)),
         duration: options.pick(COUNTED_MAX, options.duration().mul_f64(0.1)),
-        commands_max: options.pick(4 * CONNECTIONS as u64 * ask.pipeline, u64::MAX),
+        commands_max: options.pick(4 * CONNECTIONS as u64 * load.pipeline, u64::MAX),
     };
-    let mut commands = Commands::new(ask.kind, ask.members, options.seed ^ (number << 32));
+    let mut commands = Commands::new(load.kind, load.members, options.seed ^ (number << 32));
     let sent = Rc::new(Counter::new(0));
     let count = Rc::clone(&sent);
     let replied = run_pipelines(side.address, &plan, move |_, out| {
-        (0..ask.pipeline).for_each(|_| commands.append(out));
-        count.set(count.get() + ask.pipeline);
-        ask.pipeline
+        (0..load.pipeline).for_each(|_| commands.append(out));
+        count.set(count.get() + load.pipeline);
+        load.pipeline
     });
     let replied = replied.during("load the server")?;
-    prove_answered(&replied, ask.kind.name())?;
+    prove_answered(&replied, load.kind.name())?;
     figures.commands += sent.get();
     figures.rates.push(replied.rate());
     figures.latencies.merge(&replied.latencies);
@@ -164,12 +170,12 @@ fn prove_answered(replied: &Replied, what: &str) -> Result<(), Error> {
 fn settle(side: &Side, options: &Options) -> bool {
     // Figures of small numbers are not quoted, so the run does not wait.
     std::thread::sleep(options.pick(Duration::ZERO, side.puts_off));
-    let look = Duration::from_millis(options.pick(50, 200));
+    let interval = Duration::from_millis(options.pick(50, 200));
     let deadline = Instant::now() + SETTLE_MAX;
     let mut before = side.process.cpu_s();
     while Instant::now() < deadline {
         let began = Instant::now();
-        std::thread::sleep(look);
+        std::thread::sleep(interval);
         let now = side.process.cpu_s();
         let Some((now, then)) = now.zip(std::mem::replace(&mut before, now)) else { return true };
         if now - then < IDLE_CORES * began.elapsed().as_secs_f64().max(0.1) {

@@ -14,7 +14,7 @@ use crate::index::players::id;
 use crate::options::Options;
 use crate::redis::{self, Redis, client::Client};
 use crate::server::Server;
-use cells::{Ask, CONNECTIONS, SETTLE_MAX, Side};
+use cells::{CONNECTIONS, CommandLoad, SETTLE_MAX, Side};
 use classes::{CLASSES, Class};
 use commands::KEY;
 use show::Cell;
@@ -107,8 +107,8 @@ fn measure_class(
     for &kind in class.kinds {
         for &pipeline in pipelines {
             options.say(&format!("{}: {}, P={pipeline}", class.name, kind.name()));
-            let ask = Ask { kind, pipeline, members };
-            let [redis, tally] = cells::measure([redis, tally], ask, options)?;
+            let load = CommandLoad { kind, pipeline, members };
+            let [redis, tally] = cells::measure([redis, tally], load, options)?;
             cells.push(Cell { kind, pipeline, redis, tally });
         }
     }

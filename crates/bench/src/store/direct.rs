@@ -1,7 +1,7 @@
 //! The baseline: each batch upserted into its table in one transaction, synced.
 //!
-//! It is as good as possible without a journal: rows in key order, a statement prepared once, one descent of the tree
-//! for each row, a large log before a checkpoint.
+//! It is as good as possible without a journal. Rows are in key order, and the statement is prepared once. Each row takes one
+//! descent of the tree, and the log is large before a checkpoint.
 
 use super::Measured;
 use super::batches::{Batches, before, name};
@@ -40,12 +40,12 @@ pub(super) fn measure(
         let batch = batches.draw();
         rows += batch.len() as u64;
         done += 1;
-        let asked = Instant::now();
+        let sent_at = Instant::now();
         write(&mut connection, &batch).during("upsert")?;
-        latencies.record(asked.elapsed());
+        latencies.record(sent_at.elapsed());
     }
     let seconds = began.elapsed().as_secs_f64();
-    checkpoint(&connection).during("fold the log")?;
+    checkpoint(&connection).during("checkpoint the log")?;
     let drained_seconds = began.elapsed().as_secs_f64();
     let spent = spent::since(then);
     connection.pragma_update(None, "synchronous", "OFF").during("hurry")?;

@@ -34,9 +34,9 @@ pub(super) fn measure(
         let batch = batches.draw();
         rows += batch.len() as u64;
         count += 1;
-        let asked = Instant::now();
+        let sent_at = Instant::now();
         write(&store, batch, reads).during("write a batch")?;
-        latencies.record(asked.elapsed());
+        latencies.record(sent_at.elapsed());
     }
     let seconds = began.elapsed().as_secs_f64();
     store.checkpoint().during("settle")?;

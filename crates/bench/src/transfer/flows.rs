@@ -94,7 +94,7 @@ async fn call(
         let (from, to) = pairs.next();
         let group = GROUPS.fetch_add(1, Ordering::Relaxed);
         let transfer = Transfer { from, to, amount: 1, key: format!("{group:032x}"), group };
-        let asked = Instant::now();
+        let sent_at = Instant::now();
         let permit = pool.permits.acquire().await.expect("it is never closed");
         let conn = pool.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut conn = conn.expect("a permit is a connection");
@@ -110,7 +110,7 @@ async fn call(
         }
         pool.free.lock().unwrap_or_else(PoisonError::into_inner).push(conn);
         drop(permit);
-        latencies.push(asked.elapsed());
+        latencies.push(sent_at.elapsed());
     }
     Ok(latencies)
 }

@@ -152,13 +152,13 @@ struct Ran {
 
 /// Statements that the database has counted.
 fn questions(database: &Database) -> Result<u64, Error> {
-    let asked = database.runtime.block_on(async {
+    let answer = database.runtime.block_on(async {
         let mut conn = database.connect().await?;
         let row: Option<(String, u64)> = conn.query_first("SHOW GLOBAL STATUS LIKE 'Questions'").await?;
         conn.disconnect().await?;
         Ok::<_, mysql_async::Error>(row)
     });
-    Ok(asked.during("ask the database for its counters")?.map_or(0, |row| row.1))
+    Ok(answer.during("ask the database for its counters")?.map_or(0, |row| row.1))
 }
 
 /// Sums that must hold.

@@ -142,9 +142,9 @@ impl Ours {
         while Instant::now() < until {
             let (from, to) = pairs.next();
             let new = self.movement(TransferKind::Transfer { from: member(from), to: member(to) }, 1);
-            let asked = Instant::now();
+            let sent_at = Instant::now();
             post(&self.tally, new).await?;
-            latencies.push(asked.elapsed());
+            latencies.push(sent_at.elapsed());
         }
         Ok(latencies)
     }

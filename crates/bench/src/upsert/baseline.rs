@@ -65,13 +65,13 @@ impl Caller {
             // Rows are locked in one order; the stable sort keeps the order of a player's scores.
             batch.sort_by_key(|one| one.player);
             let values: Vec<Value> = batch.iter().flat_map(values).collect();
-            let asked = Instant::now();
+            let sent_at = Instant::now();
             if batch.len() == rows {
                 self.conn.exec_drop(&self.full, values).await?;
             } else {
                 self.conn.exec_drop(upsert(&self.table, batch.len()), values).await?;
             }
-            latencies.push(asked.elapsed());
+            latencies.push(sent_at.elapsed());
         }
     }
 }

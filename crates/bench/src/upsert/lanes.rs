@@ -94,9 +94,9 @@ async fn call(
     let (mut latencies, mut previous) = (Vec::with_capacity(share.left()), 0_i64);
     for one in share.by_ref() {
         let new = ours::new_score(&board, &one);
-        let asked = Instant::now();
+        let sent_at = Instant::now();
         let before = ours::call(&tally, new).await?;
-        latencies.push(asked.elapsed());
+        latencies.push(sent_at.elapsed());
         previous = previous.wrapping_add(before.expect("every player has a score"));
     }
     Ok((latencies, previous, share))

@@ -212,7 +212,7 @@ async fn sign_in_one(
 ) -> io::Result<(Link, u64, String)> {
     let mut out = Vec::new();
     director.borrow_mut().first_sign_in(&mut out, member);
-    let answer = connection.ask(&out).await?;
+    let answer = connection.call(&out).await?;
     let token = answer.and_then(|body| token(body).ok_or_else(|| "no token in the answer".to_owned()));
     let token = token.map_err(|why| {
         let login = people.person(member).login;
@@ -241,8 +241,8 @@ async fn work(shared: Rc<Shared>, scene: Rc<Scene>, mut connection: Option<Link>
         for at in calls {
             let call = scene.journey.calls()[at];
             shared.director.borrow_mut().request(&mut out, call, &actor);
-            let asked = ask(&shared, &scene, &mut connection, &out, (call, &mut actor));
-            let answered = tokio::time::timeout(shared.bounds.answer, asked).await;
+            let answer = make_call(&shared, &scene, &mut connection, &out, (call, &mut actor));
+            let answered = tokio::time::timeout(shared.bounds.answer, answer).await;
             let now = Instant::now();
             let mut outcome = shared.outcome.borrow_mut();
             match answered.unwrap_or_else(|_| Err("no answer in time".to_owned())) {
@@ -261,7 +261,7 @@ async fn work(shared: Rc<Shared>, scene: Rc<Scene>, mut connection: Option<Link>
 
 /// One call; an error is a short text, equal for all errors of a kind. A connection that fails, or is given up before its
 /// response has arrived, is not reused.
-async fn ask(
+async fn make_call(
     shared: &Shared,
     scene: &Scene,
     connection: &mut Option<Link>,
@@ -273,7 +273,7 @@ async fn ask(
         Some(own) => own,
         None => Link::open(scene).await.map_err(kind)?,
     };
-    let done = own.ask(request).await.map_err(kind)?.and_then(|body| {
+    let done = own.call(request).await.map_err(kind)?.and_then(|body| {
         let read = shared.director.borrow().answered(call, actor, body);
         read.ok_or_else(|| "an answer that cannot be read".to_owned())
     });

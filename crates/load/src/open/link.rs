@@ -39,10 +39,10 @@ impl Link {
 
     /// Sends one request and waits for its response: its body (empty in the Redis protocol), or a short reason of the
     /// failure.
-    pub(super) async fn ask(&mut self, request: &[u8]) -> io::Result<Result<&[u8], String>> {
+    pub(super) async fn call(&mut self, request: &[u8]) -> io::Result<Result<&[u8], String>> {
         match self {
             Self::Http(connection) => {
-                let answer = connection.ask(request).await?;
+                let answer = connection.call(request).await?;
                 let well = (200..300).contains(&answer.status);
                 Ok(if well { Ok(answer.body) } else { Err(problem(answer.status, answer.body)) })
             }

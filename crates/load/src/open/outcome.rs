@@ -27,7 +27,7 @@ impl Call {
 
     /// The number of calls.
     #[must_use]
-    pub fn asked(&self) -> u64 {
+    pub fn count(&self) -> u64 {
         self.latencies.count() + self.failed()
     }
 }

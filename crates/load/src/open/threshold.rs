@@ -104,7 +104,7 @@ impl Threshold {
     pub fn check(&self, outcome: &Outcome) -> ThresholdResult {
         let call = self.call.as_ref().and_then(|name| outcome.calls.iter().find(|call| call.name == name));
         let (latencies, errors, all) = match call {
-            Some(call) => (&call.latencies, call.failed(), call.asked()),
+            Some(call) => (&call.latencies, call.failed(), call.count()),
             None => (&outcome.iterations, outcome.failed, outcome.arrived),
         };
         let share = |count: u64| {

@@ -107,7 +107,7 @@ async fn drive<C: FnMut(u64, &mut Vec<u8>) -> u64 + 'static>(
     let arrivals = Closed::new(Instant::now(), plan.warm_up, plan.duration);
     let mut tasks = Vec::with_capacity(plan.connections);
     for (number, connection) in (0..).zip(connections) {
-        tasks.push(tokio::task::spawn_local(ask(arrivals, number, connection, Rc::clone(run))));
+        tasks.push(tokio::task::spawn_local(run_caller(arrivals, number, connection, Rc::clone(run))));
     }
     for task in tasks {
         task.await.map_err(io::Error::other)?;
@@ -115,7 +115,7 @@ async fn drive<C: FnMut(u64, &mut Vec<u8>) -> u64 + 'static>(
     Ok(Instant::now().saturating_duration_since(arrivals.counts_from()))
 }
 
-async fn ask<C: FnMut(u64, &mut Vec<u8>) -> u64>(
+async fn run_caller<C: FnMut(u64, &mut Vec<u8>) -> u64>(
     arrivals: Closed,
     number: u64,
     mut connection: Connection,

@@ -15,7 +15,7 @@ use tally_testkit::{
 };
 
 const SECRET: &str = "0505050505050505050505050505050505050505050505050505050505050505";
-const LOOK_AGAIN: Duration = Duration::from_millis(5);
+const POLL_PAUSE: Duration = Duration::from_millis(5);
 
 fn start_on(url: &str) -> TestTally {
     let mut server = TestTally::stopped(TALLY);
@@ -39,7 +39,7 @@ fn send(client: &mut Client, request: &Request) -> Response {
             return answer;
         }
         assert!(began.elapsed() < GIVE_UP, "{}", answer.text());
-        std::thread::sleep(LOOK_AGAIN);
+        std::thread::sleep(POLL_PAUSE);
     }
 }
 
@@ -84,7 +84,7 @@ fn watch(
         if seen.last() != Some(&found) {
             seen.push(found);
         }
-        std::thread::sleep(LOOK_AGAIN);
+        std::thread::sleep(POLL_PAUSE);
     }
     seen
 }
@@ -99,7 +99,7 @@ fn readiness_while_reloading(
     go_on();
     let (began, mut answer) = (Instant::now(), client.get("/readyz"));
     while answer.json()["reason"] != "lost_commits" && began.elapsed() < GIVE_UP {
-        std::thread::sleep(LOOK_AGAIN);
+        std::thread::sleep(POLL_PAUSE);
         answer = client.get("/readyz");
     }
     drop(table);
@@ -115,7 +115,7 @@ fn wait_for_reloads(client: &mut Client, wanted: u64) -> Value {
             return status.json()["lost_commits"]["last"].clone();
         }
         assert!(began.elapsed() < GIVE_UP, "{}", status.text());
-        std::thread::sleep(LOOK_AGAIN);
+        std::thread::sleep(POLL_PAUSE);
     }
 }
 

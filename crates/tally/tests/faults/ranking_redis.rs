@@ -12,7 +12,7 @@ use tally_testkit::redis::{RedisKind, ScratchRedis};
 use tally_testkit::{Client, GIVE_UP, Proxy, RespClient, TestTally, wait_until};
 use tally_wire::resp::Reply;
 
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
+const POLL_PAUSE: Duration = Duration::from_millis(20);
 const PLAYERS: i64 = 300;
 
 fn start(redis: &ScratchRedis) -> TestTally {
@@ -56,7 +56,7 @@ fn wait_for(client: &mut Client, target: &str) -> Value {
         }
         answer.refused(503, "loading");
         assert!(started.elapsed() < GIVE_UP, "it never comes back");
-        std::thread::sleep(LOOK_AGAIN);
+        std::thread::sleep(POLL_PAUSE);
     }
 }
 
@@ -112,7 +112,7 @@ fn what_redis_loses_is_loaded_again_and_never_wrong_meanwhile() {
     let mut direct = redis.client();
     while direct.call(&["DBSIZE"]) == Reply::Integer(0) {
         assert!(started.elapsed() < GIVE_UP, "it never notices");
-        std::thread::sleep(LOOK_AGAIN);
+        std::thread::sleep(POLL_PAUSE);
     }
     check(&mut client, &[(0, 1_000), (1, 2_000), (2, 3_000)]);
 }
@@ -261,7 +261,7 @@ fn wait_for_reason(client: &mut Client) {
             break;
         }
         assert!(started.elapsed() < GIVE_UP, "it never says why: {}", answer.text());
-        std::thread::sleep(LOOK_AGAIN);
+        std::thread::sleep(POLL_PAUSE);
     }
     let answer = client.get("/v1/leaderboards/b/scores");
     answer.refused(503, "loading");

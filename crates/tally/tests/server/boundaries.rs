@@ -25,7 +25,7 @@ const PLAYERS: u64 = 30;
 const AROUND: Duration = Duration::from_millis(1_500);
 /// The grace of the board `late`.
 const GRACE: Duration = Duration::from_secs(4);
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
+const POLL_PAUSE: Duration = Duration::from_millis(50);
 
 /// The acknowledged scores: by board and minute, the sum of each player.
 type Sums = BTreeMap<(&'static str, Timestamp), BTreeMap<String, i64>>;
@@ -128,7 +128,7 @@ fn watch(mut client: Client, stop: &AtomicBool) -> States {
                 }
             }
         }
-        std::thread::sleep(LOOK_AGAIN);
+        std::thread::sleep(POLL_PAUSE);
     }
     seen
 }
@@ -297,11 +297,11 @@ fn soak_a_retry_after_the_boundary_has_its_ranks() {
     send(&mut client, "b", 2_000, "other").expect(200);
     let first = send(&mut client, "a", 5_000, "again").expect(200);
     assert_eq!((&first["rank"], &first["previous"]), (&json!(1), &json!({"score": 1_000, "rank": 2})));
-    sleep_until(boundary + LOOK_AGAIN);
+    sleep_until(boundary + POLL_PAUSE);
     // An idle connection does not last that long.
     let mut client = server.client();
     while listed(&mut client, "only").iter().all(|item| item["state"] != "closed") {
-        std::thread::sleep(LOOK_AGAIN);
+        std::thread::sleep(POLL_PAUSE);
     }
     let again = send(&mut client, "a", 5_000, "again");
     assert!(again.is_replay());

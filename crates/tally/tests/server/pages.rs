@@ -1,4 +1,4 @@
-//! Pages of the documents whose commands work as they are on `tally serve --demo`: each command succeeds, and each answer that a
+//! Pages of the documents whose commands work as they are on `tally serve --demo`. Each command succeeds, and each answer that a
 //! page shows is a part of the real one.
 
 use crate::demo::demo;

@@ -151,7 +151,7 @@ fn members_sign_in_first_where_their_tokens_are_needed() {
         run(&scene(address, Journey::MainPage), &schedule, bounds, never(), &mut on_progress).unwrap();
     assert_eq!((signed_in, outcome.arrived, outcome.iterations.count()), (3, 10, 10));
     assert!(seconds > 0);
-    assert_eq!(outcome.calls.iter().map(|call| call.asked()).collect::<Vec<_>>(), [10, 10, 10]);
+    assert_eq!(outcome.calls.iter().map(|call| call.count()).collect::<Vec<_>>(), [10, 10, 10]);
     // A rejected sign-in ends the run before it begins.
     let closed = listen(|_| Some((401, r#"{"code":"invalid_credentials"}"#)));
     let error = run(&scene(closed, Journey::Transfers), &schedule, bounds, never(), &mut |_| ()).unwrap_err();
@@ -161,12 +161,12 @@ fn members_sign_in_first_where_their_tokens_are_needed() {
 /// Runs a long schedule and stops it after so many requests.
 fn stopped(
     answer: impl Fn(u64) -> Option<(u16, &'static str)> + Send + Sync + 'static,
-    asked: u64,
+    requests: u64,
     stops: usize,
 ) -> Outcome {
     let (stop, stopped) = mpsc::channel(2);
     let address = listen(move |number| {
-        if number + 1 == asked {
+        if number + 1 == requests {
             (0..stops).for_each(|_| stop.try_send(()).unwrap());
         }
         answer(number)

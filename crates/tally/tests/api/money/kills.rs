@@ -16,7 +16,7 @@ const MOVERS: usize = 6;
 const NAMES: [&str; 3] = ["ann", "bob", "eve"];
 /// What each begins with.
 const UNITS: u64 = 100_000;
-const LOOK_AGAIN: Duration = Duration::from_millis(10);
+const POLL_PAUSE: Duration = Duration::from_millis(10);
 
 /// The phone number that pays a member.
 fn phone(at: usize) -> String {
@@ -82,7 +82,7 @@ impl Load {
         let begun = Instant::now();
         while count.load(Ordering::SeqCst) < least {
             assert!(begun.elapsed() < GIVE_UP, "nothing happens");
-            std::thread::sleep(LOOK_AGAIN);
+            std::thread::sleep(POLL_PAUSE);
         }
     }
 
@@ -123,7 +123,7 @@ fn moves(mut client: Client, members: &[(String, String)], load: &Load) -> Vec<(
             }
             load.failed.fetch_add(1, Ordering::SeqCst);
             assert!(begun.elapsed() < GIVE_UP, "it is never done");
-            std::thread::sleep(LOOK_AGAIN);
+            std::thread::sleep(POLL_PAUSE);
         }
     }
     told

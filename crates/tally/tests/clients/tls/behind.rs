@@ -9,7 +9,7 @@ use tally_testkit::{
     DatabaseKind, GIVE_UP, RedisKind, ScratchCluster, ScratchDatabase, ScratchRedis, TestTally,
 };
 
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
+const POLL_PAUSE: Duration = Duration::from_millis(20);
 
 fn database(kind: DatabaseKind, certificate: &str) -> ScratchDatabase {
     let args = of_database(certificate);
@@ -51,7 +51,7 @@ fn check(store: &str, ranking: &str) {
         if answer.status != 503 || started.elapsed() > GIVE_UP {
             break answer.expect(200);
         }
-        std::thread::sleep(LOOK_AGAIN);
+        std::thread::sleep(POLL_PAUSE);
     };
     let entries = page["entries"].as_array().expect("entries").iter();
     let seen: Vec<Value> = entries.map(|entry| json!([entry["rank"], entry["player"]])).collect();

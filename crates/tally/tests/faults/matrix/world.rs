@@ -18,7 +18,7 @@ use tally_testkit::{
 const SECRET: &str = "0909090909090909090909090909090909090909090909090909090909090909";
 /// A standby takes over after this time.
 const LEASE: &str = "2s";
-pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(20);
+pub(crate) const POLL_PAUSE: Duration = Duration::from_millis(20);
 /// Nodes of a cluster.
 pub(crate) const NODES: usize = 3;
 
@@ -144,6 +144,6 @@ pub(crate) fn send(client: &mut Client, request: &Request) -> Response {
             return answer;
         }
         assert!(started.elapsed() < GIVE_UP, "{}", answer.text());
-        std::thread::sleep(LOOK_AGAIN);
+        std::thread::sleep(POLL_PAUSE);
     }
 }

@@ -9,7 +9,7 @@ pub(crate) use tally_testkit::wait_until;
 use tally_testkit::{Client, DatabaseKind, Request, ScratchDatabase, TestTally};
 
 pub(crate) const SECRET: &str = "0909090909090909090909090909090909090909090909090909090909090909";
-pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(10);
+pub(crate) const POLL_PAUSE: Duration = Duration::from_millis(10);
 
 /// Servers side by side. They end before their Redis does.
 pub(crate) struct Servers {
@@ -82,7 +82,7 @@ pub(crate) fn send(client: &mut Client, request: &Request) -> tally_testkit::Res
             return answer;
         }
         assert!(started.elapsed() < GIVE_UP, "{}", answer.text());
-        std::thread::sleep(LOOK_AGAIN);
+        std::thread::sleep(POLL_PAUSE);
     }
 }
 

@@ -10,7 +10,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use tally_testkit::{Client, GIVE_UP, Request, TestTally};
 
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
+const POLL_PAUSE: Duration = Duration::from_millis(20);
 
 /// A connection from an address of the loopback range.
 fn from(last: u8, address: SocketAddr) -> TcpStream {
@@ -36,7 +36,7 @@ fn insist(what: &str, mut ask: impl FnMut() -> bool) {
     let started = Instant::now();
     while !ask() {
         assert!(started.elapsed() < GIVE_UP, "{what}");
-        std::thread::sleep(LOOK_AGAIN);
+        std::thread::sleep(POLL_PAUSE);
     }
 }
 
@@ -68,7 +68,7 @@ fn drip(mut open: Vec<TcpStream>, bytes: &[u8]) {
             return;
         }
         assert!(started.elapsed() < GIVE_UP, "{} are still open", open.len());
-        std::thread::sleep(LOOK_AGAIN);
+        std::thread::sleep(POLL_PAUSE);
     }
 }
 
@@ -132,7 +132,7 @@ fn a_command_must_grow() {
     for _ in 0..40 {
         slow.write_all(b"PING\r\n").expect("it is open");
         slow.read_exact(&mut [0; 7]).expect("it answers");
-        std::thread::sleep(LOOK_AGAIN);
+        std::thread::sleep(POLL_PAUSE);
     }
 }
 
