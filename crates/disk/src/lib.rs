@@ -1,8 +1,8 @@
 //! The changes that the store makes to files by itself, without SQLite, as one trait.
 //!
-//! A power cut keeps what was synced and any part of the rest. Only a simulated disk can produce every such state, so the
-//! store creates, extends, syncs, renames and removes files through [`Disk`], and opens its SQLite files through the VFS
-//! that the disk names. [`SystemDisk`] is the operating system. The simulation keeps its files in a real folder, too.
+//! A power cut keeps what was synced and any part of the rest. Only a simulated disk can produce every such state. So the
+//! store creates, extends, syncs, renames and removes files through [`Disk`]. It opens its SQLite files through the VFS that
+//! the disk names. [`SystemDisk`] is the operating system. The simulation keeps its files in a real folder, too.
 //! So reading needs no abstraction: the store reads with `std::fs`.
 //!
 //! Not here: what the files contain, and retries.

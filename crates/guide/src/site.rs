@@ -1,6 +1,6 @@
 //! The pages by their addresses below the root of the site: rendered at their first request, and kept.
 //!
-//! A page renders in less than a millisecond, so nothing is rendered while building: a build script would compile the parser of
+//! A page renders in less than a millisecond, so nothing is rendered while building. A build script would compile the parser of
 //! Markdown for the machine of the build, and a start would be no faster. Links are relative, so that the same files work in a
 //! folder and below any path of a server. Not here: headers and connections.
 

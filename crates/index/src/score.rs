@@ -51,8 +51,8 @@ pub(crate) mod sealed {
     pub trait Parts: Sized {
         /// The number of columns, 1 or 2.
         const PARTS: usize;
-        /// The bytes a leaf has for each of its entries: what an entry of a large board takes when packed, and
-        /// enough for half the entries of a leaf at full width.
+        /// The bytes a leaf has for each of its entries. An entry of a large board takes so many when packed, and half
+        /// the entries of a leaf fit into them at full width.
         type Cell: Copy + Send + Sync + 'static;
         /// A cell of zeros.
         const CELL: Self::Cell;

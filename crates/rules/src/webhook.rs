@@ -28,9 +28,9 @@ named! {
         PeriodClosed = "period_closed", /// A contest was made, changed, or came into another state.
         Contest = "contest", /// A member was closed.
         MemberClosed = "member_closed", /// The prizes of a closed period were paid, as far as they can be.
-        PeriodPaid = "period_paid", /// A line of a wallet.
-        Transfer = "transfer", /// A line of a wallet that a reversal wrote.
-        Reversal = "reversal", /// A line of a wallet that took its balance below a mark.
+        PeriodPaid = "period_paid", /// An entry of a wallet.
+        Transfer = "transfer", /// An entry of a wallet that a reversal wrote.
+        Reversal = "reversal", /// An entry of a wallet that took its balance below a mark.
         BalanceBelow = "balance_below" }
 }
 
@@ -116,8 +116,8 @@ impl Webhook {
         self.disabled.is_none() && events.iter().any(|event| self.events.contains(event))
     }
 
-    /// As what it gets a line of a wallet: one line is one event, whatever fits it.
-    pub fn type_of_line(&self, currency: Currency, entry: &Entry) -> Option<EventType> {
+    /// The type of the event that an entry of a wallet becomes. An entry is one event, also if several types fit it.
+    pub fn type_of_entry(&self, currency: Currency, entry: &Entry) -> Option<EventType> {
         let crosses = |mark: &i64| entry.after < *mark && *mark <= entry.before();
         let is_below = self.marks.get(&currency).is_some_and(crosses);
         let is_reversal = matches!(entry.kind, Kind::ReversalIn | Kind::ReversalOut);
@@ -302,8 +302,8 @@ mod tests {
         for (events, entry, wanted) in rows {
             let webhook =
                 Webhook { events: events.to_vec(), marks: [(code("KRW"), 100)].into(), ..webhook() };
-            assert_eq!(webhook.type_of_line(code("KRW"), &entry), wanted, "{entry:?}");
-            assert_ne!(webhook.type_of_line(code("USD"), &entry), Some(BalanceBelow), "{entry:?}");
+            assert_eq!(webhook.type_of_entry(code("KRW"), &entry), wanted, "{entry:?}");
+            assert_ne!(webhook.type_of_entry(code("USD"), &entry), Some(BalanceBelow), "{entry:?}");
         }
     }
 }

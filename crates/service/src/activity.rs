@@ -74,20 +74,20 @@ impl Sums {
 
 /// The transfers of a batch: their number, and their amounts in each currency.
 #[derive(Debug, Default)]
-pub(crate) struct Moved {
+pub(crate) struct TransferSums {
     count: usize,
     sums: BTreeMap<Currency, u128>,
 }
 
-impl Moved {
+impl TransferSums {
     /// Counts and adds up transfers.
     pub(crate) fn of<'t>(transfers: impl Iterator<Item = &'t Transfer>) -> Self {
-        let mut moved = Self::default();
+        let mut all = Self::default();
         for transfer in transfers {
-            moved.count += 1;
-            *moved.sums.entry(transfer.currency).or_default() += u128::from(transfer.amount.unsigned_abs());
+            all.count += 1;
+            *all.sums.entry(transfer.currency).or_default() += u128::from(transfer.amount.unsigned_abs());
         }
-        moved
+        all
     }
 }
 
@@ -127,7 +127,7 @@ impl Activity {
     }
 
     /// Adds the transfers of a batch.
-    pub(crate) fn add_transfers(&self, now: Micros, Moved { count, sums }: Moved) {
+    pub(crate) fn add_transfers(&self, now: Micros, TransferSums { count, sums }: TransferSums) {
         if count > 0 {
             self.transfers.add(day(now), count as u64);
             self.moved.add(day(now), sums);
@@ -177,9 +177,9 @@ mod tests {
         assert_eq!(activity.counts(noon), (count(noon, 0, 0), None));
         activity.add_scores(noon, 2);
         activity.add_scores(noon.plus(1), 3);
-        activity.add_transfers(noon, Moved::default());
-        activity.add_transfers(noon, Moved { count: 3, sums: BTreeMap::from([(krw, 30)]) });
-        activity.add_transfers(noon, Moved { count: 4, sums: BTreeMap::from([(krw, 40)]) });
+        activity.add_transfers(noon, TransferSums::default());
+        activity.add_transfers(noon, TransferSums { count: 3, sums: BTreeMap::from([(krw, 30)]) });
+        activity.add_transfers(noon, TransferSums { count: 4, sums: BTreeMap::from([(krw, 40)]) });
         assert_eq!(activity.counts(noon), (count(noon, 5, 7), None));
         let midnight = Micros(20_001 * DAY);
         assert_eq!(activity.counts(midnight.plus(-1)).0, count(noon, 5, 7));

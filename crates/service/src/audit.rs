@@ -23,8 +23,7 @@ pub(crate) fn begin(origin: Origin, now: Micros) -> Result<Audited, Failure> {
 }
 
 /// The same of an act with members or money, or of a removal from a leaderboard. It is an act if a key of role `admin` does it, or a
-/// caller on this machine gives a reason. `None` for all others: what a game does is no act, and its rows would be as many as its
-/// transfers.
+/// caller on this machine gives a reason. `None` for all others: the acts of a game would add as many rows as it makes transfers.
 pub(crate) fn of_admin(tally: &Tally, origin: &Origin) -> Result<Option<Audited>, Failure> {
     let is_act = match origin.actor {
         Actor::Key(key) => tally.keys.is_admin(key),

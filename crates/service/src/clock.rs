@@ -57,8 +57,8 @@ pub struct ClockReading {
 }
 
 impl ClockReading {
-    /// Wall time, or the time without the known error of the clock if that is later: the jump from the trusted time, or the
-    /// lead over the clock of the store. Either may turn out to be right.
+    /// Wall time, or the time without the known error of the clock if that is later. The error is the jump from the trusted
+    /// time, or the lead over the clock of the store. Either time may turn out to be right.
     pub(crate) fn later(&self) -> Micros {
         self.now.max(self.expected())
     }

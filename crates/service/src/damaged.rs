@@ -43,7 +43,7 @@ pub fn noted(
     store.is_corrupt(&key).then_some(key)
 }
 
-/// Reads such a record once more: it may have been mended. Blocks on the store.
+/// Reads such a record once more: it may have been repaired. Blocks on the store.
 pub fn check(store: &dyn Store, key: ScoreKey) -> Result<(), Failure> {
     store.records(&[key])?;
     Ok(())

@@ -179,11 +179,11 @@ pub(crate) fn in_lane(error: StoreError) -> tally_lanes::Failure<Fault> {
 pub async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Failure> {
-    let sink = traces::followed();
+    let sink = traces::current_sink();
     if Handle::try_current().is_err() {
-        return traces::follow_blocking(sink, work);
+        return traces::with_sink_blocking(sink, work);
     }
-    let measured = move || stages::measure_blocking(|| traces::follow_blocking(sink, work));
+    let measured = move || stages::measure_blocking(|| traces::with_sink_blocking(sink, work));
     match tokio::task::spawn_blocking(measured).await {
         Ok((done, spent)) => {
             stages::add(spent);

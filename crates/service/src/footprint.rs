@@ -13,8 +13,8 @@ const BASE_LEAST: u64 = 12 * MIB;
 const RECORD_LEAST: u64 = 36;
 /// What a server takes that answers requests, without caches at their bounds.
 const BASE_SERVING: u64 = 35 * MIB;
-/// What a record takes at the height of a load, with the run that is sorted: 55 of three million with names of 13 bytes, and some more with
-/// longer ones.
+/// Bytes of a record at the height of a load, with the run that is sorted. Three million records with names of 13 bytes took 55 each;
+/// longer names take some more.
 const RECORD_SERVING: u64 = 60;
 
 /// Whether records fit.

@@ -52,7 +52,7 @@ fn expired(tally: &Tally) -> MutexGuard<'_, Option<Instant>> {
     tally.tasks.noted.expired.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How long ago this server has seen last that no outcome of a request and no event was left that is to be forgotten, or that another one does it.
+/// How long ago this server last found no outcome and no event that is to be forgotten, or that another server does it.
 pub fn expiry_lag(tally: &Tally) -> Duration {
     expired(tally).map_or(Duration::ZERO, |last| last.elapsed())
 }

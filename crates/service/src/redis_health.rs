@@ -44,7 +44,7 @@ impl RedisHealth {
 
 /// Starts the background task, if there is a Redis.
 pub(crate) fn start(tally: &Arc<Tally>) -> Result<(), Failure> {
-    if tally.settings.applications.is_none() && !catch_up::are_elsewhere(tally) {
+    if tally.settings.applications.is_none() && !catch_up::are_in_redis(tally) {
         return Ok(());
     }
     tally.tasks.redis.start("redis", tally, Next::After(Duration::ZERO), |tally| {

@@ -42,8 +42,8 @@ pub(crate) struct ReplyDispatcher {
 const TASK_CALLERS_MIN: usize = 8;
 
 impl ReplyDispatcher {
-    /// Learns of the caller's runtime. One with a single thread might not run while its thread blocks.
-    pub(crate) fn meet(&self) {
+    /// Keeps the first runtime of a caller. One with a single thread might not run while its thread blocks.
+    pub(crate) fn learn_runtime(&self) {
         if self.runtime.get().is_none()
             && let Ok(here) = Handle::try_current()
             && here.runtime_flavor() == RuntimeFlavor::MultiThread
@@ -238,7 +238,7 @@ mod tests {
         let here = thread::current().id();
         let runtime = Builder::new_multi_thread().worker_threads(1).build().unwrap();
         let dispatcher = ReplyDispatcher::default();
-        runtime.block_on(async { dispatcher.meet() });
+        runtime.block_on(async { dispatcher.learn_runtime() });
         let (replies, receiver) = dropped();
         dispatcher.dispatch(TASK_CALLERS_MIN, replies);
         assert_ne!(receiver.recv().unwrap(), here);
@@ -256,7 +256,7 @@ mod tests {
     fn a_runtime_of_one_thread_is_left_alone() {
         let runtime = Builder::new_current_thread().build().unwrap();
         let dispatcher = ReplyDispatcher::default();
-        runtime.block_on(async { dispatcher.meet() });
+        runtime.block_on(async { dispatcher.learn_runtime() });
         let (replies, receiver) = dropped();
         dispatcher.dispatch(TASK_CALLERS_MIN, replies);
         assert_eq!(receiver.try_recv().unwrap(), thread::current().id());

@@ -23,9 +23,9 @@ use tally_store::Store;
 
 /// The name of the row.
 const ROW: &str = "secret_fingerprint";
-/// The pause between two looks of a server at the row.
-const LOOK: Duration = Duration::from_secs(2);
-/// How long a command waits for an objection: a busy server looks late.
+/// The pause between two checks of the row by a server.
+const CHECK_PAUSE: Duration = Duration::from_secs(2);
+/// How long a command waits for an objection: a busy server checks the row late.
 pub const OBJECTION_TIME: Duration = Duration::from_secs(8);
 /// Attempts to replace the row, which servers change as well.
 const ATTEMPTS: usize = 8;
@@ -233,12 +233,12 @@ pub fn open(store: &dyn Store, given: &[Secret]) -> Result<Keyring, Failure> {
     Ok(ring)
 }
 
-/// Looks at the row, and objects to a secret that this process lacks.
-fn look(store: &dyn Store, ring: &Keyring) -> Result<Lacks, Failure> {
+/// Checks the row, and objects to a secret that this process lacks.
+fn check_row(store: &dyn Store, ring: &Keyring) -> Result<Lacks, Failure> {
     let Some((bytes, row)) = read_bytes(store)? else { return Ok(Lacks::Nothing) };
     let lacks = ring.follow(&row);
     if lacks != Lacks::Nothing && row.other.is_some() && !row.objected {
-        // The next look does it if another server was faster.
+        // The next check does it if another server was faster.
         replace(store, Some(&bytes), &Row { objected: true, ..row })?;
     }
     Ok(lacks)
@@ -248,22 +248,22 @@ fn look(store: &dyn Store, ring: &Keyring) -> Result<Lacks, Failure> {
 pub(crate) fn start(tally: &Arc<Tally>) -> Result<(), Failure> {
     let (mut backoff, mut before) = (Backoff::new("read which secret makes"), Lacks::Nothing);
     tally.tasks.secret.start("secret", tally, Next::After(Duration::ZERO), move |tally| {
-        match look(&*tally.store, tally.keys.ring()) {
+        match check_row(&*tally.store, tally.keys.ring()) {
             Ok(lacks) => {
                 backoff.note(None);
-                let told = std::mem::replace(&mut before, lacks);
+                let logged = std::mem::replace(&mut before, lacks);
                 match lacks {
-                    Lacks::Active if told != lacks => tracing::error!(
+                    Lacks::Active if logged != lacks => tracing::error!(
                         "this store has another secret now, which this server does not have: restart it with that one"
                     ),
-                    Lacks::Other if told != lacks => tracing::warn!(
+                    Lacks::Other if logged != lacks => tracing::warn!(
                         "a new secret is announced, which this server does not have: restart it with both"
                     ),
                     _ => {}
                 }
-                Next::After(LOOK)
+                Next::After(CHECK_PAUSE)
             }
-            Err(failure) => Next::After(backoff.note(Some(&failure)).max(LOOK)),
+            Err(failure) => Next::After(backoff.note(Some(&failure)).max(CHECK_PAUSE)),
         }
     })
 }
@@ -370,23 +370,23 @@ mod tests {
         assert!(accepts(&one, &old) && accepts(&old, &two));
         let first = Pins::new(Arc::clone(&old)).pin(&ann, "0042");
         change(&store, |row| Some(row.announcing(&secret(2)))).unwrap();
-        assert_eq!([&one, &two].map(|ring| look(&store, ring).unwrap()), [Lacks::Nothing; 2]);
+        assert_eq!([&one, &two].map(|ring| check_row(&store, ring).unwrap()), [Lacks::Nothing; 2]);
         assert!(!read(&store).unwrap().unwrap().objected);
         assert!(accepts(&one, &old) && accepts(&old, &two), "the old one still makes");
-        assert_eq!(look(&store, &old).unwrap(), Lacks::Other);
+        assert_eq!(check_row(&store, &old).unwrap(), Lacks::Other);
         assert!(read(&store).unwrap().unwrap().objected, "one that lacks it says so");
         change(&store, |row| row.rotated(NOW)).unwrap();
-        look(&store, &one).unwrap();
+        check_row(&store, &one).unwrap();
         assert!(accepts(&one, &two) && accepts(&two, &one), "one has seen the row, the other has not");
-        look(&store, &two).unwrap();
+        check_row(&store, &two).unwrap();
         assert!(accepts(&two, &one) && accepts(&old, &one));
-        assert_eq!(look(&store, &old).unwrap(), Lacks::Active);
+        assert_eq!(check_row(&store, &old).unwrap(), Lacks::Active);
         let pins = Pins::new(Arc::clone(&one));
         let renewed = pins.guess(&ann, &given).renewed(&first).unwrap();
         assert_eq!((renewed, first.secret), (pins.pin(&ann, "0042"), 0), "its next use makes a PIN anew");
         assert_eq!(pins.guess(&ann, &given).renewed(&renewed), None);
         change(&store, |row| Some(row.dropping())).unwrap();
-        look(&store, &one).unwrap();
+        check_row(&store, &one).unwrap();
         assert!(!pins.guess(&ann, &given).is(&first) && pins.guess(&ann, &given).is(&renewed));
         assert!(!accepts(&old, &one));
     }

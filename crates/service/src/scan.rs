@@ -49,11 +49,11 @@ pub(crate) fn scan<R, T>(
         before = before.min(Uuid::new(until, 0));
     }
     // Without a filter the first read is the page.
-    let (mut seen, mut asked) = (0, span.limit);
+    let (mut seen, mut limit) = (0, span.limit);
     while seen < READ_MAX {
-        let Listing { mut rows, damaged } = read(before, asked)?;
+        let Listing { mut rows, damaged } = read(before, limit)?;
         page.damaged.extend(damaged);
-        let mut ends = rows.len() < asked;
+        let mut ends = rows.len() < limit;
         seen += rows.len();
         before = rows.last().map_or(before, |(id, _)| *id);
         if let Some(from) = span.from {
@@ -70,7 +70,7 @@ pub(crate) fn scan<R, T>(
         if ends {
             return Ok(page);
         }
-        asked = PAGE.min(READ_MAX - seen);
+        limit = PAGE.min(READ_MAX - seen);
     }
     page.next = Some(before);
     Ok(page)

@@ -1,6 +1,6 @@
 //! The lane timings of sampled requests.
 //!
-//! A listener that samples a request runs it within [`follow`], and its entries in a lane are reported to the [`Sink`]. So no
+//! A listener that samples a request runs it within [`with_sink`], and its entries in a lane are reported to the [`Sink`]. So no
 //! use case has a parameter for it, and a request that is not sampled costs a read of a task variable. Not here: what a trace
 //! is, and which requests are sampled.
 
@@ -11,28 +11,28 @@ use tally_lanes::LaneTimings;
 
 /// Receives the lane timings of one request.
 pub trait Sink: Send + Sync + 'static {
-    /// What it put into a lane then has passed it. Called on the lane's thread: it must not wait.
+    /// An entry that was put into a lane at `entered` has passed the lane. Called on the lane's thread: it must not wait.
     fn record_timings(&self, entered: Instant, timings: &LaneTimings);
 }
 
 tokio::task_local! {
-    static FOLLOWED: Arc<dyn Sink>;
+    static SINK: Arc<dyn Sink>;
 }
 
 /// Runs a future, and reports the timings of its lane requests to the sink.
-pub async fn follow<F: Future>(sink: Arc<dyn Sink>, work: F) -> F::Output {
-    FOLLOWED.scope(sink, work).await
+pub async fn with_sink<F: Future>(sink: Arc<dyn Sink>, work: F) -> F::Output {
+    SINK.scope(sink, work).await
 }
 
 /// The sink of the present task.
-pub(crate) fn followed() -> Option<Arc<dyn Sink>> {
-    FOLLOWED.try_with(Arc::clone).ok()
+pub(crate) fn current_sink() -> Option<Arc<dyn Sink>> {
+    SINK.try_with(Arc::clone).ok()
 }
 
-/// The same as [`follow`], of something that blocks.
-pub(crate) fn follow_blocking<T>(sink: Option<Arc<dyn Sink>>, work: impl FnOnce() -> T) -> T {
+/// The same as [`with_sink`], for a closure that blocks.
+pub(crate) fn with_sink_blocking<T>(sink: Option<Arc<dyn Sink>>, work: impl FnOnce() -> T) -> T {
     match sink {
-        Some(sink) => FOLLOWED.sync_scope(sink, work),
+        Some(sink) => SINK.sync_scope(sink, work),
         None => work(),
     }
 }
@@ -48,7 +48,7 @@ pub(crate) struct SampledEntry {
 impl SampledEntry {
     /// For the next lane entry, if its request is sampled.
     pub(crate) fn now() -> Option<Box<Self>> {
-        let sink = followed()?;
+        let sink = current_sink()?;
         Some(Box::new(Self { sink, since: Instant::now(), reported: Mutex::default() }))
     }
 
@@ -90,15 +90,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_followed_is_so_on_other_threads_too() {
+    fn a_sampled_request_is_sampled_on_other_threads_too() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let recorder = Arc::<Recorder>::default();
         let sink: Arc<dyn Sink> = Arc::<Recorder>::clone(&recorder);
-        let entry = runtime.block_on(follow(sink, async {
+        let entry = runtime.block_on(with_sink(sink, async {
             crate::blocking(|| Ok((SampledEntry::now().is_some(), std::thread::current().id()))).await
         }));
         let here = std::thread::current().id();
-        assert!(entry.is_ok_and(|(followed, thread)| followed && thread != here));
+        assert!(entry.is_ok_and(|(sampled, thread)| sampled && thread != here));
         assert!(SampledEntry::now().is_none());
     }
 
@@ -106,7 +106,7 @@ mod tests {
     fn neighbours_that_were_together_are_told_once() {
         let recorder = Arc::<Recorder>::default();
         let sink: Arc<dyn Sink> = Arc::<Recorder>::clone(&recorder);
-        let entry = follow_blocking(Some(sink), SampledEntry::now).unwrap();
+        let entry = with_sink_blocking(Some(sink), SampledEntry::now).unwrap();
         let start = Instant::now();
         let later = start + std::time::Duration::from_millis(1);
         for (batch, begun) in [(1, start), (1, start), (2, later), (2, later)] {

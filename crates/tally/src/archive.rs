@@ -17,7 +17,7 @@ use ureq::http::Method;
 
 const PATH: &str = "/v1/ledger/archives";
 
-/// Between two looks whether it is done.
+/// Between two checks whether it is done.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// Runs the subcommand.
@@ -36,7 +36,7 @@ pub(crate) fn run(cli: &Cli, args: &ArchiveArgs) -> Result<ExitCode> {
         target.client.ask(&Method::POST, PATH, Some(("application/json", body.as_bytes())))?;
         wait(&target.client, before)?;
     }
-    let (months, failure) = look(&target.client)?;
+    let (months, failure) = read_months(&target.client)?;
     if months.is_empty() {
         eprintln!("no month of the ledger is archived, and none is to be");
     }
@@ -50,17 +50,17 @@ pub(crate) fn run(cli: &Cli, args: &ArchiveArgs) -> Result<ExitCode> {
 
 /// Waits until all months before one are archived, and says how far they are.
 fn wait(client: &Client, before: Month) -> Result<()> {
-    let mut told = Vec::new();
+    let mut printed = Vec::new();
     loop {
-        let (mut months, failure) = look(client)?;
+        let (mut months, failure) = read_months(client)?;
         months.retain(|month| of(month).is_some_and(|of| of < before));
         if months.is_empty() {
             eprintln!("no transfer is from before {before}");
         }
         for line in months.iter().map(progress) {
-            if !told.contains(&line) {
+            if !printed.contains(&line) {
                 eprintln!("{line}");
-                told.push(line);
+                printed.push(line);
             }
         }
         if months.iter().all(|month| month["state"] == "done") {
@@ -91,7 +91,7 @@ fn of(month: &Value) -> Option<Month> {
 }
 
 /// The months, and why one of them cannot be archived.
-fn look(client: &Client) -> Result<(Vec<Value>, Option<String>)> {
+fn read_months(client: &Client) -> Result<(Vec<Value>, Option<String>)> {
     let mut answer = client.ask(&Method::GET, PATH, None)?;
     let Value::Array(months) = answer["items"].take() else { bail!("the answer has no items") };
     let text = |field: &str| answer["failure"][field].as_str();

@@ -16,7 +16,7 @@ impl Copies {
         Self(data.join(format!("{what}-{}.db", std::process::id())))
     }
 
-    /// Copies the store, in place of the previous copy, and opens it with its archives, whose folder a setting may name; `progress` gets the pages done and all pages.
+    /// Copies the store, in place of the previous copy, and opens it with its archives, whose folder a setting may name. `progress` gets the pages done and all pages.
     pub(crate) fn make(
         &self,
         from: &Path,

@@ -112,9 +112,9 @@ mod tests {
     #[test]
     fn bounds_leave_room() {
         for limit in [512, 1024, 4096].map(|mib| mib * MIB) {
-            let [cache, overlay, bodies, responses, buffers, queue, _] =
+            let [cache, memtable, bodies, responses, buffers, queue, _] =
                 choose(limit).map(|(_, bound)| bound);
-            let sum = (cache + overlay) * MIB + bodies + responses + buffers + queue;
+            let sum = (cache + memtable) * MIB + bodies + responses + buffers + queue;
             assert!(sum < limit / 2, "{sum} of {limit}");
         }
     }

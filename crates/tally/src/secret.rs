@@ -22,8 +22,8 @@ use tally_store::Store;
 use tally_store::shards::Shards;
 use tally_wire::time;
 
-/// The pause between two looks for an objection.
-const LOOK: Duration = Duration::from_millis(200);
+/// The pause between two checks for an objection.
+const CHECK_PAUSE: Duration = Duration::from_millis(200);
 
 /// Runs the subcommand.
 pub(crate) fn run(cli: &Cli, args: &SecretArgs) -> Result<ExitCode> {
@@ -141,7 +141,7 @@ impl Work {
                 self.withdraw()?;
                 bail!(LACKING);
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(CHECK_PAUSE);
         }
         Ok(())
     }

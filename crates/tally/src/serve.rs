@@ -252,7 +252,7 @@ impl Server {
         self.resp.as_ref().and_then(|resp| resp.address)
     }
 
-    /// Says how the first key is made. Warns if the loopback interface needs no credential: a proxy on this machine may leave
+    /// Says how the first key is made. Warns if the loopback interface needs no credential. A proxy on this machine may leave
     /// no sign in a request, and then each of its clients is an admin.
     fn announce_protected_mode(&self) {
         if !self.gate.keys().is_some_and(|keys| keys.protected_mode()) {

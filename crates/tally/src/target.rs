@@ -1,4 +1,4 @@
-//! The server of a command: one elsewhere, the running server of its data directory, or else a server of its own that
+//! The server of a command. It is one elsewhere, the running server of its data directory, or else one that
 //! lives as long as the command.
 //!
 //! So every command uses the wire, and never changes the store behind a running server.

@@ -65,13 +65,13 @@ mod tests {
     }
 
     #[test]
-    fn as_many_are_followed_as_the_ratio_says() {
-        let followed = |ratio| {
+    fn as_many_are_sampled_as_the_ratio_says() {
+        let sampled = |ratio| {
             let ratio = Ratio::new(ratio).unwrap();
             (0..100_000).filter(|_| ratio.draw()).count()
         };
-        assert_eq!((followed(0.0), followed(1.0)), (0, 100_000));
+        assert_eq!((sampled(0.0), sampled(1.0)), (0, 100_000));
         // Thirty times the deviation of such a draw.
-        assert!((24_000 - 4_000..24_000 + 4_000).contains(&followed(0.24)));
+        assert!((24_000 - 4_000..24_000 + 4_000).contains(&sampled(0.24)));
     }
 }

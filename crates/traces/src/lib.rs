@@ -1,6 +1,6 @@
 //! Spans of sampled requests: sampling, a bounded queue, and the exporter (OTLP over HTTP).
 //!
-//! The listener calls [`Traces::follow`] once for each request, which costs a comparison for requests that are not sampled.
+//! The listener calls [`Traces::sample`] once for each request, which costs a comparison for requests that are not sampled.
 //! It hands the others in with [`Traces::put`]. That never waits: what does not fit into the queue is counted and dropped.
 //! The exporter's task makes the spans, so a lane that reports its batch formats no text.
 //!

@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn a_caller_says_its_trace_its_span_and_whether_it_is_followed() {
+    fn a_caller_says_its_trace_its_span_and_whether_it_is_sampled() {
         let parent = parse(&format!("00-{TRACE}-{SPAN}-01")).unwrap();
         assert_eq!(parent.trace[..3], [0x0a, 0xf7, 0x65]);
         assert_eq!(parent.span, [0xb7, 0xad, 0x6b, 0x71, 0x69, 0x20, 0x33, 0x31]);

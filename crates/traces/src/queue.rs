@@ -26,7 +26,7 @@ const WAITING_MAX: usize = 4096;
 /// Spans of one message, or a few more.
 const SPANS_MAX: usize = 512;
 /// How long the first span of a message waits for others.
-const GATHERED_FOR: Duration = Duration::from_secs(1);
+const COLLECTED_FOR: Duration = Duration::from_secs(1);
 /// Pauses between attempts to send one message.
 const PAUSES: [Duration; 3] =
     [Duration::from_millis(250), Duration::from_millis(500), Duration::from_millis(1000)];
@@ -91,9 +91,9 @@ impl Traces {
     }
 
     /// Whether a request is sampled: by the flag of its caller, else by the ratio. `state` is called only for sampled ones.
-    pub fn follow(&self, parent: Option<&Parent>, state: impl FnOnce() -> String) -> Option<Trace> {
-        let followed = parent.map_or_else(|| self.ratio.draw(), |parent| parent.sampled);
-        followed.then(|| Trace::new(parent, &parent.map_or_else(String::new, |_| state())))
+    pub fn sample(&self, parent: Option<&Parent>, state: impl FnOnce() -> String) -> Option<Trace> {
+        let sampled = parent.map_or_else(|| self.ratio.draw(), |parent| parent.sampled);
+        sampled.then(|| Trace::new(parent, &parent.map_or_else(String::new, |_| state())))
     }
 
     /// Queues a function that makes `spans` spans. It never waits; a full queue counts and drops them.
@@ -143,7 +143,7 @@ impl Exporter {
         while let Some(first) = self.first().await {
             let mut spans = Vec::new();
             first(&mut spans);
-            self.gather(&mut spans).await;
+            self.collect(&mut spans).await;
             self.send(spans).await;
         }
     }
@@ -161,8 +161,8 @@ impl Exporter {
     }
 
     /// Adds what arrives soon, up to one message.
-    async fn gather(&mut self, spans: &mut Vec<Span>) {
-        let until = Instant::now() + GATHERED_FOR;
+    async fn collect(&mut self, spans: &mut Vec<Span>) {
+        let until = Instant::now() + COLLECTED_FOR;
         while spans.len() < SPANS_MAX {
             let make = if self.waiting.is_closed() {
                 self.waiting.recv().await

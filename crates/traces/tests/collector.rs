@@ -139,7 +139,7 @@ fn settings(address: &str, timeout: Duration) -> Settings {
 }
 
 fn put(traces: &Traces, name: &str) {
-    let (trace, name, now) = (traces.follow(None, String::new).unwrap(), name.to_owned(), SystemTime::now());
+    let (trace, name, now) = (traces.sample(None, String::new).unwrap(), name.to_owned(), SystemTime::now());
     traces.put(1, move |spans| spans.push(trace.root(name, (now, now))));
 }
 
@@ -255,7 +255,7 @@ async fn a_caller_decides_before_the_ratio_does() {
         let ratio = Ratio::new(ratio).unwrap();
         let settings = Settings { ratio, ..settings("http://127.0.0.1", LONG) };
         let traces = Traces::start(&settings, &Handle::current()).unwrap();
-        let follows = |parent: Option<&Parent>| traces.follow(parent, || "x=1".into()).is_some();
+        let follows = |parent: Option<&Parent>| traces.sample(parent, || "x=1".into()).is_some();
         assert!(follows(Some(&parent("01"))) && !follows(Some(&parent("00"))));
         assert_eq!(follows(None), alone);
     }

@@ -1,12 +1,12 @@
 //! The prize pool of a contest: the entry fees of its members, which are paid out by ranks.
 //!
 //! The pool has a wallet of its own ([`MemberId::of_pool`]). Fees arrive there at the start, and prizes and refunds leave it. A wallet is
-//! never overdrawn, so prizes of a pool make no money. When the prizes are known, one transfer makes the balance exactly their sum: the
+//! never overdrawn, so prizes of a pool make no money. When the prizes are known, one transfer makes the balance exactly their sum. The
 //! rest goes to the account `FEES`, or what a guaranteed minimum lacks comes from `PRIZES`.
 //!
 //! Shares are parts of [`WHOLE`]. Each amount is rounded down, and what that leaves is part of the rest, as is the share of a rank that
-//! no player has. Players that share a rank get equal parts of the positions that they fill, whatever `prize_ties` says of other prizes:
-//! else a pool could owe more than it has. Not here: the wallet itself (`ledger`).
+//! no player has. Players that share a rank get equal parts of the positions that they fill, whatever `prize_ties` says of other prizes.
+//! Else a pool could owe more than it has. Not here: the wallet itself (`ledger`).
 
 #[cfg(test)]
 mod tests;

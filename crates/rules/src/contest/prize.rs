@@ -114,7 +114,7 @@ pub fn share(prizes: &[Prize], ties: PrizeTies, rank: u32, tied: u32) -> Vec<(Cu
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Share<T> {
     /// The player.
-    pub who: T,
+    pub player: T,
     /// The rank that it is for.
     pub rank: u32,
     /// The currency.
@@ -142,9 +142,9 @@ pub(super) fn distribute<T: Clone>(
         let tied = 1 + ranked[first + 1..].iter().take_while(|(_, same)| *same).count();
         let rank = u32::try_from(first + 1).expect("not past the last rank");
         let parts = parts(rank, u32::try_from(tied).expect("fewer members than 2^32"));
-        for (who, _) in &ranked[first..first + tied] {
+        for (player, _) in &ranked[first..first + tied] {
             let of = |(currency, amount): &(Currency, Amount)| Share {
-                who: who.clone(),
+                player: player.clone(),
                 rank,
                 currency: *currency,
                 amount: *amount,
@@ -265,7 +265,7 @@ mod tests {
                             sum / i64::try_from(group.len()).unwrap()
                         }
                     };
-                    let mine = found.iter().filter(|share| share.who == at && share.currency == code);
+                    let mine = found.iter().filter(|share| share.player == at && share.currency == code);
                     let mine: Vec<i64> = mine.map(|share| share.amount.units()).collect();
                     prop_assert_eq!(mine, if wanted == 0 { vec![] } else { vec![wanted] });
                     paid_in_all += wanted;

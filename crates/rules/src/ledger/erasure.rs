@@ -1,7 +1,7 @@
 //! The erasure of a member: what its row has in place of what named the person.
 //!
 //! The row stays under the member's id, because the ledger refers to it. While rows that name the person are left, the row keeps
-//! the player and its handle: no other member can get the name, and inherit scores that are still to be erased. Not here: which
+//! the player and its handle. So no other member can get the name and inherit scores that are still to be erased. Not here: which
 //! rows these are (the service).
 
 use super::id::MemberId;

@@ -1,5 +1,7 @@
-//! Optional rules of one currency: what a member may transfer at once and on one UTC day, the largest balance, whether members
-//! transfer it to each other, and whether it is withdrawn. All are off by default.
+//! Optional rules of one currency, all off by default.
+//!
+//! They limit what a member may transfer at once and on one UTC day, and the largest balance. They also say whether members
+//! transfer the currency to each other, and whether it is withdrawn.
 //!
 //! Only transfers count towards their limits. The operator sets the rules, and makes withdrawals, holds and captures itself.
 //! Money that comes back always fits: refunds and reversals have no largest balance.

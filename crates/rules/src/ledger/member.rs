@@ -87,7 +87,7 @@ impl Phone {
     }
 
     /// The number as which earlier versions read a misread number in the end, if it is valid. Other numbers are unchanged.
-    pub fn mended(&self, country: Option<&str>) -> Option<Self> {
+    pub fn corrected(&self, country: Option<&str>) -> Option<Self> {
         let mut rest = self.as_str();
         while let Some(shorter) = rest.strip_prefix(MISREAD) {
             rest = shorter;
@@ -267,7 +267,7 @@ mod tests {
                 prop_assert_eq!(Phone::parse(phone.as_str(), country.as_deref()), Ok(phone.clone()));
                 prop_assert_eq!(Phone::of_stored(phone.as_str()), Some(phone.clone()));
                 prop_assert!(!phone.is_misread());
-                prop_assert_eq!(phone.mended(country.as_deref()), Some(phone));
+                prop_assert_eq!(phone.corrected(country.as_deref()), Some(phone));
             }
         }
 
@@ -276,8 +276,8 @@ mod tests {
             text in "0{0,8}[0-9]{4,12}",
             country in proptest::option::of("[1-9][0-9]{0,3}"),
         ) {
-            let mended = Phone::of_stored(&text).expect("it has few digits").mended(country.as_deref());
-            prop_assert!(mended.is_none_or(|phone| Phone::parse(phone.as_str(), country.as_deref()) == Ok(phone)));
+            let corrected = Phone::of_stored(&text).expect("it has few digits").corrected(country.as_deref());
+            prop_assert!(corrected.is_none_or(|phone| Phone::parse(phone.as_str(), country.as_deref()) == Ok(phone)));
         }
     }
 
@@ -326,9 +326,9 @@ mod tests {
         for (text, country, wanted) in rows {
             let stored = Phone::of_stored(text).unwrap();
             assert_eq!((stored.as_str(), stored.is_misread()), (text, text.starts_with("00")));
-            let mended = stored.mended(country);
-            assert_eq!(mended.as_ref().map(Phone::as_str), wanted, "{text:?} in {country:?}");
-            assert!(mended.is_none_or(|phone| Phone::parse(phone.as_str(), country) == Ok(phone)));
+            let corrected = stored.corrected(country);
+            assert_eq!(corrected.as_ref().map(Phone::as_str), wanted, "{text:?} in {country:?}");
+            assert!(corrected.is_none_or(|phone| Phone::parse(phone.as_str(), country) == Ok(phone)));
             assert!(Phone::before_misread() < stored);
         }
         for text in ["", "123", "010-1234", "+1234", "123456789012345678901", "١٢٣٤"] {

@@ -307,15 +307,15 @@ impl<'a> LedgerWorkingSet<'a> {
     }
 
     /// Rolls back every transfer since the savepoint, which must be the last one.
-    pub fn roll_back(&mut self, mark: Savepoint) {
+    pub fn roll_back(&mut self, savepoint: Savepoint) {
         while let Some((key, wallet)) = self.before.pop() {
             self.wallets.get_mut(&key).expect("it was changed").now = wallet;
         }
         while let Some((key, minted)) = self.minted_before.pop() {
             self.minted.get_mut(&key).expect("it was changed").now = minted;
         }
-        self.transfers.truncate(mark.transfers);
-        self.entries.truncate(mark.entries);
+        self.transfers.truncate(savepoint.transfers);
+        self.entries.truncate(savepoint.entries);
     }
 
     /// The rows to write.

@@ -68,8 +68,8 @@ impl Dispatch {
         let expect = parts.headers.contains_key(EXPECT);
         let request = Request::from_parts(parts, unread.clone());
         let mut stages = Stages::default();
-        let followed = (sampled.as_ref(), &mut stages);
-        let (mut response, metrics) = self.run(peer, request, (&path, &id), followed).await;
+        let measured = (sampled.as_ref(), &mut stages);
+        let (mut response, metrics) = self.run(peer, request, (&path, &id), measured).await;
         unread.settle(expect, &linger, &mut response).await;
         let status = response.status().as_u16();
         if let Some(sampled) = sampled {
@@ -174,7 +174,9 @@ impl Dispatch {
         let operated = (route.run)(call);
         let (operated, spent) = match sampled {
             None => stages::measure(operated).await,
-            Some(sampled) => stages::measure(tally_service::traces::follow(sampled.sink(), operated)).await,
+            Some(sampled) => {
+                stages::measure(tally_service::traces::with_sink(sampled.sink(), operated)).await
+            }
         };
         *stages = spent;
         let operated = operated.map_err(|wrong| guard::name_rights(wrong, &caller));

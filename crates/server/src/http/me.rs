@@ -99,18 +99,18 @@ pub(super) async fn transfer(mut call: Call) -> Result<Response, Problem> {
         missing.errors.iter_mut().for_each(|error| error.code = "idempotency_key_required");
         return Err(missing);
     };
-    let asked = read_payment(call.json().await?, members::country(&tally)).map_err(Problem::fields)?;
-    let amount = asked.amount.map_err(|rejection| problem::of_rejection(&rejection))?;
+    let payment = read_payment(call.json().await?, members::country(&tally)).map_err(Problem::fields)?;
+    let amount = payment.amount.map_err(|rejection| problem::of_rejection(&rejection))?;
     let identity =
-        Some(IdempotencyKey { key, fingerprint: tally.fingerprints.of_payment(&asked.phone, amount) });
+        Some(IdempotencyKey { key, fingerprint: tally.fingerprints.of_payment(&payment.phone, amount) });
     let rule = tally.settings.ledger.pin;
     let failed = |failure: Failure| with_rule(problem::of_failure(&failure), rule);
     let payer = tally.members.known(&tally, me).await.map_err(failed)?;
     let new = NewPayment {
         from: me,
         tokens_from: call.tokens_from,
-        guess: tally.members.pins.guess(&payer.login, &asked.pin),
-        phone: asked.phone,
+        guess: tally.members.pins.guess(&payer.login, &payment.pin),
+        phone: payment.phone,
         to: None,
         currency: tally.settings.ledger.currencies.home(),
         amount,

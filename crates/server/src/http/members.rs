@@ -204,7 +204,7 @@ pub(super) fn country(tally: &Tally) -> Option<&str> {
 }
 
 pub(super) async fn show(tally: Arc<Tally>, id: MemberId) -> Result<serde_json::Value, Problem> {
-    let asked = Arc::clone(&tally);
-    let member = blocking(move || find::by_id(&asked, id)).await?;
+    let shared = Arc::clone(&tally);
+    let member = blocking(move || find::by_id(&shared, id)).await?;
     Ok(members::write(id, &member, tally.members.pins.has(&member)))
 }

@@ -271,7 +271,7 @@ pub(super) fn render(problem: &Problem, instance: &str, request_id: &str) -> Res
 mod tests {
     use super::*;
 
-    /// A caller must be able to tell it from a store that is away, and a retry is right at once.
+    /// A caller must be able to tell it from an unavailable store, and a retry is right at once.
     #[test]
     fn contention_is_503_with_a_code_of_its_own_and_says_that_nothing_was_done() {
         let fault = Fault::Contention("Lock wait timeout exceeded; try restarting transaction".into());

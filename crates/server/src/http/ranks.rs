@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tally_rules::{BoardId, Rejection};
 use tally_service::Failure;
 use tally_service::boards::Board;
-use tally_service::players::ranks::{self, Asked, BoardRanks, WindowRank, Windows};
+use tally_service::players::ranks::{self, BoardRanks, RankQuery, WindowRank, Windows};
 use tally_wire::api::scores::{BoardRanksJson, NewRank, PlayerJson, Style, WindowRankJson, read_rank};
 use tally_wire::cursor::{self, Names};
 use tally_wire::numbers::Int64;
@@ -69,12 +69,16 @@ pub(super) async fn of_many(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let (tally, int64) = (call.tally()?, call.int64()?);
     let rows = read_rows(call.json().await?)?;
-    let asked: Vec<Asked> = rows
+    let queries: Vec<RankQuery> = rows
         .iter()
-        .map(|row| Asked { board: row.board.clone(), player: row.player.clone(), period: row.period.clone() })
+        .map(|row| RankQuery {
+            board: row.board.clone(),
+            player: row.player.clone(),
+            period: row.period.clone(),
+        })
         .collect();
     tally.refresh().await;
-    let found = blocking(move || Ok(ranks::of_many(&tally, &asked, time::parse))).await?;
+    let found = blocking(move || Ok(ranks::of_many(&tally, &queries, time::parse))).await?;
     let results: Vec<Value> = rows.iter().zip(found).map(|(row, found)| result(row, found, int64)).collect();
     Ok(response::ok(&json!({"results": results})))
 }

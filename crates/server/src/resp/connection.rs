@@ -44,9 +44,9 @@ const KEPT_LOG_BYTES: usize = 256 << 10;
 /// Pending replies of this size are written even in the middle of a pipeline.
 const WRITE_BYTES: usize = 256 << 10;
 /// The maximum number of commands that go to the lane together.
-const GATHERED_MAX: usize = 512;
+const RUN_COMMANDS_MAX: usize = 512;
 /// The maximum of their bytes.
-const GATHERED_BYTES: usize = 1 << 20;
+const RUN_BYTES_MAX: usize = 1 << 20;
 
 /// The buffers of a connection.
 struct Pipe<S> {
@@ -71,9 +71,9 @@ struct Pipe<S> {
 
 /// The bytes of one read or write.
 #[derive(Clone, Copy)]
-enum Moved {
-    In(usize),
-    Out(usize),
+enum Io {
+    Read(usize),
+    Written(usize),
 }
 
 /// Serves a connection to its end.
@@ -178,8 +178,8 @@ async fn round<S: AsyncRead + AsyncWrite + Unpin>(
             // An unauthenticated client that does not speak RESP gets no second line.
             let stranger = session.caller().is_none() && decoder.is_inline();
             let leaves = stranger && spec::find(args.get(0)).is_none();
-            let gathered = Arc::get_mut(log).expect("nobody else holds the log between runs");
-            if let NextAction::Alone(spec) = session.take(args, gathered, &mut pipe.out) {
+            let unshared = Arc::get_mut(log).expect("only this task holds the log between runs");
+            if let NextAction::Alone(spec) = session.take(args, unshared, &mut pipe.out) {
                 flush(session, log, &mut pipe.out).await;
                 let start = pipe.out.len();
                 let open = session.alone(spec, args, &mut pipe.out).await;
@@ -194,7 +194,7 @@ async fn round<S: AsyncRead + AsyncWrite + Unpin>(
             }
         }
         pipe.start += length;
-        if log.len() >= GATHERED_MAX || log.bytes() >= GATHERED_BYTES {
+        if log.len() >= RUN_COMMANDS_MAX || log.bytes() >= RUN_BYTES_MAX {
             flush(session, log, &mut pipe.out).await;
         }
         session.budget.command();
@@ -219,7 +219,7 @@ async fn sampled_round<S: AsyncRead + AsyncWrite + Unpin>(
 ) -> bool {
     let sink = sampled.sink();
     let round = round(session, pipe, decoder, log, Some(&mut sampled));
-    let open = tally_service::traces::follow(sink, round).await;
+    let open = tally_service::traces::with_sink(sink, round).await;
     let protocol = match session.protocol {
         Protocol::Resp2 => "2",
         Protocol::Resp3 => "3",
@@ -335,15 +335,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Pipe<S> {
     }
 
     /// Writes a piece of the replies, or reads one while the client is slow to read.
-    fn poll_move(&mut self, cx: &mut Context<'_>, written: usize) -> Poll<io::Result<Moved>> {
+    fn poll_io(&mut self, cx: &mut Context<'_>, written: usize) -> Poll<io::Result<Io>> {
         let end = self.out.len().min(written + PIECE_BYTES);
         match Pin::new(&mut self.stream).poll_write(cx, &self.out[written..end]) {
             Poll::Ready(Ok(0)) => Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-            Poll::Ready(some) => Poll::Ready(some.map(Moved::Out)),
+            Poll::Ready(some) => Poll::Ready(some.map(Io::Written)),
             Poll::Pending if !self.reads_during_write() => Poll::Pending,
             Poll::Pending => {
                 let before = self.input.len();
-                self.poll_read(cx).map_ok(|()| Moved::In(self.input.len() - before))
+                self.poll_read(cx).map_ok(|()| Io::Read(self.input.len() - before))
             }
         }
     }
@@ -363,17 +363,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Pipe<S> {
             if self.reads_during_write() {
                 self.make_room().await?;
             }
-            let moved = poll_fn(|cx| self.poll_move(cx, written));
+            let moved = poll_fn(|cx| self.poll_io(cx, written));
             let moved = tokio::select! {
                 biased;
                 moved = moved => moved?,
                 () = client.closing.notified() => return Err(io::ErrorKind::OutOfMemory.into()),
                 () = until(late) => return Err(io::ErrorKind::TimedOut.into()),
             };
-            let (Moved::In(bytes) | Moved::Out(bytes)) = moved;
+            let (Io::Read(bytes) | Io::Written(bytes)) = moved;
             match moved {
-                Moved::In(_) => self.fresh = true,
-                Moved::Out(bytes) => written += bytes,
+                Io::Read(_) => self.fresh = true,
+                Io::Written(bytes) => written += bytes,
             }
             budget.bytes(bytes);
             budget.yield_if_spent().await;

@@ -138,9 +138,9 @@ pub(super) fn info(session: &mut Session, args: Args<'_>, to: &mut Encoder<'_>) 
     const DEFAULT: [&[u8]; 4] = [b"default", b"all", b"everything", b""];
     let wanted = |section: &str| {
         args.len() == 1
-            || args.from(1).any(|asked| {
-                let asked = asked.to_ascii_lowercase();
-                asked == section.as_bytes() || DEFAULT.contains(&asked.as_slice())
+            || args.from(1).any(|name| {
+                let name = name.to_ascii_lowercase();
+                name == section.as_bytes() || DEFAULT.contains(&name.as_slice())
             })
     };
     let mut text = String::new();

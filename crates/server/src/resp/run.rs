@@ -155,7 +155,7 @@ impl Session {
         let (mut steps, mut slots, mut early) = (Vec::new(), Vec::new(), Vec::new());
         let mut classes = Vec::with_capacity(log.len());
         let (mut running, mut begun) = (Vec::new(), HashSet::new());
-        let (mut blocking, mut gathered_reads) = (BlockingReads::default(), Vec::new());
+        let (mut blocking, mut snapshot_reads) = (BlockingReads::default(), Vec::new());
         let quota = Arc::new(Quota::new(REPLIES_BYTES_MAX));
         let changed_last = self.last_change(log).await;
         let last_change = changed_last.unwrap_or(0);
@@ -175,7 +175,7 @@ impl Session {
             };
             match spec.kind {
                 Kind::Read(_) if atomic && changed_last.is_none() => {
-                    gathered_reads.push(at);
+                    snapshot_reads.push(at);
                     slots.push(Slot::Blocking);
                 }
                 Kind::Read(_) if atomic || !steps.is_empty() && at < last_change => {
@@ -215,9 +215,9 @@ impl Session {
         }
         // Reads before a change must finish before it.
         blocking.settle(self.protocol).await;
-        if !gathered_reads.is_empty() {
+        if !snapshot_reads.is_empty() {
             blocking
-                .run_transaction(self.tally().cloned(), (log, gathered_reads), (self.protocol, &quota))
+                .run_transaction(self.tally().cloned(), (log, snapshot_reads), (self.protocol, &quota))
                 .await;
         }
         Run { steps, slots, classes, early, blocking, quota, _running: running }

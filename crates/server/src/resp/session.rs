@@ -293,7 +293,7 @@ impl Session {
 
     fn queue(&mut self, spec: &'static Spec, args: Args<'_>, out: &mut Vec<u8>) -> NextAction {
         use super::spec::ConnectionCommand::{Delete, Discard, Exec, Multi, Quit, Reset, Watch};
-        let multi = self.multi.as_mut().expect("it is being gathered");
+        let multi = self.multi.as_mut().expect("commands of MULTI are queued");
         let refused: ErrorReply = match spec.kind {
             Kind::Connection(Exec | Discard | Multi | Quit | Reset | Watch) => {
                 return NextAction::Alone(spec);

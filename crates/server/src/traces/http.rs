@@ -47,7 +47,7 @@ impl HttpSample {
     ) -> Option<Self> {
         let traces = traces?;
         let headers = request.headers();
-        let trace = traces.follow(parent(headers).as_ref(), || state(headers))?;
+        let trace = traces.sample(parent(headers).as_ref(), || state(headers))?;
         let sampled = SampledRequest::new(traces, trace, began);
         {
             let mut root = sampled.root();

@@ -139,7 +139,7 @@ mod tests {
     }
 
     fn begin(traces: &Arc<Traces>) -> Arc<SampledRequest> {
-        SampledRequest::new(traces, traces.follow(None, String::new).unwrap(), Instant::now())
+        SampledRequest::new(traces, traces.sample(None, String::new).unwrap(), Instant::now())
     }
 
     fn put(traces: &Traces) -> u64 {

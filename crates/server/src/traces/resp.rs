@@ -24,7 +24,7 @@ impl Pipeline {
     /// Starts the spans of a pipeline, if it is sampled.
     pub(crate) fn begin(traces: Option<&Arc<Traces>>) -> Option<Self> {
         let traces = traces?;
-        let trace = traces.follow(None, String::new)?;
+        let trace = traces.sample(None, String::new)?;
         let sampled = SampledRequest::new(traces, trace, Instant::now());
         Some(Self { sampled, name: None, alike: true, commands: 0 })
     }

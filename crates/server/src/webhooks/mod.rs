@@ -146,10 +146,10 @@ impl Exchange {
         let event = &delivery.event;
         let data = match &event.what {
             Happening::Stored(what) => webhooks::write_stored(&event.subject, what),
-            Happening::Line(line) => {
-                let shown = TransactionJson::new(line.wallet.currency, &line.entry);
-                let shown = shown.with_name(line.counterparty.as_ref()).with_origin(&line.origin);
-                webhooks::write_line(line.wallet.member, &shown, line.mark)
+            Happening::Entry(entry) => {
+                let shown = TransactionJson::new(entry.wallet.currency, &entry.entry);
+                let shown = shown.with_name(entry.counterparty.as_ref()).with_origin(&entry.origin);
+                webhooks::write_entry(entry.wallet.member, &shown, entry.mark)
             }
         };
         let (topic, place) = ((event.kind, &*event.subject), (event.number, event.missed));

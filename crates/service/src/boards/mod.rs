@@ -197,7 +197,7 @@ impl Board {
     }
 
     /// The revisions of this copy, if other servers may change it too.
-    pub(crate) fn followed(&self) -> Option<Revisions> {
+    pub(crate) fn shared_revisions(&self) -> Option<Revisions> {
         self.is_shared().then(|| self.revisions())
     }
 

@@ -33,9 +33,9 @@ fn of_contest(
     player: &PlayerId,
     actor: Actor,
 ) -> Result<bool, Failure> {
-    let asked = application_store::of(tally, record)
+    let observed = application_store::of(tally, record)
         .and_then(|store| store.observe(record, std::slice::from_ref(player)));
-    let has = match asked {
+    let has = match observed {
         Ok(observed) => observed.iter().any(|(_, application)| application.is_some()),
         // They are lost, or were cleared meanwhile.
         Err(Failure::Rejected(Rejection::ApplicationsLost)) => false,

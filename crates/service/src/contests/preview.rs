@@ -34,7 +34,7 @@ pub fn preview(tally: &Tally, id: &ContestId, from: u32, limit: usize) -> Result
         return Err(Rejection::ContestState(record.state).into());
     }
     let won = won(tally, id, &record)?;
-    let players: BTreeSet<_> = won.shares.iter().map(|(_, share)| &share.who).collect();
+    let players: BTreeSet<_> = won.shares.iter().map(|(_, share)| &share.player).collect();
     let mut sums: BTreeMap<Currency, i128> = BTreeMap::new();
     for (_, share) in &won.shares {
         *sums.entry(share.currency).or_default() += i128::from(share.amount.units());

@@ -36,20 +36,20 @@ pub fn get(tally: &Tally, id: &ContestId) -> Result<Record, Failure> {
 pub fn counts(tally: &Tally, records: &[&Record]) -> Vec<Option<ApplicationCounts>> {
     let mut all: Vec<_> = records.iter().map(|record| Some(record.applications)).collect();
     let open = records.iter().enumerate().filter(|(_, record)| record.state == State::Open);
-    let (mut asked, mut keys) = (Vec::new(), Vec::new());
+    let (mut indexes, mut keys) = (Vec::new(), Vec::new());
     for (at, record) in open {
         match record.kept {
             ApplicationLocation::Store => continue,
             ApplicationLocation::Lost => {}
             ApplicationLocation::Redis(number) => {
-                asked.push(at);
+                indexes.push(at);
                 keys.push(ApplicationsKey { contest: record.no, number });
             }
         }
         all[at] = None;
     }
     if let Some(redis) = tally.settings.applications.as_ref().filter(|_| !keys.is_empty()) {
-        for (at, counts) in asked.into_iter().zip(redis.counts(&keys)) {
+        for (at, counts) in indexes.into_iter().zip(redis.counts(&keys)) {
             all[at] = counts.ok();
         }
     }

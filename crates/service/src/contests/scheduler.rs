@@ -38,7 +38,7 @@ pub(crate) fn start(tally: &Arc<Tally>) -> Result<(), Failure> {
     tally.tasks.contests.start("contests", tally, Next::After(PAUSE), move |tally| {
         if rounds.is_multiple_of(COUNTED_EVERY) {
             tally.contests.counts.refresh(tally);
-            tally.balance.look(tally);
+            tally.balance.check(tally);
         }
         let expires = rounds.is_multiple_of(EXPIRED_EVERY);
         rounds = rounds.wrapping_add(1);

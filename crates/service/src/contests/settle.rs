@@ -120,12 +120,12 @@ pub(super) fn payouts_of(
 ) -> Result<Vec<Payout>, Failure> {
     let mut all = Vec::with_capacity(shares.len());
     for page in shares.chunks(PAGE) {
-        let members = members_of(tally, record, page.iter().map(|(_, share)| &share.who))?;
+        let members = members_of(tally, record, page.iter().map(|(_, share)| &share.player))?;
         for (division, share) in page {
-            let Share { who, rank, currency, amount } = share.clone();
-            let missing = || Fault::Broken(format!("a member of the contest has no wallet: {who:?}"));
-            let member = *members.get(&who).ok_or_else(missing)?;
-            all.push(Payout { player: who, member, division: *division, rank, currency, amount, paid: None });
+            let Share { player, rank, currency, amount } = share.clone();
+            let missing = || Fault::Broken(format!("a member of the contest has no wallet: {player:?}"));
+            let member = *members.get(&player).ok_or_else(missing)?;
+            all.push(Payout { player, member, division: *division, rank, currency, amount, paid: None });
         }
     }
     Ok(all)

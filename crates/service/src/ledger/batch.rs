@@ -7,7 +7,7 @@
 use super::LedgerSettings;
 use super::request::{AnyRequest, Decision, Needs};
 use super::state::BatchState;
-use crate::activity::Moved;
+use crate::activity::TransferSums;
 use crate::clock::{Clock, ClockReading};
 use crate::events::hub::{Hub, Touched};
 use crate::failure::{Fault, in_lane};
@@ -34,7 +34,7 @@ const FIRST: usize = 0;
 pub(crate) const HOME_META: &str = "wallet_currency";
 
 /// The batch handler of the ledger's lane.
-pub(super) struct LedgerWork {
+pub(super) struct LedgerBatchHandler {
     store: Arc<dyn Store>,
     clock: Clock,
     /// The lanes of scores: some requests pass their barrier.
@@ -58,13 +58,13 @@ pub(super) struct LedgerWork {
     /// The subjects of the last batch that have streams.
     touched: Touched,
     /// The transfers of the last batch.
-    moved: Moved,
+    transfers: TransferSums,
     dispatcher: ReplyDispatcher,
     /// The in-doubt batch with its decisions.
     unresolved: Option<(BatchId, Vec<Decision>)>,
 }
 
-impl LedgerWork {
+impl LedgerBatchHandler {
     pub(super) fn new(
         scores: Arc<Shared>,
         settings: LedgerSettings,
@@ -89,7 +89,7 @@ impl LedgerWork {
             remembered,
             hub,
             touched,
-            moved: Moved::default(),
+            transfers: TransferSums::default(),
             dispatcher,
             unresolved: None,
         }
@@ -105,7 +105,7 @@ impl LedgerWork {
     }
 }
 
-impl BatchHandler for LedgerWork {
+impl BatchHandler for LedgerBatchHandler {
     type Request = Box<dyn AnyRequest>;
     type Answer = Decision;
     type Fault = Fault;
@@ -149,8 +149,8 @@ impl BatchHandler for LedgerWork {
             let (changes, decided) = decide(batch, &ids, (&plan, loaded), &self.settings, when);
             decisions = decided;
             self.touched = self.hub.touched(&changes.ledger);
-            let moved = changes.ledger.transfers.iter().filter(|(id, _)| !imported.contains(&id.0));
-            self.moved = Moved::of(moved.map(|(_, transfer)| transfer));
+            let counted = changes.ledger.transfers.iter().filter(|(id, _)| !imported.contains(&id.0));
+            self.transfers = TransferSums::of(counted.map(|(_, transfer)| transfer));
             since = Instant::now();
             changes
         });
@@ -199,7 +199,7 @@ impl BatchHandler for LedgerWork {
 
     fn publish(&mut self, batch: Vec<Self::Request>, decisions: Vec<Decision>) -> Vec<Decision> {
         self.hub.wake(std::mem::take(&mut self.touched));
-        self.scores.activity.add_transfers(self.clock.now(), std::mem::take(&mut self.moved));
+        self.scores.activity.add_transfers(self.clock.now(), std::mem::take(&mut self.transfers));
         batch.iter().zip(&decisions).for_each(|(request, decision)| request.publish(decision));
         self.pass = None;
         decisions

@@ -125,7 +125,7 @@ pub struct HoldDone {
 pub async fn place(tally: &Tally, new: NewHold) -> Result<HoldDone, Failure> {
     let running = new.identity.as_ref().map(|one| tally.begin(&one.key)).transpose()?;
     let held = tally.ledger.ask(new, running.into_iter().collect()).await?;
-    let mut done = told(tally, held).await?;
+    let mut done = hold_done(tally, held).await?;
     // A retry gets the first reply again, in which the hold was open, even if it has ended since.
     (done.hold.end, done.hold.ended_by) = (None, Origin::default());
     Ok(done)
@@ -143,7 +143,7 @@ pub async fn end(
     let hold = tally.named(find(tally, id).await, identity.as_ref()).await?;
     let request = EndHold { hold: id, wallet: hold.wallet, ending, origin, identity };
     let held = tally.ledger.ask(request, running.into_iter().collect()).await?;
-    told(tally, held).await
+    hold_done(tally, held).await
 }
 
 /// Reads a hold from the store.
@@ -153,7 +153,7 @@ pub async fn find(tally: &Tally, id: HoldId) -> Result<Hold, Failure> {
     hold.ok_or(Failure::Rejected(Rejection::HoldNotFound))
 }
 
-async fn told(tally: &Tally, held: Held) -> Result<HoldDone, Failure> {
+async fn hold_done(tally: &Tally, held: Held) -> Result<HoldDone, Failure> {
     Ok(match held {
         Held::Now(id, hold) => HoldDone { id, hold: *hold, replayed: false },
         Held::Replayed(id) => HoldDone { id, hold: find(tally, id).await?, replayed: true },

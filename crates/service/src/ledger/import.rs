@@ -8,7 +8,7 @@ use super::request::{LedgerRequest, Needs};
 use super::state::BatchState;
 use crate::contests::entries::NameLookup;
 use crate::failure::{Failure, Fault, blocking};
-use crate::members::create::{NewMember, look};
+use crate::members::create::{NewMember, look_up_names};
 use crate::members::password::check_digest;
 use crate::members::{ATTEMPTS_MAX, create};
 use crate::tally::Tally;
@@ -188,11 +188,11 @@ pub async fn members(
     for _ in 0..ATTEMPTS_MAX {
         let mut refused = Vec::new();
         let mut rows = Vec::with_capacity(chunk.rows.len());
-        let look = match players.is_empty() {
+        let found = match players.is_empty() {
             true => NameLookup::default(),
-            false => look(tally, players.clone()).await?,
+            false => look_up_names(tally, players.clone()).await?,
         };
-        let entered: BTreeMap<_, _> = look.left_behind.into_iter().collect();
+        let entered: BTreeMap<_, _> = found.left_behind.into_iter().collect();
         for (line, row) in chunk.rows.iter().cloned() {
             let balance = row.balance;
             if let Some(contest) = row.player.as_ref().and_then(|player| entered.get(player)) {
@@ -207,7 +207,7 @@ pub async fn members(
             }
         }
         let of = of_lines(chunk.digest, (chunk.lines_before, chunk.lines_after), chunk.last);
-        if let Some(imported) = done((tally, actor), NewChunk { rows, ..of }, look.taken, refused).await? {
+        if let Some(imported) = done((tally, actor), NewChunk { rows, ..of }, found.taken, refused).await? {
             return Ok(imported);
         }
     }

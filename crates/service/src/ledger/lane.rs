@@ -1,6 +1,6 @@
 //! The ledger's lane: the queue in front of its batch handler, its start and its end.
 
-use super::batch::{HOME_META, LedgerWork};
+use super::batch::{HOME_META, LedgerBatchHandler};
 use super::request::{Answer, LedgerRequest, typed};
 use crate::events::hub::Hub;
 use crate::failure::{Failure, Fault};
@@ -14,8 +14,8 @@ use tally_lanes::{Lane, LaneThread, Stats, Times};
 
 /// The one lane that moves money.
 pub(crate) struct LedgerLane {
-    lane: Lane<LedgerWork, reply::PendingReply<Answer>>,
-    thread: Mutex<Option<LaneThread<LedgerWork>>>,
+    lane: Lane<LedgerBatchHandler, reply::PendingReply<Answer>>,
+    thread: Mutex<Option<LaneThread<LedgerBatchHandler>>>,
     times: Arc<StoreTimes>,
     dispatcher: ReplyDispatcher,
     background: Background,
@@ -39,15 +39,15 @@ impl LedgerLane {
         let node = u64::from_le_bytes(node);
         let times = Arc::<StoreTimes>::default();
         let dispatcher = ReplyDispatcher::default();
-        let told = (node, Arc::clone(&times), hub, dispatcher.clone());
-        let work = LedgerWork::new(Arc::clone(scores), settings.clone(), *keep_micros, told);
+        let shared = (node, Arc::clone(&times), hub, dispatcher.clone());
+        let handler = LedgerBatchHandler::new(Arc::clone(scores), settings.clone(), *keep_micros, shared);
         let no_thread = |error| Fault::Broken(format!("no thread for the ledger's lane: {error}"));
         let (lane, thread) = match background {
             Background::Threads => {
-                let (lane, thread) = Lane::start("ledger", settings.lane, work).map_err(no_thread)?;
+                let (lane, thread) = Lane::start("ledger", settings.lane, handler).map_err(no_thread)?;
                 (lane, Some(thread))
             }
-            Background::ByHand(_) => (Lane::by_hand("ledger", settings.lane, work), None),
+            Background::ByHand(_) => (Lane::by_hand("ledger", settings.lane, handler), None),
         };
         Ok(Self { lane, thread: Mutex::new(thread), times, dispatcher, background: *background })
     }
@@ -58,7 +58,7 @@ impl LedgerLane {
         request: R,
         running: Vec<KeyGuard>,
     ) -> Result<R::Answer, Failure> {
-        self.dispatcher.meet();
+        self.dispatcher.learn_runtime();
         reply::ask(&self.lane, Box::new(request), running, None).await.map(typed::<R>)
     }
 
@@ -77,7 +77,7 @@ impl LedgerLane {
         &self,
         requests: Vec<(R, Vec<KeyGuard>)>,
     ) -> Result<Vec<LaneReply<R::Answer>>, Failure> {
-        self.dispatcher.meet();
+        self.dispatcher.learn_runtime();
         let entry = |(request, running)| Entry { request: Box::new(request) as _, running, guard: None };
         let answers = reply::ask_all(&self.lane, requests.into_iter().map(entry).collect()).await?;
         Ok(answers.into_iter().map(|told| told.map(|answer| answer.map(typed::<R>))).collect())

@@ -53,7 +53,7 @@ impl TransferFilter {
     }
 
     /// Whether the reference of a transfer has to be read before it fits.
-    fn asks_for_reference(&self) -> bool {
+    fn needs_reference(&self) -> bool {
         self.reference.is_some() || self.contest.is_some()
     }
 }
@@ -88,7 +88,7 @@ pub fn transfers(
     };
     let keep = |mut rows: Vec<(Uuid, Transfer)>, room: usize| {
         rows.retain(|(_, transfer)| filter.fits(transfer));
-        if !filter.asks_for_reference() {
+        if !filter.needs_reference() {
             rows.truncate(room);
         }
         let references = references(store, &rows)?.into_iter();

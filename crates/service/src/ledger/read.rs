@@ -1,6 +1,6 @@
 //! Reading money: wallets, their history, transfers, and the totals of accounts.
 //!
-//! A history is a range of numbers: entries are numbered without a gap and never change, so a page that begins below a number
+//! A history is a range of numbers: entries are numbered without a gap and never change. So a page that begins below a number
 //! is the same whenever it is read. Not here: permissions.
 
 use crate::failure::{Failure, blocking};

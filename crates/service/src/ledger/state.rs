@@ -38,7 +38,7 @@ pub(crate) struct Added {
 /// What a batch has read, as changed so far.
 pub(crate) struct BatchState<'a> {
     pub(crate) time: DecisionTime,
-    /// The time without the known error of the clock, for days of limits, locks of PINs and the end of applications: a jump in
+    /// The time without the known error of the clock, for days of limits, locks of PINs and the end of applications. A jump in
     /// doubt neither ends nor repeats one. Expiries of holds and of credit go by `time`.
     pub(crate) expected: Micros,
     pub(crate) settings: &'a LedgerSettings,

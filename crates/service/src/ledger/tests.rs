@@ -1,4 +1,4 @@
-//! Batches in memory: hot wallets, chains that leave nothing, and one effect for each key.
+//! Batches in memory: hot wallets, linked groups that leave nothing, and one effect for each key.
 
 use super::LedgerSettings;
 use super::batch::{decide, read};
@@ -50,7 +50,7 @@ fn transfer(from: u8, to: u8, units: i64, key: &str) -> NewTransfer {
     }
 }
 
-fn chain(transfers: Vec<NewTransfer>) -> Box<dyn AnyRequest> {
+fn linked(transfers: Vec<NewTransfer>) -> Box<dyn AnyRequest> {
     Box::new(LinkedTransfers(transfers, Vec::new()))
 }
 
@@ -91,7 +91,7 @@ fn decided_at(
 
 #[test]
 fn a_hot_wallet_is_written_once_and_each_entry_shows_its_own_balance() {
-    let batch: Vec<_> = (0..50).map(|row| chain(vec![transfer(1, 2, 2, &format!("{row}"))])).collect();
+    let batch: Vec<_> = (0..50).map(|row| linked(vec![transfer(1, 2, 2, &format!("{row}"))])).collect();
     let (changes, decisions) = decided(&batch);
     let ledger = &changes.ledger;
     assert_eq!((ledger.wallets.len(), ledger.transfers.len(), ledger.entries.len()), (2, 50, 100));
@@ -107,7 +107,7 @@ fn a_hot_wallet_is_written_once_and_each_entry_shows_its_own_balance() {
 #[test]
 fn who_has_too_little_fails_alone() {
     let batch = [transfer(1, 2, 80, "a"), transfer(1, 2, 80, "b"), transfer(2, 1, 5, "c")];
-    let (changes, decisions) = decided(&batch.map(|one| chain(vec![one])));
+    let (changes, decisions) = decided(&batch.map(|one| linked(vec![one])));
     let short = Rejection::InsufficientFunds { needed: 80, available: 20 };
     let refused = |at: usize| rows(&decisions[at]) == [Err(short.clone())];
     assert!(!refused(0) && refused(1) && !refused(2));
@@ -115,9 +115,9 @@ fn who_has_too_little_fails_alone() {
 }
 
 #[test]
-fn a_chain_leaves_nothing_of_itself_when_one_of_it_is_refused() {
-    let linked = chain(vec![transfer(1, 2, 100, "a"), transfer(2, 9, 10, "b"), transfer(2, 3, 200, "c")]);
-    let (changes, decisions) = decided(&[linked, chain(vec![transfer(1, 3, 60, "a")])]);
+fn a_linked_group_leaves_nothing_when_one_of_it_is_refused() {
+    let group = linked(vec![transfer(1, 2, 100, "a"), transfer(2, 9, 10, "b"), transfer(2, 3, 200, "c")]);
+    let (changes, decisions) = decided(&[group, linked(vec![transfer(1, 3, 60, "a")])]);
     let linked = Err(Rejection::LinkedFailed { nth: 2, code: "recipient_not_found" });
     assert_eq!(rows(&decisions[0]), [linked.clone(), Err(Rejection::RecipientNotFound), linked]);
     // Its key is as if it had not been: the same key is new for the next.
@@ -127,9 +127,9 @@ fn a_chain_leaves_nothing_of_itself_when_one_of_it_is_refused() {
 }
 
 #[test]
-fn the_same_key_has_one_effect_within_a_batch_and_within_a_chain() {
+fn the_same_key_has_one_effect_within_a_batch_and_within_a_linked_group() {
     let twice = || vec![transfer(1, 2, 10, "a"), transfer(1, 2, 10, "a")];
-    let (changes, decisions) = decided(&[chain(twice()), chain(twice())]);
+    let (changes, decisions) = decided(&[linked(twice()), linked(twice())]);
     assert_eq!(changes.ledger.transfers.len(), 1);
     let key = changes.ledger.entries[0].0;
     let again = Ok(Transferred::Replayed(key));
@@ -212,7 +212,7 @@ fn a_clock_in_doubt_neither_begins_a_day_of_a_limit_nor_repeats_one() {
     let settings = LedgerSettings { limits, ..LedgerSettings::default() };
     let spend = |reading: ClockReading, spent: Spent| {
         let (changes, decisions) =
-            decided_at(reading, &[chain(vec![transfer(1, 2, 40, "a")])], &settings, spent);
+            decided_at(reading, &[linked(vec![transfer(1, 2, 40, "a")])], &settings, spent);
         let done = rows(&decisions[0])[0].clone();
         done.map(|_| changes.ledger.wallets[0].1.spent)
     };

@@ -135,18 +135,18 @@ pub async fn post(tally: &Tally, new: NewTransfer) -> TransferResult {
 /// accepted nothing.
 pub async fn post_all(
     tally: &Tally,
-    moves: Vec<(NewTransfer, bool)>,
+    transfers: Vec<(NewTransfer, bool)>,
 ) -> Result<Vec<TransferResult>, Failure> {
-    let (chains, mut keys) = (chains(moves), BatchKeys::default());
-    let mut requests = Vec::with_capacity(chains.len());
-    let mut begun: Vec<Result<usize, Vec<Result<Transferred, Rejection>>>> = Vec::with_capacity(chains.len());
-    for chain in chains {
-        match begin(tally, &chain, &mut keys) {
+    let (groups, mut keys) = (linked_groups(transfers), BatchKeys::default());
+    let mut requests = Vec::with_capacity(groups.len());
+    let mut begun: Vec<Result<usize, Vec<Result<Transferred, Rejection>>>> = Vec::with_capacity(groups.len());
+    for group in groups {
+        match begin(tally, &group, &mut keys) {
             Ok(running) => {
-                begun.push(Ok(chain.len()));
-                let acts = chain.iter().map(|one| audit::of_admin(tally, &one.origin));
+                begun.push(Ok(group.len()));
+                let acts = group.iter().map(|one| audit::of_admin(tally, &one.origin));
                 let acts = acts.collect::<Result<_, _>>()?;
-                requests.push((LinkedTransfers(chain, acts), running));
+                requests.push((LinkedTransfers(group, acts), running));
             }
             Err(results) => begun.push(Err(results)),
         }
@@ -156,39 +156,39 @@ pub async fn post_all(
     for begun in begun {
         match begun {
             Err(rows) => results.extend(rows.into_iter().map(|row| row.map_err(Failure::Rejected))),
-            Ok(rows) => results.extend(rows_of(answers.next().expect("one answer a chain"), rows)),
+            Ok(rows) => results.extend(rows_of(answers.next().expect("one answer a group"), rows)),
         }
     }
     receipts(tally, results).await
 }
 
 /// Splits a list after each transfer that is not linked to the next.
-fn chains(moves: Vec<(NewTransfer, bool)>) -> Vec<Vec<NewTransfer>> {
-    let mut chains = Vec::new();
-    let mut chain = Vec::new();
-    for (one, linked) in moves {
-        chain.push(one);
+fn linked_groups(transfers: Vec<(NewTransfer, bool)>) -> Vec<Vec<NewTransfer>> {
+    let mut groups = Vec::new();
+    let mut group = Vec::new();
+    for (one, linked) in transfers {
+        group.push(one);
         if !linked {
-            chains.push(std::mem::take(&mut chain));
+            groups.push(std::mem::take(&mut group));
         }
     }
     // The last has no next to be linked to.
-    chains.extend((!chain.is_empty()).then_some(chain));
-    chains
+    groups.extend((!group.is_empty()).then_some(group));
+    groups
 }
 
 /// Takes the keys of linked transfers, or none of them: then each transfer gets the rejection.
 fn begin(
     tally: &Tally,
-    chain: &[NewTransfer],
+    group: &[NewTransfer],
     keys: &mut BatchKeys,
 ) -> Result<Vec<KeyGuard>, Vec<Result<Transferred, Rejection>>> {
     let mut running = Vec::new();
-    for (place, one) in chain.iter().enumerate() {
+    for (place, one) in group.iter().enumerate() {
         match keys.begin(&tally.running, one.identity.as_ref()) {
             Ok(taken) => running.extend(taken),
             Err(rejection) => {
-                return Err(rejected(chain.len(), place, &rejection));
+                return Err(rejected(group.len(), place, &rejection));
             }
         }
     }
@@ -197,10 +197,10 @@ fn begin(
 
 /// The replies of linked transfers; a reply to the whole is one to each.
 fn rows_of(
-    told: LaneReply<Vec<Result<Transferred, Rejection>>>,
+    reply: LaneReply<Vec<Result<Transferred, Rejection>>>,
     rows: usize,
 ) -> Vec<Result<Transferred, Failure>> {
-    match told {
+    match reply {
         Ok(Ok(rows)) => rows.into_iter().map(|row| row.map_err(Failure::Rejected)).collect(),
         Ok(Err(rejection)) => vec![Err(Failure::Rejected(rejection)); rows],
         Err(fault) => vec![Err(Failure::Fault(fault)); rows],

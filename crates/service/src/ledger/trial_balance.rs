@@ -17,8 +17,8 @@ const OUT: u8 = 2;
 pub struct Balance(AtomicU8);
 
 impl Balance {
-    /// Adds up the totals in the store.
-    pub(crate) fn look(&self, tally: &Tally) {
+    /// Adds up the totals in the store, and records whether they balance.
+    pub(crate) fn check(&self, tally: &Tally) {
         let found = tally.store.ledger().totals().map_err(Failure::from);
         self.note(&found.map(|rows| {
             let mut totals = Totals::default();

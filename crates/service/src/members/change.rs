@@ -204,8 +204,8 @@ pub(super) async fn of_member<R: LedgerRequest<Answer = Option<bool>>>(
 ) -> Result<bool, Failure> {
     for _ in 0..ATTEMPTS_MAX {
         let running = identity.map(|one| tally.begin(&one.key)).transpose()?;
-        let asked = Arc::clone(tally);
-        let before = blocking(move || find::by_id(&asked, member)).await?;
+        let shared = Arc::clone(tally);
+        let before = blocking(move || find::by_id(&shared, member)).await?;
         let _changing = tally.members.cache.changing(member);
         let (request, renamed) = request(&before);
         let done = match renamed {

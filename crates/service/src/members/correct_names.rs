@@ -35,7 +35,7 @@ pub(crate) fn names(store: &dyn Store, country: Option<&str>) -> Result<(), Fail
         return Ok(());
     }
     release_closed(store)?;
-    mend_phones(store, country)?;
+    correct_phones(store, country)?;
     Ok(store.set_meta(CORRECTED_META, b"1")?)
 }
 
@@ -66,7 +66,7 @@ fn release_closed(store: &dyn Store) -> Result<(), Failure> {
 }
 
 /// Corrects phone numbers that no request can name.
-fn mend_phones(store: &dyn Store, country: Option<&str>) -> Result<(), Failure> {
+fn correct_phones(store: &dyn Store, country: Option<&str>) -> Result<(), Failure> {
     loop {
         let misread = misread(store)?;
         if misread.is_empty() {
@@ -74,7 +74,7 @@ fn mend_phones(store: &dyn Store, country: Option<&str>) -> Result<(), Failure> 
         }
         let mut claims = claims(store, &misread, country)?;
         for (phone, owner) in misread {
-            let corrected = phone.mended(country);
+            let corrected = phone.corrected(country);
             let members = claims.entry(corrected.clone()).or_default();
             members.insert(owner);
             correct(store, &phone, corrected.as_ref(), members, country)?;
@@ -100,10 +100,10 @@ fn claims(
     country: Option<&str>,
 ) -> Result<BTreeMap<Option<Phone>, BTreeSet<MemberId>>, Failure> {
     let mut claims: BTreeMap<_, BTreeSet<_>> =
-        misread.iter().map(|(phone, _)| (phone.mended(country), BTreeSet::new())).collect();
+        misread.iter().map(|(phone, _)| (phone.corrected(country), BTreeSet::new())).collect();
     each_page(store, |page| {
         for (id, member) in page {
-            if let Some(corrected) = member.phone.as_ref().and_then(|phone| phone.mended(country))
+            if let Some(corrected) = member.phone.as_ref().and_then(|phone| phone.corrected(country))
                 && let Some(members) = claims.get_mut(&Some(corrected))
             {
                 members.insert(*id);
@@ -192,7 +192,7 @@ fn settled(
 ) -> LedgerWriteSet {
     let claims = |member: &&Member| {
         let phone = member.phone.as_ref().filter(|_| member.closed_at.is_none());
-        phone.is_some_and(|phone| phone.mended(country).as_ref() == corrected)
+        phone.is_some_and(|phone| phone.corrected(country).as_ref() == corrected)
     };
     let rows = plan.members.iter().zip(&loaded.members);
     let claimants: Vec<(MemberId, &Member)> =

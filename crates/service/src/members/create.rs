@@ -142,13 +142,13 @@ pub async fn create(tally: &Arc<Tally>, new: NewMember, origin: &Origin) -> Resu
         let running = new.identity.as_ref().map(|one| tally.begin(&one.key)).transpose()?;
         let mut taken = None;
         if !new.player_is_id {
-            let mut look = look(tally, [new.member.player.clone()].into()).await?;
-            if let Some((_, contest)) = look.left_behind.pop()
+            let mut found = look_up_names(tally, [new.member.player.clone()].into()).await?;
+            if let Some((_, contest)) = found.left_behind.pop()
                 && !is_repeated(tally, new.identity.as_ref()).await?
             {
                 return Err(Rejection::PlayerInContest(contest.as_str().into()).into());
             }
-            taken = look.taken.pop();
+            taken = found.taken.pop();
         }
         let request = CreateMember { new: new.clone(), taken, act: audit::of_admin(tally, origin)? };
         if let Some(created) = tally.ledger.ask(request, running.into_iter().collect()).await? {
@@ -159,7 +159,10 @@ pub async fn create(tally: &Arc<Tally>, new: NewMember, origin: &Origin) -> Resu
 }
 
 /// See [`entries::look_up`].
-pub(crate) async fn look(tally: &Arc<Tally>, players: BTreeSet<PlayerId>) -> Result<NameLookup, Failure> {
+pub(crate) async fn look_up_names(
+    tally: &Arc<Tally>,
+    players: BTreeSet<PlayerId>,
+) -> Result<NameLookup, Failure> {
     let tally = Arc::clone(tally);
     blocking(move || entries::look_up(&tally, &players)).await
 }

@@ -101,8 +101,8 @@ mod tests {
 
     const ROOM: u32 = 1_000;
 
-    /// Some keys that are read again and again, then many that are read once: how many of the former are left, and how many
-    /// of as many of the latter, the newest.
+    /// Reads some keys again and again, then many others once. Returns how many of the former are left, and how many of the
+    /// same number of the newest others.
     fn left_after_reading_many_once(policy: Policy) -> (usize, usize) {
         let entries = Entries::new(policy, ROOM as usize);
         let (often, once) = (0..ROOM / 2, ROOM..ROOM * 10);

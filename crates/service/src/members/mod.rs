@@ -151,20 +151,20 @@ impl Members {
         if let Some(member) = self.cache.member(&id, tally.has_others()) {
             return Ok(member);
         }
-        let (moment, asked) = (self.cache.moment(), Arc::clone(tally));
-        let member = Arc::new(crate::blocking(move || find::by_id(&asked, id)).await?);
+        let (moment, shared) = (self.cache.moment(), Arc::clone(tally));
+        let member = Arc::new(crate::blocking(move || find::by_id(&shared, id)).await?);
         self.cache.keep(moment, id, &member);
         Ok(member)
     }
 
-    /// The member that recently had that phone number. An unknown number costs the same and is cached as well: the lookup comes
+    /// The member that recently had that phone number. An unknown number costs the same and is cached as well. The lookup comes
     /// before the PIN is checked, and its time must not show which numbers are known.
     pub async fn of_phone(&self, tally: &Arc<Tally>, phone: &Phone) -> Result<Option<MemberId>, Failure> {
         if let Some(Holder(found)) = self.cache.phone(phone, tally.has_others()) {
             return Ok(found);
         }
-        let (moment, asked, handle) = (self.cache.moment(), Arc::clone(tally), Handle::Phone(phone.clone()));
-        let found = crate::blocking(move || Ok(asked.store.ledger().member_of(&handle)?)).await?;
+        let (moment, shared, handle) = (self.cache.moment(), Arc::clone(tally), Handle::Phone(phone.clone()));
+        let found = crate::blocking(move || Ok(shared.store.ledger().member_of(&handle)?)).await?;
         self.cache.keep_phone(moment, phone, Holder(found));
         Ok(found)
     }

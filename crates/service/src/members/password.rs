@@ -9,11 +9,11 @@ use argon2::{Algorithm, Argon2, Params, PasswordHasher, PasswordVerifier, Versio
 use std::sync::Arc;
 use tally_rules::ledger::member::PASSWORD_BYTES_MAX;
 
-/// The most that an imported digest may cost: else it could stop the server.
+/// The most that an imported digest may cost. A check of a dearer one could stop the server.
 const MEMORY_KIB_MAX: u32 = 256 * 1024;
 const PASSES_MAX: u32 = 16;
 
-/// What a digest costs.
+/// The cost of computing a digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cost {
     memory_kib: u32,
@@ -28,7 +28,7 @@ impl Default for Cost {
 }
 
 impl Cost {
-    /// So much memory and so many passes over it.
+    /// `None` if argon2 cannot run with this memory and these passes, or if they exceed the limits.
     pub fn new(memory_kib: u32, passes: u32) -> Option<Self> {
         let possible = (8..=MEMORY_KIB_MAX).contains(&memory_kib) && (1..=PASSES_MAX).contains(&passes);
         possible.then_some(Self { memory_kib, passes })
@@ -47,13 +47,14 @@ pub fn digest(password: &str, cost: Cost) -> Result<Arc<str>, Fault> {
     Ok(digest.to_string().into())
 }
 
-/// Whether it is the password of that digest. It takes as long as the digest costs, in either case.
+/// Whether the digest is of this password. A right and a wrong password take equally long.
 pub fn is_right(password: &str, digest: &str) -> bool {
     let Ok(digest) = PasswordHash::new(digest) else { return false };
     Argon2::default().verify_password(password.as_bytes(), &digest).is_ok()
 }
 
-/// Whether a digest has another cost than a new one: until it is renewed, its time identifies it.
+/// Whether a digest differs in algorithm or cost from a new one. Such a digest is replaced at the next sign-in: the time of its
+/// check tells that the login exists.
 pub fn is_outdated(digest: &str, cost: Cost) -> bool {
     let Ok(digest) = PasswordHash::new(digest) else { return false };
     let params = Params::try_from(&digest).map(|params| (params.m_cost(), params.t_cost(), params.p_cost()));

@@ -37,34 +37,34 @@ pub async fn sign_in(
         Ok(attempt) => attempt,
         Err(seconds) => return Ok(SignedIn::Wait(seconds)),
     };
-    let asked = Arc::clone(tally);
+    let shared = Arc::clone(tally);
     let check = move || -> Result<_, Failure> {
-        let throttle = &asked.members.throttle;
-        if let Some(seconds) = throttle.wait(&attempt, asked.now()) {
+        let throttle = &shared.members.throttle;
+        if let Some(seconds) = throttle.wait(&attempt, shared.now()) {
             return Ok((SignedIn::Wait(seconds), None));
         }
         let found = match login {
-            Some(login) => find::by_handle(&asked, &Handle::Login(login))?,
+            Some(login) => find::by_handle(&shared, &Handle::Login(login))?,
             None => None,
         };
         let digest = found.as_ref().and_then(|(_, member)| member.password.clone());
         let right =
-            password::is_right(&password, digest.as_ref().unwrap_or(&asked.members.placeholder_digest));
+            password::is_right(&password, digest.as_ref().unwrap_or(&shared.members.placeholder_digest));
         let Some((id, member)) = found.filter(|_| right && digest.is_some()) else {
-            throttle.failed(&attempt, asked.now());
+            throttle.failed(&attempt, shared.now());
             return Ok((SignedIn::Wrong, None));
         };
         throttle.succeeded(&attempt);
-        let cost = asked.members.settings.cost;
+        let cost = shared.members.settings.cost;
         let rehashed = match digest {
             Some(from) if password::is_outdated(&from, cost) => {
                 Some(Rehashed { to: password::digest(&password, cost)?, from })
             }
             _ => None,
         };
-        let tokens = &asked.members.tokens;
+        let tokens = &shared.members.tokens;
         let subject = TokenSubject { member: id, tokens_from: member.tokens_from };
-        let token = SignedIn::Token(tokens.give(subject, asked.now())?, tokens.seconds());
+        let token = SignedIn::Token(tokens.give(subject, shared.now())?, tokens.seconds());
         Ok((token, rehashed.map(|rehashed| (id, rehashed))))
     };
     let (signed_in, rehashed) = members.signing_in.run(check).await??;

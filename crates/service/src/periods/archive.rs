@@ -109,7 +109,7 @@ pub(crate) enum Written {
     /// It is stored; nothing is left of a window without records. The lanes wait until the memory is updated.
     Closed(Option<WindowRow>, Option<BarrierGuard>),
     /// The records have changed meanwhile: the written archive is not in force.
-    Moved,
+    RecordsChanged,
 }
 
 /// The event of a period that is closed: its names, and when that is.
@@ -148,7 +148,7 @@ pub(crate) struct Basis<'a> {
 impl<'a> Basis<'a> {
     /// Of a window, as it is now.
     pub(crate) fn of(board: &'a Board, window: Window) -> Self {
-        Self { board, revisions: board.followed(), batches: board.stale.count(window) }
+        Self { board, revisions: board.shared_revisions(), batches: board.stale.count(window) }
     }
 }
 
@@ -195,7 +195,7 @@ pub(crate) fn write(
     })?;
     let held = place.hold(revisions.is_some())?;
     if moved || ranking.changes() != changes {
-        return Ok(Written::Moved);
+        return Ok(Written::RecordsChanged);
     }
     let stale = counts.count(row.window) != batches;
     let closed = WindowRow { closed: true, version, stale, total, ..*row };
@@ -215,7 +215,7 @@ pub(crate) fn write(
         last.garbage.push(Garbage::Blocks(key, row.version));
     }
     if run(last)? {
-        return Ok(Written::Moved);
+        return Ok(Written::RecordsChanged);
     }
     if !stale {
         counts.forget(row.window);
@@ -338,7 +338,7 @@ mod tests {
             let moved = (0..500).any(|_| {
                 matches!(
                     write(place(&store), Basis::of(&board, row().window), (&row(), None), &ranking, false),
-                    Ok(Written::Moved)
+                    Ok(Written::RecordsChanged)
                 )
             });
             stop.store(true, Ordering::SeqCst);

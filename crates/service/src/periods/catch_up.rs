@@ -34,7 +34,7 @@ const VERSIONS_ROWS: usize = 10_000;
 const RENEW_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Whether rankings are kept in Redis.
-pub(crate) fn are_elsewhere(tally: &Tally) -> bool {
+pub(crate) fn are_in_redis(tally: &Tally) -> bool {
     matches!(tally.settings.ranking, RankingBackend::Redis(_))
 }
 

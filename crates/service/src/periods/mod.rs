@@ -2,9 +2,11 @@
 //!
 //! Spans come from the calendar unless they are stored. A stored end does not change, so a changed schedule counts from the
 //! next boundary. The clock decides what is open, and not whether the scheduler has closed it yet. A closed period stays
-//! closed, whatever the clock or a longer grace. Only the lane and the scheduler change this state: [`scheduler`] closes what
-//! is due, [`archive`] writes the rankings of closed windows, [`prizes`] pays what their ranks get, [`pay_again`] what
-//! could not be paid then, [`view`] reads.
+//! closed, whatever the clock or a longer grace. Only the lane and the scheduler change this state.
+//!
+//! - [`scheduler`] closes what is due; [`archive`] writes the rankings of closed windows
+//! - [`prizes`] pays what their ranks get, and [`pay_again`] what could not be paid then
+//! - [`view`] reads
 
 pub mod archive;
 pub(crate) mod catch_up;

@@ -171,15 +171,15 @@ fn begin(tally: &Tally, board: &Arc<Board>, (row, over, prizes): &Closed) -> Res
     })?;
     let (mut payouts, mut others) = (Vec::new(), 0);
     for page in shares(&prizes.table, prizes.ties, &ranked).chunks(PAGE) {
-        let members = members_of(tally, page.iter().map(|share| &share.who))?;
-        for Share { who, rank, currency, amount } in page {
-            let member = match members.get(who) {
+        let members = members_of(tally, page.iter().map(|share| &share.player))?;
+        for Share { player, rank, currency, amount } in page {
+            let member = match members.get(player) {
                 Some(member) => *member,
                 None if others == NO_MEMBER_MAX => continue,
                 None => Payout::NO_MEMBER,
             };
             others += usize::from(member == Payout::NO_MEMBER);
-            let (player, rank, currency, amount) = (who.clone(), *rank, *currency, *amount);
+            let (player, rank, currency, amount) = (player.clone(), *rank, *currency, *amount);
             payouts.push(Payout { player, member, division: None, rank, currency, amount, paid: None });
         }
     }

@@ -166,7 +166,7 @@ impl Scan<'_> {
         (mine, state.scanned[own].clone())
     }
 
-    /// The next range of an idle thread: a waiting one, or the rear half of another's.
+    /// The next range of an idle thread: a waiting one, or the second half of another's.
     fn next(&self, own: usize) -> Result<Option<Range>, Failure> {
         let mut state = self.state();
         let mut range = state.waiting.pop();

@@ -40,7 +40,7 @@ pub(crate) fn start(tally: &Arc<Tally>) -> Result<(), Failure> {
         closing.run(|| close_due(tally));
         refreshing.run(|| refresh_due(tally));
         rounds = rounds.wrapping_add(1);
-        if catch_up::are_elsewhere(tally) {
+        if catch_up::are_in_redis(tally) {
             catching_up.run(|| catch_up::catch_up(tally, rounds.is_multiple_of(EVERYWHERE_EVERY)));
             if rounds.is_multiple_of(PURGE_EVERY) && tally.trusted_now().is_some() {
                 catch_up::purge(tally);
@@ -243,7 +243,7 @@ pub(super) fn refresh_due_of(tally: &Tally, board: &Board) -> Result<(), Failure
 /// Makes a change of records of closed periods, and writes their archives again before the change is acknowledged.
 ///
 /// No archive is written between the decision of the change and its commit. If an archive cannot be written now, the change is
-/// acknowledged all the same, because it is committed: the archive is not read until the scheduler has written it. Blocks.
+/// acknowledged all the same, because it is committed. The archive is not read until the scheduler has written it. Blocks.
 pub(crate) fn with_closed<T>(
     tally: &Tally,
     boards: &[Arc<Board>],

@@ -37,7 +37,7 @@ pub(super) fn close_due(tally: &Tally, board: &Board, now: Micros) -> Result<(),
 /// database. One that has missed it gets it when the board is read.
 fn seal_stored(store: &dyn Store, board: &Board, now: Micros) -> Result<Vec<Window>, Failure> {
     for _ in 0..servers::ATTEMPTS_MAX {
-        let revisions = board.followed();
+        let revisions = board.shared_revisions();
         let due = late(board, now);
         let open = |live: &&Arc<LiveWindow>| board.periods().closed(live.window).is_none();
         let key = |live: &Arc<LiveWindow>| WindowKey { board: board.no, window: live.window };

@@ -241,8 +241,8 @@ fn show_hidden(
     Ok(())
 }
 
-/// A rank that is asked for.
-pub struct Asked {
+/// A query for one rank.
+pub struct RankQuery {
     /// The leaderboard.
     pub board: BoardId,
     /// The player.
@@ -254,33 +254,33 @@ pub struct Asked {
 /// A window, and the rank in it if there is one.
 pub type Found = (View, Option<Ranked>);
 
-/// Each rank that is asked for, or its own failure. Windows in Redis are read at once, closed periods one by one. Blocks.
+/// The answer to each query, or its own failure. Windows in Redis are read at once, closed periods one by one. Blocks.
 pub fn of_many(
     tally: &Tally,
-    asked: &[Asked],
+    queries: &[RankQuery],
     instant: impl Fn(&str) -> Option<Micros>,
 ) -> Vec<Result<Found, Failure>> {
     let now = tally.now();
-    let find = |one: &Asked| {
+    let find = |one: &RankQuery| {
         let board = tally.boards.find(&one.board)?;
         View::find(&board, one.period.as_deref(), now, &instant)
     };
-    let views: Vec<Result<View, Rejection>> = asked.iter().map(find).collect();
+    let views: Vec<Result<View, Rejection>> = queries.iter().map(find).collect();
     let items: Vec<(&WindowRanking, &PlayerId)> = views
         .iter()
-        .zip(asked)
+        .zip(queries)
         .filter_map(|(view, one)| Some((view.as_ref().ok()?.ranking()?, &one.player)))
         .collect();
     let mut ranked = WindowRanking::ranked_in(&items).into_iter();
-    let answer = |(view, one): (Result<View, Rejection>, &Asked)| {
+    let answer = |(view, one): (Result<View, Rejection>, &RankQuery)| {
         let view = view?;
         let ranked = match view.ranking() {
-            Some(_) => ranked.next().expect("an answer for each that was asked")?,
+            Some(_) => ranked.next().expect("an answer for each query")?,
             None => view.read(&*tally.store, |ranking| ranking.ranked(&one.player))?,
         };
         Ok((view, ranked))
     };
-    views.into_iter().zip(asked).map(answer).collect()
+    views.into_iter().zip(queries).map(answer).collect()
 }
 
 /// The windows that a submit counted for, by leaderboard and player.
@@ -289,18 +289,18 @@ pub type Counted = (BoardId, PlayerId, Vec<CountedWindow>);
 /// The ranks of now in the windows that each submit counted for. A window is left out if its ranking cannot be read now, or if a retry finds
 /// no rank there. Blocks.
 pub fn of_counted(tally: &Tally, submits: Vec<Counted>) -> Vec<Vec<WindowRank>> {
-    let asked = |(board, player, windows): &Counted| {
-        let one = |window: &CountedWindow| Asked {
+    let of_submit = |(board, player, windows): &Counted| {
+        let one = |window: &CountedWindow| RankQuery {
             board: board.clone(),
             player: player.clone(),
             period: Some(window.period.clone()),
         };
         windows.iter().map(one).collect::<Vec<_>>()
     };
-    let asked: Vec<Asked> = submits.iter().flat_map(asked).collect();
-    let mut found = asked.chunks(AT_ONCE).flat_map(|some| of_many(tally, some, |_| None));
+    let queries: Vec<RankQuery> = submits.iter().flat_map(of_submit).collect();
+    let mut found = queries.chunks(AT_ONCE).flat_map(|some| of_many(tally, some, |_| None));
     let mut rank = |window: CountedWindow| {
-        let (_, ranked) = found.next().expect("an answer for each that was asked").ok()?;
+        let (_, ranked) = found.next().expect("an answer for each query").ok()?;
         let record = ranked.as_ref().map(|ranked| ranked.record).or(window.record)?;
         Some(WindowRank { period: window.period, record, ranked })
     };

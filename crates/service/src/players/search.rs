@@ -3,8 +3,8 @@
 //! Every source is a range of a primary key, so a search reads few rows however many there are. Keys are compared byte by byte, so
 //! a search asks for several spellings of what was typed. Names of members are stored in one spelling. Those of profiles have no
 //! index, and are not searched.
-//! A player that no range has, such as one with a profile alone, is found by its whole id, by callers that may read members: a
-//! member must not learn of other players.
+//! A player that no range has, such as one with a profile alone, is found by its whole id. Only callers that may read members
+//! find it: a member must not learn of other players.
 
 use super::profile;
 use super::ranks::{RECORDS_AT_ONCE, Windows, slots_of};

@@ -91,7 +91,7 @@ impl ScoreLanes {
         request: K,
         running: Option<KeyGuard>,
     ) -> Result<K::Reply, Failure> {
-        self.shared.dispatcher.meet();
+        self.shared.dispatcher.learn_runtime();
         let request = request.into();
         let (guard, lane) = self.assign(&request);
         let reply = reply::ask(lane, request, running.into_iter().collect(), guard).await?;
@@ -121,7 +121,7 @@ impl ScoreLanes {
         &self,
         requests: Vec<(K, Option<KeyGuard>)>,
     ) -> Result<Vec<Result<K::Reply, Failure>>, Failure> {
-        self.shared.dispatcher.meet();
+        self.shared.dispatcher.learn_runtime();
         let entry = |(request, running): (K, Option<KeyGuard>)| {
             let running = running.into_iter().collect();
             Entry { request: request.into(), running, guard: None }

@@ -5,8 +5,8 @@
 //! keeps readers out of the rankings that it changes until its last step is done.
 
 use super::batch::{
-    Decision, Effect, Effects, Kind, Move, Piece, Replying, RowTarget, ScoreBatchState, Shards, Slicing,
-    TargetRow, Targets, Versions, WindowInMemory,
+    Decision, Effect, Effects, Kind, Piece, RecordChange, Replying, RowTarget, ScoreBatchState, Shards,
+    Slicing, TargetRow, Targets, Versions, WindowInMemory,
 };
 use super::rankings::Rankings;
 use super::select::select;
@@ -104,8 +104,8 @@ impl Kind for Pipeline {
         effects: &mut Effects<'a>,
     ) {
         for (step, done) in self.steps.iter().zip(&decision.steps) {
-            if let Some(board) = step.row().board.filter(|_| !done.moves.is_empty()) {
-                effects.add(board, Effect::Moves(&done.moves));
+            if let Some(board) = step.row().board.filter(|_| !done.changes.is_empty()) {
+                effects.add(board, Effect::Changes(&done.changes));
             }
         }
     }
@@ -127,7 +127,7 @@ impl Kind for Pipeline {
         let mut windows: BTreeMap<(BoardNo, Window), WindowInMemory> = BTreeMap::new();
         for (step, done) in self.steps.iter().zip(dones.iter()) {
             let Some(board) = step.row().board else { continue };
-            for (window, _, _) in &done.moves {
+            for (window, _, _) in &done.changes {
                 if !windows.contains_key(&(board.no, *window)) {
                     windows.extend(
                         targets.ranking_of(board, *window).map(|ranking| ((board.no, *window), ranking)),
@@ -144,14 +144,14 @@ impl Kind for Pipeline {
                 done.reply = StepReply::Read(read.run(&Rankings::held(&held), &mut buffer));
             } else if let Some(board) = step.row().board {
                 let is_ranked = done.submit.is_some();
-                let ranks = move_held(board, &done.moves, is_ranked, (&mut held, versions));
+                let ranks = publish_held(board, &done.changes, is_ranked, (&mut held, versions));
                 done.submit.iter_mut().for_each(|(_, around)| *around = ranks);
             }
         }
         for (step, done) in self.steps.iter().zip(dones.iter()) {
             let watched = |board: &&Arc<Board>| board.live.is_watched() && !board.is_shared();
             let Some(board) = step.row().board.filter(watched) else { continue };
-            for (window, player, _) in done.moves.iter().filter(|(window, ..)| board.shows_live(*window)) {
+            for (window, player, _) in done.changes.iter().filter(|(window, ..)| board.shows_live(*window)) {
                 board.live.note(*window, std::iter::once(player));
             }
         }
@@ -248,16 +248,16 @@ impl Kind for Pipeline {
     }
 }
 
-/// Publishes moves in rankings that are held; returns the ranks around the first if they are wanted.
-fn move_held(
+/// Publishes changes in rankings that are held; returns the ranks around the first if they are wanted.
+fn publish_held(
     board: &Board,
-    moves: &[Move],
+    changes: &[RecordChange],
     ranked: bool,
     (held, versions): (&mut [(BoardNo, Window, LockedRanking<'_>)], &Versions<'_>),
 ) -> Published {
     let banned = board.banned.read().unwrap_or_else(PoisonError::into_inner);
     let mut first = Published::default();
-    for (nth, (window, player, record)) in moves.iter().enumerate() {
+    for (nth, (window, player, record)) in changes.iter().enumerate() {
         let ranking = held.iter_mut().find(|one| one.0 == board.no && one.1 == *window);
         let Some((_, _, ranking)) = ranking.filter(|_| !banned.contains(player)) else { continue };
         let ranked = ranked && nth == 0;

@@ -1,8 +1,8 @@
 //! The steps of a pipeline: their decisions and their replies.
 
 use super::batch::{
-    Access, Kind, Move, Players, RowTarget, ScoreBatchState, Slicing, TargetRow, Targets, after_a_window,
-    score_key,
+    Access, Kind, Players, RecordChange, RowTarget, ScoreBatchState, Slicing, TargetRow, Targets,
+    after_a_window, score_key,
 };
 use super::rankings::Rankings;
 use super::select::{RankSelection, select};
@@ -117,7 +117,7 @@ pub enum StepReply {
 #[derive(Debug)]
 pub(super) struct StepDone {
     pub(super) reply: StepReply,
-    pub(super) moves: Vec<Move>,
+    pub(super) changes: Vec<RecordChange>,
     /// A submit gets its reply when it is published, with the ranks around it.
     pub(super) submit: Option<(submit::SubmitDecision, Published)>,
 }
@@ -163,11 +163,12 @@ impl Step {
             Self::Add { board, items, options } => state.add(board, items, options, target),
             Self::Remove { board, players } => {
                 target.at.clone()?;
-                let (mut removed, mut moves) = (0, Vec::with_capacity(players.len() * target.windows.len()));
+                let (mut removed, mut changes) =
+                    (0, Vec::with_capacity(players.len() * target.windows.len()));
                 for player in players {
-                    removed += u64::from(state.remove(board.no, player, &target.windows, &mut moves));
+                    removed += u64::from(state.remove(board.no, player, &target.windows, &mut changes));
                 }
-                Ok(StepDone::new(StepReply::Removed(removed), moves))
+                Ok(StepDone::new(StepReply::Removed(removed), changes))
             }
             Self::Take { board, which, all } => {
                 target.at.clone()?;
@@ -178,9 +179,9 @@ impl Step {
                 let moved = |(window, record): &(Window, Record)| {
                     (*window, submit.write.player.clone(), Some(*record))
                 };
-                let moves = decided.records.iter().map(moved).collect();
+                let changes = decided.records.iter().map(moved).collect();
                 let submit = Some((decided, Published::default()));
-                Ok(StepDone { reply: StepReply::Pending, moves, submit })
+                Ok(StepDone { reply: StepReply::Pending, changes, submit })
             }
             Self::Read(_) => Ok(StepDone::of(StepReply::Read(Vec::new()))),
         }
@@ -223,19 +224,19 @@ impl Step {
 }
 
 impl StepDone {
-    /// A step that moves nothing.
+    /// A step that changes nothing.
     pub(super) fn of(reply: StepReply) -> Self {
         Self::new(reply, Vec::new())
     }
 
-    fn new(reply: StepReply, moves: Vec<Move>) -> Self {
-        Self { reply, moves, submit: None }
+    fn new(reply: StepReply, changes: Vec<RecordChange>) -> Self {
+        Self { reply, changes, submit: None }
     }
 
     /// Adds what another shard has done of the same step.
     pub(super) fn join(&mut self, other: Self) {
         use StepReply::{Added, Failed, Pending, Rejected, Removed, Took};
-        let is_begun = !self.moves.is_empty() || !other.moves.is_empty();
+        let is_begun = !self.changes.is_empty() || !other.changes.is_empty();
         let known = std::mem::replace(&mut self.reply, Pending);
         self.reply = match (known, other.reply) {
             (Pending, reply) => reply,
@@ -255,7 +256,7 @@ impl StepDone {
             }
             (_, reply) => reply,
         };
-        self.moves.extend(other.moves);
+        self.changes.extend(other.changes);
         self.submit = self.submit.take().or(other.submit);
     }
 }
@@ -273,7 +274,7 @@ impl ScoreBatchState {
             return Err(Rejection::PeriodClosed(Some(at)));
         };
         self.check_attempts(board, items.iter().map(|(player, _)| player))?;
-        let mut moves = Vec::with_capacity(items.len() * target.windows.len());
+        let mut changes = Vec::with_capacity(items.len() * target.windows.len());
         let (mut added, mut updated, mut last) = (0, 0, None);
         for (player, given) in items {
             let key = |window: &Window| score_key(board.no, *window, player);
@@ -282,20 +283,20 @@ impl ScoreBatchState {
             last = done.map(|done| done.record.score);
             let Some(done) = done else { continue };
             self.count_attempt(board, player, at);
-            let mut changes = vec![(*shown, done)];
+            let mut updates = vec![(*shown, done)];
             for window in others {
                 let present = self.scores.get(&key(window)).copied();
                 let given = options.elsewhere(&board.definition, *given, &done.record);
-                changes.push((*window, record::apply(&board.definition, present, given)?));
+                updates.push((*window, record::apply(&board.definition, present, given)?));
             }
             added += u64::from(done.changed && present.is_none());
             updated += u64::from(done.changed && present.is_some());
-            for (window, done) in changes.into_iter().filter(|(_, done)| done.changed) {
+            for (window, done) in updates.into_iter().filter(|(_, done)| done.changed) {
                 self.scores.set(&key(&window), Some(done.record));
-                moves.push((window, player.clone(), Some(done.record)));
+                changes.push((window, player.clone(), Some(done.record)));
             }
         }
-        Ok(StepDone::new(StepReply::Added { added, updated, score: last }, moves))
+        Ok(StepDone::new(StepReply::Added { added, updated, score: last }, changes))
     }
 
     fn take(
@@ -316,14 +317,14 @@ impl ScoreBatchState {
         if all && took.len() > TAKE_ALL_MAX {
             return Err(Rejection::TooManyAtOnce(TAKE_ALL_MAX));
         }
-        let mut moves = Vec::with_capacity(took.len() * windows.len());
+        let mut changes = Vec::with_capacity(took.len() * windows.len());
         for (player, record) in &took {
             self.know(board, player, windows, targets);
             self.agree(board.no, window, player, record);
-            self.remove(board.no, player, windows, &mut moves);
+            self.remove(board.no, player, windows, &mut changes);
         }
         let reply = took.into_iter().map(|(player, record)| (player, record.score)).collect();
-        Ok(StepDone::new(StepReply::Took(reply), moves))
+        Ok(StepDone::new(StepReply::Took(reply), changes))
     }
 
     /// Notes a player that a ranking elsewhere has found and another server has changed meanwhile.
@@ -371,7 +372,7 @@ mod tests {
     }
 
     fn moved(mut done: StepDone) -> StepDone {
-        done.moves.push((ALL_TIME, PlayerId::new("p").unwrap(), None));
+        done.changes.push((ALL_TIME, PlayerId::new("p").unwrap(), None));
         done
     }
 

@@ -39,8 +39,8 @@ use unread::Unread;
 const POLL_PAUSE: Duration = Duration::from_millis(100);
 /// How long a request waits for a read of the feed.
 const REFRESH_MAX: Duration = Duration::from_secs(1);
-/// The least age of the state for responses at which they end without keys (`store.staleness_max` with them): only this machine has
-/// access then, and a pause of it should not stop responses.
+/// The least age of the state at which responses end while there are no API keys. Only this machine has access then, and a pause
+/// of it should not stop responses. With keys the age is `store.staleness_max`.
 const STALENESS_OPEN: Duration = Duration::from_secs(10);
 /// Boards that are read again in one round.
 const BOARDS_AT_ONCE: usize = 100;
@@ -97,7 +97,7 @@ impl Followed {
     }
 
     /// Reads the change feed, and changed API keys again.
-    fn ask(&mut self, tally: &Tally) -> Result<(), Failure> {
+    fn read_feed(&mut self, tally: &Tally) -> Result<(), Failure> {
         let now = tally.now();
         if now.0 - self.at.0 > FOLLOWED_MAX {
             self.unread.extend(tally.boards.from_no(BoardNo(0), usize::MAX).iter().map(|board| board.no));
@@ -209,7 +209,7 @@ impl Follower {
     fn poll(&self, tally: &Tally, followed: &mut Followed) -> Result<(), Failure> {
         self.rounds().begun += 1;
         let began = self.micros();
-        followed.ask(tally)?;
+        followed.read_feed(tally)?;
         self.known.store(began, Ordering::Release);
         followed.read(tally)
     }

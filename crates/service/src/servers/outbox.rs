@@ -1,4 +1,4 @@
-//! The outbox: publishing what a server committed and did not publish. It died in between, was frozen, or could not reach Redis.
+//! The outbox: publishing what a server committed and did not publish, because it died, was frozen, or could not reach Redis.
 //!
 //! Every batch leaves an outbox entry with its transaction, which is deleted when it is published. The server with the task lease
 //! publishes a remaining one, from the present rows. A row's version prevents an older state from staying, whichever server
@@ -52,26 +52,29 @@ pub(crate) fn republish(store: &dyn Store, boards: &Boards, age: Duration) -> Re
         let mut unknown = HashSet::new();
         for window in windows {
             keys.remove(&window);
-            let publish =
-                |board: &Board, remote: &RemoteRanking| whole(store, board, (window.window, shard), remote);
-            if !with_order((store, boards), window, publish)? {
+            let publish = |board: &Board, remote: &RemoteRanking| {
+                publish_window(store, board, (window.window, shard), remote)
+            };
+            if !with_ranking((store, boards), window, publish)? {
                 unknown.insert(window);
             }
         }
         for (window, players) in keys {
-            let publish =
-                |board: &Board, remote: &RemoteRanking| some(store, board, window.window, (players, remote));
-            if !with_order((store, boards), window, publish)? {
+            let publish = |board: &Board, remote: &RemoteRanking| {
+                publish_players(store, board, window.window, (players, remote))
+            };
+            if !with_ranking((store, boards), window, publish)? {
                 unknown.insert(window);
             }
         }
-        let names = |what: &OutboxContent| match what {
+        let is_unknown = |what: &OutboxContent| match what {
             OutboxContent::Windows(some) => some.iter().any(|window| unknown.contains(window)),
             OutboxContent::Records(some) => {
                 some.iter().any(|key| unknown.contains(&WindowKey { board: key.board, window: key.window }))
             }
         };
-        let done: Vec<_> = outbox.iter().filter(|mark| !names(&mark.what)).map(|mark| mark.batch).collect();
+        let done: Vec<_> =
+            outbox.iter().filter(|entry| !is_unknown(&entry.what)).map(|entry| entry.batch).collect();
         store.clear_outbox(&done)?;
         count += done.len();
     }
@@ -81,7 +84,7 @@ pub(crate) fn republish(store: &dyn Store, boards: &Boards, age: Duration) -> Re
 /// a server that died or was frozen.
 pub(crate) fn publish_all(store: &dyn Store, board: &Board) -> Result<(), Failure> {
     let Some(remote) = board.ranking.remote() else { return Ok(()) };
-    (0..store.shards()).try_for_each(|shard| whole(store, board, (ALL_TIME, shard), remote))
+    (0..store.shards()).try_for_each(|shard| publish_window(store, board, (ALL_TIME, shard), remote))
 }
 
 /// Publishes the stored state of one player.
@@ -96,11 +99,11 @@ pub(crate) fn publish_one(
         if window == ALL_TIME { Some(&board.ranking) } else { live.as_ref().map(|live| &live.ranking) };
     let remote = ranking.and_then(WindowRanking::remote);
     let players = BTreeMap::from([(player.clone(), 0)]);
-    remote.map_or(Ok(()), |remote| some(store, board, window, (players, remote)))
+    remote.map_or(Ok(()), |remote| publish_players(store, board, window, (players, remote)))
 }
 
 /// Publishes the stored state of some players, whose changes had at least these versions.
-fn some(
+fn publish_players(
     store: &dyn Store,
     board: &Board,
     window: Window,
@@ -126,11 +129,11 @@ fn some(
         let (record, version) = state?.unwrap_or((None, least));
         Some((player, record, version))
     });
-    publish(store, board.no, remote, rows.collect())
+    publish_rows(store, board.no, remote, rows.collect())
 }
 
-/// Publishes whatever one database has of a window.
-fn whole(
+/// Publishes all that one database has of a window.
+fn publish_window(
     store: &dyn Store,
     board: &Board,
     (window, shard): (Window, usize),
@@ -142,7 +145,7 @@ fn whole(
         let mut each = |player, record, version| rows.push((player, record, version));
         let scanned = store.scan_states(Some(shard), (board.no, window), after.as_ref(), ROWS, &mut each)?;
         after = rows.last().map(|(player, ..)| player.clone());
-        publish(store, board.no, remote, rows)?;
+        publish_rows(store, board.no, remote, rows)?;
         if scanned < ROWS {
             return Ok(());
         }
@@ -150,8 +153,8 @@ fn whole(
 }
 
 /// Bans are read after the rows. A ban writes a player's rows again, so a row from before it is older than what the ban
-/// publishes; for a row from after it, the ban is read here.
-fn publish(
+/// publishes. For a row from after it, the ban is read here.
+fn publish_rows(
     store: &dyn Store,
     board: BoardNo,
     remote: &RemoteRanking,
@@ -175,7 +178,7 @@ fn publish(
 
 /// Calls `with` for the ranking of a window, if it still exists: a closed or deleted window has none. False if this server does
 /// not know the board yet.
-fn with_order(
+fn with_ranking(
     (store, boards): (&dyn Store, &Boards),
     window: WindowKey,
     with: impl FnOnce(&Board, &RemoteRanking) -> Result<(), Failure>,

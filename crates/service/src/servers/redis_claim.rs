@@ -1,7 +1,7 @@
 //! Which Redis has the rankings of this store: servers agree on one, and keep other stores and copies of this one out of it.
 //!
 //! A row of the store names the process of the Redis that the servers of this generation use. Each of them prolongs a claim in
-//! Redis and looks at the row, five times in a lease.
+//! Redis and checks the row, five times in a lease.
 //!
 //! - **The row names its Redis**: it serves ranks, and shows by a new sign in the row that a server is there.
 //! - **Its Redis has restarted**: the row named the process before, so it names the new one.
@@ -26,13 +26,13 @@ use tally_store::Store;
 
 /// The name of the row.
 const ROW: &str = "ranking_redis";
-/// Looks during a lease.
-const LOOKS: u32 = 5;
-/// Looks without a new sign after which the servers of another Redis are gone.
-const SILENT_LOOKS: u32 = 3;
-/// The longest pause between two looks.
+/// Checks during a lease.
+const CHECKS: u32 = 5;
+/// Checks without a new sign after which the servers of another Redis are gone.
+const SILENT_CHECKS: u32 = 3;
+/// The longest pause between two checks.
 const PAUSE_MAX: Duration = Duration::from_secs(2);
-/// Attempts to replace the row within one look: other servers replace it, too.
+/// Attempts to replace the row within one check: other servers replace it, too.
 const ATTEMPTS: usize = 4;
 
 const OTHER_REDIS: &str = "other servers of this store keep its ranks in another Redis, or in this one before it restarted; \
@@ -65,12 +65,12 @@ impl Place {
     }
 }
 
-/// What a server knows from its last look.
+/// What a server knows from its last check.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     /// The process that the row named, and that was its own.
     agreed: String,
-    /// The row at the last look, and since when it is so.
+    /// The row at the last check, and since when it is so.
     row: Option<(Vec<u8>, Instant)>,
     /// Whether another server has changed it: one is there.
     has_others: bool,
@@ -98,11 +98,15 @@ fn next(
 }
 
 fn pause(store: &dyn Store) -> Duration {
-    (store.lease_time() / LOOKS).min(PAUSE_MAX)
+    (store.lease_time() / CHECKS).min(PAUSE_MAX)
 }
 
-/// Looks once; returns why ranks must not be served.
-fn look(store: &dyn Store, redis: &RedisBackend, known: &mut Known) -> Result<Option<&'static str>, Failure> {
+/// Prolongs the claim and checks the row once; returns why ranks must not be served.
+fn check(
+    store: &dyn Store,
+    redis: &RedisBackend,
+    known: &mut Known,
+) -> Result<Option<&'static str>, Failure> {
     let Some(id) = store.id()? else { return Ok(None) };
     let generation = store.generation();
     for _ in 0..ATTEMPTS {
@@ -125,7 +129,7 @@ fn look(store: &dyn Store, redis: &RedisBackend, known: &mut Known) -> Result<Op
             known.agreed = process;
             return Ok(None);
         }
-        let is_silent = since.elapsed() >= pause(store) * SILENT_LOOKS;
+        let is_silent = since.elapsed() >= pause(store) * SILENT_CHECKS;
         let Some(next) = next(row.as_ref(), (generation, &process, used), &known.agreed, is_silent) else {
             return Ok(Some(OTHER_REDIS));
         };
@@ -150,9 +154,9 @@ pub(crate) fn take(
     waits: bool,
     progress: &Progress,
 ) -> Result<Known, Failure> {
-    let (mut known, mut told, mut backoff) = (Known::default(), None, Backoff::new("load ranks"));
+    let (mut known, mut logged, mut backoff) = (Known::default(), None, Backoff::new("load ranks"));
     loop {
-        let why = match look(store, redis, &mut known) {
+        let why = match check(store, redis, &mut known) {
             Ok(None) => {
                 progress.wait(None);
                 redis.refuse(None);
@@ -170,9 +174,9 @@ pub(crate) fn take(
         };
         progress.wait(Some(why));
         // Without others it is this Redis, which has restarted, and the wait is short.
-        if told != Some(why) && (why != OTHER_REDIS || known.has_others) {
+        if logged != Some(why) && (why != OTHER_REDIS || known.has_others) {
             tracing::warn!("load ranks: {why}; the start waits");
-            told = Some(why);
+            logged = Some(why);
         }
         if why == OTHER_REDIS {
             redis.reconnect();
@@ -190,7 +194,7 @@ pub(crate) fn start(tally: &Arc<Tally>, known: Option<Known>) -> Result<(), Fail
     let pause = pause(&*tally.store);
     tally.tasks.redis_claim.start("redis claim", tally, Next::After(pause), move |tally| {
         // A store or a Redis that does not answer says nothing about others.
-        if let Ok(now) = look(&*tally.store, &redis, &mut known) {
+        if let Ok(now) = check(&*tally.store, &redis, &mut known) {
             redis.refuse(now);
             match (refused, now) {
                 (before, Some(why)) if before != now => tracing::error!("ranks are refused: {why}"),

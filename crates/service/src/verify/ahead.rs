@@ -23,17 +23,17 @@ pub(super) type Put<'p, K, V> = dyn FnMut(K, V) + 'p;
 
 impl<K: Copy + Ord, V> Ahead<K, V> {
     /// Collects the lowest keys; `add` makes one of two values of the same key.
-    pub(super) fn gather(
+    pub(super) fn collect(
         max: usize,
         add: fn(&mut V, V),
         scan: impl FnOnce(&mut Put<'_, K, V>) -> Result<(), StoreError>,
     ) -> Result<Self, StoreError> {
         let mut ahead = Self { rows: BTreeMap::new(), until: None, max, add };
-        ahead.gather_from(None, scan)?;
+        ahead.collect_from(None, scan)?;
         Ok(ahead)
     }
 
-    fn gather_from(
+    fn collect_from(
         &mut self,
         from: Option<K>,
         scan: impl FnOnce(&mut Put<'_, K, V>) -> Result<(), StoreError>,
@@ -69,7 +69,7 @@ impl<K: Copy + Ord, V> Ahead<K, V> {
                 passed(key, value);
             }
             match self.until {
-                Some(until) if *key >= until => self.gather_from(Some(until), &mut scan)?,
+                Some(until) if *key >= until => self.collect_from(Some(until), &mut scan)?,
                 _ => return Ok(self.rows.remove(key)),
             }
         }
@@ -84,7 +84,7 @@ impl<K: Copy + Ord, V> Ahead<K, V> {
         loop {
             std::mem::take(&mut self.rows).into_iter().for_each(|(key, value)| passed(key, value));
             let Some(until) = self.until else { return Ok(()) };
-            self.gather_from(Some(until), &mut scan)?;
+            self.collect_from(Some(until), &mut scan)?;
         }
     }
 }
@@ -107,7 +107,7 @@ mod tests {
             };
             let mut all: BTreeMap<u8, u32> = BTreeMap::new();
             rows.iter().for_each(|(key, value)| *all.entry(*key).or_default() += value);
-            let mut ahead = Ahead::gather(max, |sum, more| *sum += more, scan).unwrap();
+            let mut ahead = Ahead::collect(max, |sum, more| *sum += more, scan).unwrap();
             let mut passed = BTreeMap::new();
             let mut found = BTreeMap::new();
             for key in &asked {

@@ -38,7 +38,7 @@ pub(super) fn replay(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(
         return Ok(());
     }
     let again = |known: &mut RecordedHold, _more: RecordedHold| known.times += 1;
-    let mut recorded = Ahead::gather(IN_MEMORY_MAX, again, |put| collect(snapshot, put))?;
+    let mut recorded = Ahead::collect(IN_MEMORY_MAX, again, |put| collect(snapshot, put))?;
     let mut holds = SortedRows::default();
     let no_hold = |run: &mut Run<'_>, id: HoldId, recorded: &RecordedHold| {
         run.found("contest_applications", &recorded.row, format!("its hold {} is not there", id.0));

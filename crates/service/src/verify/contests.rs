@@ -63,7 +63,7 @@ pub(super) fn replay(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(
         return Ok(());
     }
     let from = run.after();
-    let mut recorded = Ahead::gather(IN_MEMORY_MAX, again, |put| collect(snapshot, from, put))?;
+    let mut recorded = Ahead::collect(IN_MEMORY_MAX, again, |put| collect(snapshot, from, put))?;
     let (mut entries, mut wallet) = (SortedRows::default(), BTreeMap::<About, Vec<Entered>>::new());
     loop {
         entries.fill(|after: Option<&EntryKey>, limit| snapshot.entries(after.copied(), limit))?;

@@ -46,7 +46,7 @@ pub(super) fn replay(
             run.found(
                 "handles",
                 name(&handle),
-                "no request can name it: the next start of the server mends it",
+                "no request can name it: the next start of the server corrects it",
             );
         }
         sum.add_handle(&run.key, &handle, member);

@@ -27,7 +27,6 @@ mod archives;
 mod contests;
 mod erased;
 mod handles;
-mod moves;
 mod owed;
 mod owners;
 mod periods;
@@ -38,6 +37,7 @@ mod scores;
 mod since;
 mod sorted_rows;
 mod sum;
+mod transfers;
 mod wallets;
 mod webhooks;
 
@@ -150,7 +150,7 @@ pub fn replay(
     run.damaged(snapshot);
     let scan = wallets::replay(snapshot, expected.home, &mut run)?;
     handles::replay(snapshot, (scan.handles, expected.names), &mut run)?;
-    let totals = moves::replay(snapshot, scan.entries, &mut run)?;
+    let totals = transfers::replay(snapshot, scan.entries, &mut run)?;
     contests::replay(snapshot, &mut run)?;
     pools::check(snapshot, scan.pools, &mut run)?;
     applications::replay(snapshot, &mut run)?;
@@ -215,12 +215,12 @@ fn check_totals(
     for (key, total) in stored {
         let sums = debits.entry(key.currency).or_default();
         *sums = (sums.0.saturating_add(total.debits), sums.1.saturating_add(total.credits));
-        let of_moves = wanted.remove(key).unwrap_or_default();
-        if of_moves != *total {
+        let of_transfers = wanted.remove(key).unwrap_or_default();
+        if of_transfers != *total {
             run.found(
                 "totals",
                 name(key),
-                format!("{}, and its movements come to {}", shown(total), shown(&of_moves)),
+                format!("{}, and its movements come to {}", shown(total), shown(&of_transfers)),
             );
         }
     }

@@ -16,7 +16,7 @@ const KNOWN_MAX: usize = 500_000;
 
 /// Finds them; each number is named once a table.
 pub(super) fn replay(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), Failure> {
-    let mut known = Ahead::gather(KNOWN_MAX, |(), ()| (), |put| numbers(snapshot, put))?;
+    let mut known = Ahead::collect(KNOWN_MAX, |(), ()| (), |put| numbers(snapshot, put))?;
     let mut tables = ContestSnapshot::ALL.map(|of| (of, SortedRows::default()));
     loop {
         for (of, rows) in &mut tables {

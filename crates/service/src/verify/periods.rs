@@ -1,6 +1,6 @@
 //! The payments of periods with prizes: how many prizes there are, which were tried, and the transfer of each.
 //!
-//! A period has the transfer of each of its prizes, so an entry is compared by that: two of them, or one more, are rows without
+//! A period has the transfer of each of its prizes, so an entry is compared by that. Two of them, or one more, are rows without
 //! a prize. Not here: the comparison (`contests`).
 
 use super::Run;

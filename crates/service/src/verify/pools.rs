@@ -1,4 +1,4 @@
-//! Pools of contests: each has in its wallet what is left of its fees, or what it owes of its prizes; and each wallet of a pool has its
+//! Pools of contests: each has in its wallet what is left of its fees, or what it owes of its prizes. Each wallet of a pool has its
 //! contest.
 //!
 //! Before the prizes are determined, a pool has the fees without reversals and refunds. From then on the fees, with what was added and

@@ -94,7 +94,7 @@ pub(super) fn replay(snapshot: &mut dyn Snapshot, now: Micros, run: &mut Run<'_>
             return Ok(());
         };
         let row = if stored == Some(key) { windows.next().map(|(_, row)| row) } else { None };
-        let group = all.gather(snapshot, &mut records, key, run)?;
+        let group = all.take(snapshot, &mut records, key, run)?;
         let Some(Some(board)) = all.boards.get(&key.board).cloned() else {
             all.without_board(key, &group, row.is_some(), run);
             continue;
@@ -120,7 +120,7 @@ pub(super) fn replay(snapshot: &mut dyn Snapshot, now: Micros, run: &mut Run<'_>
 
 impl Comparison {
     /// Takes the records of a window.
-    fn gather(
+    fn take(
         &mut self,
         snapshot: &mut dyn Snapshot,
         records: &mut Records,

@@ -4,14 +4,14 @@
 //! these balances must be what the catalog's totals leave, and the number of entries before them must be that of the files. The catalog
 //! proves both by its chain of digests.
 //!
-//! A transfer belongs before the checkpoint by its id. Servers commit ids of one moment in any order, so one before the end may have its
-//! rows in tables (it came late), and entries of files may lie between those of tables. Both are looked up by key.
+//! A transfer belongs before the checkpoint by its id. Servers commit ids of one moment in any order. So a late one before the end may
+//! have its rows in tables, and entries of files may lie between those of tables. Both are looked up by key.
 //!
 //! Not here: the rows of those files, which a whole verification reads.
 
 use super::Run;
-use super::moves::each_line;
 use super::sum::Sum;
+use super::transfers::each_side;
 use super::wallets::Story;
 use crate::failure::{Failure, Fault};
 use std::collections::{BTreeMap, BTreeSet};
@@ -142,7 +142,7 @@ pub(super) fn note(run: &mut Run<'_>, transfer: TransferId) -> Result<(), Failur
 /// Adds what is not passed by a scan of transfers after the checkpoint: the totals of the catalog, and late transfers.
 pub(super) fn add_earlier(
     snapshot: &mut dyn Snapshot,
-    (totals, lines): (&mut Totals, &mut Sum),
+    (totals, sides): (&mut Totals, &mut Sum),
     run: &mut Run<'_>,
 ) -> Result<(), StoreError> {
     let Some(since) = &mut run.since else { return Ok(()) };
@@ -157,7 +157,7 @@ pub(super) fn add_earlier(
             let Some(transfer) = transfer else { continue };
             run.replayed.transfers += 1;
             totals.add(&transfer);
-            each_line(*id, &transfer, |line| lines.add(&run.key, &line));
+            each_side(*id, &transfer, |side| sides.add(&run.key, &side));
         }
     }
     Ok(())

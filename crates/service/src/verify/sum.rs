@@ -8,9 +8,9 @@ use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{Kind, MemberId, TransferId};
 use tally_rules::{PlayerId, Record};
 
-/// A line of a transfer, and of the entry itself.
+/// A side of a transfer: what its entry must say, and what it says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Line {
+pub(super) struct TransferSide {
     pub(super) key: EntryKey,
     pub(super) transfer: TransferId,
     pub(super) kind: Kind,
@@ -33,8 +33,8 @@ pub(super) fn key() -> Result<[u8; 32], Failure> {
 }
 
 impl Sum {
-    pub(super) fn add(&mut self, key: &[u8; 32], line: &Line) {
-        let Line { key: place, transfer, kind, amount, counterparty } = line;
+    pub(super) fn add(&mut self, key: &[u8; 32], side: &TransferSide) {
+        let TransferSide { key: place, transfer, kind, amount, counterparty } = side;
         let mut bytes = [0; 74];
         bytes[..16].copy_from_slice(&place.wallet.member.0.0);
         bytes[16..24].copy_from_slice(&place.wallet.currency.bytes());

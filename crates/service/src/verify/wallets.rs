@@ -3,7 +3,7 @@
 
 use super::ahead::{Ahead, Put};
 use super::sorted_rows::{PAGE_ROWS, SortedRows};
-use super::sum::{Line, Sum};
+use super::sum::{Sum, TransferSide};
 use super::{Run, erased, since};
 use crate::failure::Failure;
 use std::collections::BTreeMap;
@@ -41,7 +41,7 @@ pub(super) fn replay(
     home: Option<Currency>,
     run: &mut Run<'_>,
 ) -> Result<WalletScan, Failure> {
-    let mut held = Ahead::gather(HELD_MAX, add, |put| open_holds(snapshot, put))?;
+    let mut held = Ahead::collect(HELD_MAX, add, |put| open_holds(snapshot, put))?;
     let (mut wallets, mut scan) = (SortedRows::default(), WalletScan::default());
     let mut members = Members { rows: SortedRows::default(), present: None, handles: Sum::default(), home };
     let mut entries = SortedRows::default();
@@ -216,14 +216,14 @@ fn next(
     }
     let Some((key, entry)) = entries.next() else { return Ok(None) };
     run.replayed.entries += 1;
-    sum.add(&run.key, &line(&key, &entry));
+    sum.add(&run.key, &side(&key, &entry));
     since::note(run, entry.transfer)?;
     Ok(Some((key, entry)))
 }
 
-pub(super) fn line(key: &EntryKey, entry: &Entry) -> Line {
+pub(super) fn side(key: &EntryKey, entry: &Entry) -> TransferSide {
     let Entry { transfer, kind, amount, counterparty, .. } = entry;
-    Line { key: *key, transfer: *transfer, kind: *kind, amount: *amount, counterparty: *counterparty }
+    TransferSide { key: *key, transfer: *transfer, kind: *kind, amount: *amount, counterparty: *counterparty }
 }
 
 /// Members, beside the wallets.

@@ -25,7 +25,7 @@ use tally_store::{LedgerReadSet, Loaded, ReadSet, ShardSet, Task, Topic, Webhook
 /// How long the lease lasts, and how often it is renewed. A sender may take as long as the lease lasts.
 const LEASE: Duration = Duration::from_secs(20);
 const RENEW: Duration = Duration::from_secs(1);
-/// Between two looks for new events.
+/// Between two searches for new events.
 const PAUSE: Duration = Duration::from_millis(500);
 /// The same while another server delivers, and while there is no webhook.
 const IDLE_PAUSE: Duration = Duration::from_secs(1);
@@ -109,15 +109,15 @@ struct Deliverer {
     sender: Arc<dyn Sender>,
     /// When the lease was renewed last, while this server has it.
     leased: Option<Instant>,
-    /// When webhooks and events were looked at last.
-    looked: Option<Instant>,
+    /// When webhooks were read and events searched last.
+    searched_at: Option<Instant>,
     webhooks: BTreeMap<Uuid, Webhook>,
     queue: Queue,
 }
 
 impl Deliverer {
     fn new(sender: Arc<dyn Sender>) -> Self {
-        Self { sender, leased: None, looked: None, webhooks: BTreeMap::new(), queue: Queue::default() }
+        Self { sender, leased: None, searched_at: None, webhooks: BTreeMap::new(), queue: Queue::default() }
     }
 
     /// Forgets all that was read. Attempts that still run are found to be outdated or are counted.
@@ -132,8 +132,8 @@ impl Deliverer {
         wake: impl Fn() -> Box<W>,
     ) -> Result<Duration, Failure> {
         self.take_finished(tally)?;
-        let looks = self.looked.is_none_or(|at| at.elapsed() >= PAUSE);
-        if looks && !self.read_webhooks(tally)? {
+        let is_due = self.searched_at.is_none_or(|at| at.elapsed() >= PAUSE);
+        if is_due && !self.read_webhooks(tally)? {
             return Ok(NONE_PAUSE);
         }
         if !self.has_lease(tally)? {
@@ -141,14 +141,14 @@ impl Deliverer {
             return Ok(IDLE_PAUSE);
         }
         let mut has_more = false;
-        if looks {
+        if is_due {
             let now = tally.now();
             if self.queue.all_is_due(now) {
                 sweep(tally, &self.webhooks, &self.queue)?;
-                self.queue.look_at_all(tally, &self.webhooks)?;
+                self.queue.restart_search(tally, &self.webhooks)?;
             }
-            has_more = self.queue.look(tally, &self.webhooks)?;
-            self.looked = (!has_more).then(Instant::now);
+            has_more = self.queue.search(tally, &self.webhooks)?;
+            self.searched_at = (!has_more).then(Instant::now);
         }
         let searches = self.send_due(tally, wake)?;
         Ok(if has_more || searches { Duration::ZERO } else { PAUSE })
@@ -182,7 +182,7 @@ impl Deliverer {
                 // Another server, or a request, has gone on meanwhile: the topic is found again.
                 (None, Some(_)) => {
                     self.queue.entries.remove(&key);
-                    self.queue.look_at_all(tally, &self.webhooks)?;
+                    self.queue.restart_search(tally, &self.webhooks)?;
                 }
                 (_, None) => {}
             }
@@ -207,7 +207,7 @@ impl Deliverer {
             self.queue.entries.retain(|(id, topic), _| wanted(id, *topic));
             // A changed webhook may want what it did not.
             self.queue.entries.values_mut().for_each(|entry| entry.examined = 0);
-            self.queue.look_at_all(tally, &webhooks)?;
+            self.queue.restart_search(tally, &webhooks)?;
             self.webhooks = webhooks;
         }
         // Positions of the last webhook are still to be deleted.

@@ -1,4 +1,4 @@
-//! Events as webhooks get them: stored ones, and lines of wallets, which are numbered and never deleted.
+//! Events as webhooks get them: stored ones, and entries of wallets, which are numbered and never deleted.
 //!
 //! Blocks on the store. Not here: what was delivered (`queue`), and the form on the wire.
 
@@ -40,16 +40,16 @@ pub struct EventOf {
 pub enum Happening {
     /// A stored event.
     Stored(EventKind),
-    /// A line of a wallet.
-    Line(Box<Line>),
+    /// An entry of a wallet.
+    Entry(Box<WalletEntry>),
 }
 
-/// A line of a wallet.
+/// An entry of a wallet.
 #[derive(Clone, Debug)]
-pub struct Line {
+pub struct WalletEntry {
     /// The wallet.
     pub wallet: WalletKey,
-    /// The line itself.
+    /// The entry itself.
     pub entry: Entry,
     /// The name of the counterparty.
     pub counterparty: Option<Arc<str>>,
@@ -69,7 +69,7 @@ pub(super) enum NextEvent {
     Nothing,
 }
 
-/// The types of lines of wallets.
+/// The types of entries of wallets.
 pub(super) const OF_WALLETS: [EventType; 3] =
     [EventType::Transfer, EventType::Reversal, EventType::BalanceBelow];
 
@@ -102,17 +102,17 @@ pub(super) fn next_event(
         None => NextEvent::Nothing,
     };
     if let Topic::Wallet(key) = topic {
-        let mut lines = ledger.history(key, after + 1..after + 1 + PAGE as u64)?;
-        lines.reverse();
-        let (count, end) = (lines.len(), lines.last().map(|(number, _)| *number));
+        let mut entries = ledger.history(key, after + 1..after + 1 + PAGE as u64)?;
+        entries.reverse();
+        let (count, end) = (entries.len(), entries.last().map(|(number, _)| *number));
         let wanted = |(number, entry): (u64, Entry)| {
-            let kind = webhook.type_of_line(key.currency, &entry)?;
+            let kind = webhook.type_of_entry(key.currency, &entry)?;
             Some((number, entry, kind))
         };
-        let Some((number, entry, kind)) = lines.into_iter().find_map(wanted) else {
+        let Some((number, entry, kind)) = entries.into_iter().find_map(wanted) else {
             return Ok(last(count, end));
         };
-        return Ok(NextEvent::Found(line(tally, webhook, key, (number, entry, kind))?));
+        return Ok(NextEvent::Found(entry_event(tally, webhook, key, (number, entry, kind))?));
     }
     let events = ledger.list_events(topic, after, PAGE)?.rows;
     let (count, end) = (events.len(), events.last().map(|(number, _)| *number));
@@ -153,7 +153,7 @@ fn subject(tally: &Tally, topic: Topic, event: &EventKind) -> Option<Arc<str>> {
     }
 }
 
-fn line(
+fn entry_event(
     tally: &Tally,
     webhook: &Webhook,
     wallet: WalletKey,
@@ -164,6 +164,6 @@ fn line(
     let mark = webhook.marks.get(&wallet.currency).copied().filter(|_| kind == EventType::BalanceBelow);
     let (at, subject) = (entry.at(), wallet_name(wallet));
     let id = delivery_id(Topic::Wallet(wallet), EventRef { number, at });
-    let line = Line { wallet, entry, counterparty, origin: origin.unwrap_or_default(), mark };
-    Ok(EventOf { id, kind, subject, number, missed: 0, at, what: Happening::Line(Box::new(line)) })
+    let entry = WalletEntry { wallet, entry, counterparty, origin: origin.unwrap_or_default(), mark };
+    Ok(EventOf { id, kind, subject, number, missed: 0, at, what: Happening::Entry(Box::new(entry)) })
 }

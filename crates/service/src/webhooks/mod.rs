@@ -13,7 +13,7 @@ mod scans;
 mod sign;
 
 pub use deliver::{Answer, Delivery, Done, Sender};
-pub use happening::{EventOf, Happening, Line};
+pub use happening::{EventOf, Happening, WalletEntry};
 pub use sign::signature;
 pub use tally_store::Topic;
 
@@ -53,7 +53,7 @@ pub struct Counts {
     pub delivered: AtomicU64,
     /// Failed attempts.
     pub failed: AtomicU64,
-    /// Webhooks that are disabled, at the last look.
+    /// Webhooks that are disabled, at the last search.
     pub disabled: AtomicU64,
 }
 

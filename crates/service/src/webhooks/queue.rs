@@ -1,7 +1,7 @@
 //! The topics with events that a webhook has not got yet.
 //!
-//! Events are found by their times, which are not the order of commits: an event may appear late. So each look begins a minute
-//! before the last one, and a look at all kept events follows now and then. What is found is only a hint: a topic is read on from
+//! Events are found by their times, which are not the order of commits: an event may appear late. So each search begins a minute
+//! before the last one, and a search of all kept events follows now and then. What is found is only a hint: a topic is read on from
 //! its stored position, so a late hint delays an event and skips none. Each webhook has a bounded part of the queue. A receiver
 //! that is behind delays no other one. Blocks on the store.
 
@@ -20,10 +20,10 @@ use tally_store::{BoardNo, EventKey, Topic, WebhookKey};
 const TOPICS_MAX: usize = 1_000;
 /// Topics whose last number is remembered.
 const KNOWN_MAX: usize = 20_000;
-/// Events of one read, and reads of one look.
+/// Events of one read, and reads of one search.
 const PAGE: usize = 500;
 const PAGES: usize = 20;
-/// Between two looks at all kept events.
+/// Between two searches of all kept events.
 const ALL_PAUSE_MICROS: i64 = 600 * SECOND;
 
 /// Before all events.
@@ -65,14 +65,14 @@ impl Entry {
 pub(super) struct Queue {
     pub(super) entries: BTreeMap<(Uuid, Topic), Entry>,
     after: (Micros, EventKey),
-    /// The last number that was looked at, by topic.
+    /// The last number that was found, by topic.
     known: HashMap<Topic, u64>,
-    /// The first event that did not fit into the part of its webhook, and the first line of a wallet.
+    /// The first event that did not fit into the part of its webhook, and the first entry of a wallet.
     overflowed: BTreeMap<Uuid, (Micros, EventKey)>,
-    overflowed_lines: BTreeMap<Uuid, Micros>,
-    /// How far transfers were read, if a webhook wants lines of wallets.
+    overflowed_wallets: BTreeMap<Uuid, Micros>,
+    /// How far transfers were read, if a webhook wants entries of wallets.
     scans: Option<Scans>,
-    /// When the last look at all kept events began.
+    /// When the last search of all kept events began.
     all_at: Micros,
 }
 
@@ -83,7 +83,7 @@ impl Default for Queue {
             after: START,
             known: HashMap::new(),
             overflowed: BTreeMap::new(),
-            overflowed_lines: BTreeMap::new(),
+            overflowed_wallets: BTreeMap::new(),
             scans: None,
             all_at: Micros(0),
         }
@@ -91,8 +91,8 @@ impl Default for Queue {
 }
 
 impl Queue {
-    /// Begins to look at all kept events again.
-    pub(super) fn look_at_all(
+    /// Begins to search all kept events again.
+    pub(super) fn restart_search(
         &mut self,
         tally: &Tally,
         webhooks: &BTreeMap<Uuid, Webhook>,
@@ -101,11 +101,11 @@ impl Queue {
         (self.after, self.all_at) = (START, tally.now());
         self.known.clear();
         self.overflowed.clear();
-        self.overflowed_lines.clear();
+        self.overflowed_wallets.clear();
         Ok(())
     }
 
-    /// Whether a look at all kept events is due. A clock that was set back makes it due.
+    /// Whether a search of all kept events is due. A clock that was set back makes it due.
     pub(super) fn all_is_due(&self, now: Micros) -> bool {
         !(0..ALL_PAUSE_MICROS).contains(&now.since(self.all_at))
     }
@@ -121,19 +121,19 @@ impl Queue {
     }
 
     /// Finds topics with new events. Returns whether there may be more.
-    pub(super) fn look(
+    pub(super) fn search(
         &mut self,
         tally: &Tally,
         webhooks: &BTreeMap<Uuid, Webhook>,
     ) -> Result<bool, Failure> {
-        self.look_back();
+        self.return_to_overflowed();
         let mut has_more = false;
         if let Some(mut scans) = self.scans.take() {
             let read = scans.read(tally, (PAGE, PAGES));
             self.scans = Some(scans);
-            let (lines, more) = read?;
+            let (new_entries, more) = read?;
             has_more = more;
-            self.take(tally, webhooks, &lines)?;
+            self.take(tally, webhooks, &new_entries)?;
             self.store_scans(tally)?;
         }
         for _ in 0..PAGES {
@@ -151,13 +151,13 @@ impl Queue {
         Ok(true)
     }
 
-    /// Stores how far lines of wallets were delivered.
+    /// Stores how far entries of wallets were delivered.
     fn store_scans(&mut self, tally: &Tally) -> Result<(), Failure> {
         let Some(mut scans) = self.scans.take() else { return Ok(()) };
         let waiting = |id: Uuid| {
-            let lines = self.of(id).filter(|((_, topic), _)| matches!(topic, Topic::Wallet(_)));
-            let first = lines.map(|(_, entry)| entry.since).min();
-            first.into_iter().chain(self.overflowed_lines.get(&id).copied()).min()
+            let of_wallets = self.of(id).filter(|((_, topic), _)| matches!(topic, Topic::Wallet(_)));
+            let first = of_wallets.map(|(_, entry)| entry.since).min();
+            first.into_iter().chain(self.overflowed_wallets.get(&id).copied()).min()
         };
         let stored = scans.store(tally, waiting);
         self.scans = Some(scans);
@@ -165,7 +165,7 @@ impl Queue {
     }
 
     /// Goes back to what did not fit, when there is room again.
-    fn look_back(&mut self) {
+    fn return_to_overflowed(&mut self) {
         let room = |(id, at): (&Uuid, &(Micros, EventKey))| {
             (self.topics(*id) < TOPICS_MAX / 2).then_some((*id, *at))
         };
@@ -176,9 +176,9 @@ impl Queue {
             self.known.clear();
         }
         let room = |(id, at): (&Uuid, &Micros)| (self.topics(*id) < TOPICS_MAX / 2).then_some((*id, *at));
-        let rooms: Vec<_> = self.overflowed_lines.iter().filter_map(room).collect();
+        let rooms: Vec<_> = self.overflowed_wallets.iter().filter_map(room).collect();
         for (id, at) in rooms {
-            self.overflowed_lines.remove(&id);
+            self.overflowed_wallets.remove(&id);
             self.scans.iter_mut().for_each(|scans| scans.go_back(at));
             self.known.clear();
         }
@@ -226,7 +226,7 @@ impl Queue {
             let Some(start) = start.filter(|start| *start < news.number) else { continue };
             if self.topics(key.id) >= TOPICS_MAX {
                 match topic {
-                    Topic::Wallet(_) => drop(self.overflowed_lines.entry(key.id).or_insert(news.first.0)),
+                    Topic::Wallet(_) => drop(self.overflowed_wallets.entry(key.id).or_insert(news.first.0)),
                     _ => drop(self.overflowed.entry(key.id).or_insert(news.first)),
                 }
                 continue;

@@ -1,4 +1,4 @@
-//! Finds wallets with new lines, by reading transfers in order of their ids.
+//! Finds wallets with new entries, by reading transfers in order of their ids.
 //!
 //! An id has the instant of a decision, and a transfer may appear late: another server may decide earlier and commit later. So transfers
 //! are read twice, as soon as they appear and again a minute later. How far both reads have come, and all that they found was delivered, is
@@ -23,20 +23,20 @@ use tally_store::{
 pub(super) const LATE_MICROS: i64 = 60 * SECOND;
 /// Between two stores of how far a webhook is.
 const STORE_PAUSE_MICROS: i64 = 5 * SECOND;
-/// Lines of one read.
-const LINES: u64 = 100;
+/// Entries of one read.
+const ENTRIES: u64 = 100;
 
 /// How far transfers were read.
 #[derive(Debug)]
 pub(super) struct Scans {
     ahead: TransferId,
     behind: TransferId,
-    /// For each webhook that wants lines, the time up to which they were delivered, as stored.
+    /// For each webhook that wants entries, the time up to which they were delivered, as stored.
     stored: BTreeMap<Uuid, Micros>,
 }
 
-/// Lines that may be new, each with its time.
-pub(super) type Lines = Vec<(Micros, EventKey)>;
+/// Entries that may be new, each with its time.
+pub(super) type NewEntries = Vec<(Micros, EventKey)>;
 
 /// The first id of an instant.
 fn first_of(at: Micros) -> TransferId {
@@ -44,7 +44,7 @@ fn first_of(at: Micros) -> TransferId {
 }
 
 impl Scans {
-    /// Goes on where the webhooks have got their lines; `None` if none wants any.
+    /// Goes on where the webhooks have got their entries; `None` if none wants any.
     pub(super) fn begin(tally: &Tally, webhooks: &BTreeMap<Uuid, Webhook>) -> Result<Option<Self>, Failure> {
         let wanting: Vec<_> = webhooks.iter().filter(|(_, webhook)| webhook.wants(&OF_WALLETS)).collect();
         let keys: Vec<_> = wanting.iter().map(|(id, _)| cursor_of(**id)).collect();
@@ -64,8 +64,8 @@ impl Scans {
         &mut self,
         tally: &Tally,
         (page, pages): (usize, usize),
-    ) -> Result<(Lines, bool), Failure> {
-        let (mut lines, mut has_more) = (Lines::new(), false);
+    ) -> Result<(NewEntries, bool), Failure> {
+        let (mut entries, mut has_more) = (NewEntries::new(), false);
         let late = first_of(tally.now().plus(-LATE_MICROS));
         for (cursor, end) in [(&mut self.ahead, None), (&mut self.behind, Some(late))] {
             let mut is_behind = false;
@@ -73,7 +73,7 @@ impl Scans {
                 let rows = tally.store.ledger().recent_transfers(*cursor, page)?.rows;
                 let is_due = |id: &TransferId| end.is_none_or(|end| *id < end);
                 let due = rows.iter().take_while(|(id, _)| is_due(id)).count();
-                rows[..due].iter().for_each(|(id, transfer)| add(&mut lines, *id, transfer));
+                rows[..due].iter().for_each(|(id, transfer)| add(&mut entries, *id, transfer));
                 if let Some((last, _)) = rows[..due].last() {
                     *cursor = *last;
                 }
@@ -84,7 +84,7 @@ impl Scans {
             }
             has_more |= is_behind;
         }
-        Ok((lines, has_more))
+        Ok((entries, has_more))
     }
 
     /// Reads again from this time on.
@@ -93,7 +93,7 @@ impl Scans {
         (self.ahead, self.behind) = (self.ahead.min(first), self.behind.min(first));
     }
 
-    /// The number after which a wallet begins for a webhook: all lines up to it are delivered, or not wanted. `least` is the first number
+    /// The number after which a wallet begins for a webhook: all entries up to it are delivered, or not wanted. `least` is the first number
     /// that was found, and `row` the stored position.
     pub(super) fn start(
         &self,
@@ -111,7 +111,7 @@ impl Scans {
         Ok(before(tally, wallet, least, since)?.max(delivered))
     }
 
-    /// Stores how far each webhook is: up to the first of its lines that wait, or to the end of the later read.
+    /// Stores how far each webhook is: up to the first of its entries that wait, or to the end of the later read.
     pub(super) fn store(
         &mut self,
         tally: &Tally,
@@ -158,23 +158,23 @@ fn cursor_of(id: Uuid) -> WebhookKey {
     WebhookKey { topic: Some(Topic::Transfers), id }
 }
 
-fn add(lines: &mut Lines, id: TransferId, transfer: &Transfer) {
+fn add(entries: &mut NewEntries, id: TransferId, transfer: &Transfer) {
     let sides = [transfer.debit, transfer.credit].into_iter().flatten();
-    lines.extend(sides.map(|(member, number)| {
+    entries.extend(sides.map(|(member, number)| {
         let topic = Topic::Wallet(WalletKey { member, currency: transfer.currency });
         (id.0.at(), EventKey { topic, number })
     }));
 }
 
-/// The number before the first line of a wallet since then, from `least` downwards.
+/// The number before the first entry of a wallet since then, from `least` downwards.
 pub(super) fn before(tally: &Tally, wallet: WalletKey, least: u64, since: Micros) -> Result<u64, Failure> {
     let mut first = least;
     while first > 1 {
-        let lines = tally.store.ledger().history(wallet, first.saturating_sub(LINES).max(1)..first)?;
-        if lines.is_empty() {
+        let entries = tally.store.ledger().history(wallet, first.saturating_sub(ENTRIES).max(1)..first)?;
+        if entries.is_empty() {
             break;
         }
-        for (number, entry) in lines {
+        for (number, entry) in entries {
             if entry.at() < since {
                 return Ok(number);
             }

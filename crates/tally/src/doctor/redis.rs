@@ -2,7 +2,7 @@
 //!
 //! Applications are stored nowhere else. An evicted key is detected and reported as a loss. So is every restart, because a
 //! file of Redis may lack what was acknowledged. Rankings are loaded again from the store after any loss, so an eviction or a
-//! restart costs them time, never data, and persistence is worth nothing to them. Not here: whether ranks are right (`ranks`).
+//! restart costs them time and never data. Persistence is worth nothing to them. Not here: whether ranks are right (`ranks`).
 
 use super::Report;
 use tally_ranking::redis::{Probe, RankingError};

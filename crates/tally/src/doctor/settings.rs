@@ -23,7 +23,7 @@ pub(super) fn check(report: &mut Report, probe: &Probe) {
         say(report, "sync_binlog", good, "replicas lose acknowledged scores in a crash; set 1");
     }
     let doublewrite = text("innodb_doublewrite").is_some_and(|value| !matches!(value, "OFF" | "0"));
-    say(report, "innodb_doublewrite", doublewrite, "a page torn by a crash cannot be mended; set ON");
+    say(report, "innodb_doublewrite", doublewrite, "a page torn by a crash cannot be repaired; set ON");
     // `NO_LOCK` and others are values of MariaDB 12 for partly read-only servers.
     let read_only = text("read_only").is_some_and(|value| !matches!(value, "OFF" | "0"));
     say(report, "read_only", !read_only, "nothing can be stored");

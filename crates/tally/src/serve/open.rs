@@ -1,4 +1,4 @@
-//! Opening the store of a server, and waiting for a database that is away.
+//! Opening the store of a server, and waiting for an unavailable database.
 //!
 //! A database may start later than the server, or may be moved while it loads: a start goes on when it is back. What nobody but a
 //! person can change, such as a wrong password, ends the process. Not here: how long one attempt takes (`store.connect_timeout`).

@@ -149,9 +149,9 @@ pub fn write_stored(subject: &str, event: &EventKind) -> Value {
     }
 }
 
-/// The data of a line of a wallet, with the mark that it crossed.
-pub fn write_line(member: MemberId, line: &TransactionJson, mark: Option<i64>) -> Value {
-    let mut data = json!(line);
+/// The data of an entry of a wallet, with the mark that it crossed.
+pub fn write_entry(member: MemberId, entry: &TransactionJson, mark: Option<i64>) -> Value {
+    let mut data = json!(entry);
     data["member"] = json!(member.0.to_string());
     if let Some(mark) = mark {
         data["below"] = json!(mark.to_string());

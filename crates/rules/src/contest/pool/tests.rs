@@ -92,7 +92,7 @@ fn ranks_get_their_shares_rounded_down() {
     for (to_win, same, wanted) in rows {
         let ranked: Vec<(usize, bool)> = same.iter().copied().enumerate().collect();
         let found = pool(&table, 0, 0).shares(krw(), *to_win, &ranked);
-        let found: Vec<_> = found.iter().map(|one| (one.who, one.rank, one.amount.units())).collect();
+        let found: Vec<_> = found.iter().map(|one| (one.player, one.rank, one.amount.units())).collect();
         assert_eq!(found, *wanted, "{to_win} {same:?}");
     }
 }
@@ -130,7 +130,7 @@ proptest! {
             let shares: i128 = group.iter().map(|place| share_of(*place)).sum();
             let wanted = i128::from(to_win) * shares / (i128::from(WHOLE) * group.len() as i128);
             for place in group {
-                let mine: i128 = found.iter().filter(|one| one.who == place).map(|one| i128::from(one.amount.units())).sum();
+                let mine: i128 = found.iter().filter(|one| one.player == place).map(|one| i128::from(one.amount.units())).sum();
                 prop_assert_eq!(mine, wanted);
             }
         }

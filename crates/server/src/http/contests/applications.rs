@@ -33,9 +33,9 @@ pub(in crate::http) async fn apply(mut call: Call) -> Result<Response, Problem> 
     let player = named
         .or(own)
         .ok_or_else(|| Problem::field("/player", "is required: an API key has no player of its own"))?;
-    let who = player.clone();
+    let applicant = player.clone();
     let sees = sees_wallet(&call, &actor, &player);
-    let done = blocking(move || applying::apply(&tally, &id, &actor, &who, identity.as_ref())).await;
+    let done = blocking(move || applying::apply(&tally, &id, &actor, &applicant, identity.as_ref())).await;
     let done = done.map_err(|problem| {
         let problem = with_player(of_event(problem, Event::Apply), &player);
         if sees { problem } else { problem::without_balance(problem) }

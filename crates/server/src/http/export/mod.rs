@@ -30,10 +30,10 @@ pub(super) async fn of_member(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let (tally, int64, id) = (call.tally()?, call.int64()?, call.member()?);
     let slot = acquire(&call)?;
-    let asked = Arc::clone(&tally);
+    let shared = Arc::clone(&tally);
     let member = blocking(move || {
-        export::note(&asked, id, &origin)?;
-        export::subject(&asked, id)
+        export::note(&shared, id, &origin)?;
+        export::subject(&shared, id)
     });
     let (member, owns_player) = member.await?;
     let export = Export { tally, int64, id, member, owns_player };

@@ -20,7 +20,7 @@ struct BatchRow {
     key: Option<String>,
     /// Whether the next row belongs to the same linked group.
     linked: bool,
-    read: Result<NewTransfer, Problem>,
+    transfer: Result<NewTransfer, Problem>,
 }
 
 pub(in crate::http) async fn batch(mut call: Call) -> Result<Response, Problem> {
@@ -30,10 +30,11 @@ pub(in crate::http) async fn batch(mut call: Call) -> Result<Response, Problem> 
     let list = read_list(call.json().await?)?;
     let read = |(index, row)| read_one(&tally, &call, row, (key.as_deref(), index));
     let mut rows: Vec<BatchRow> = list.into_iter().enumerate().map(read).collect();
-    break_chains(&mut rows);
-    let taken = |row: &BatchRow| row.read.as_ref().ok().map(|new| (new.clone(), row.linked));
-    let moves: Vec<(NewTransfer, bool)> = rows.iter().filter_map(taken).collect();
-    let done = transfers::post_all(&tally, moves).await.map_err(|failure| problem::of_failure(&failure))?;
+    fail_broken_groups(&mut rows);
+    let sound = |row: &BatchRow| row.transfer.as_ref().ok().map(|new| (new.clone(), row.linked));
+    let transfers: Vec<(NewTransfer, bool)> = rows.iter().filter_map(sound).collect();
+    let done =
+        transfers::post_all(&tally, transfers).await.map_err(|failure| problem::of_failure(&failure))?;
     if let Some(fault) = common_fault(&done)
         && done.len() == rows.len()
     {
@@ -57,11 +58,12 @@ fn read_one(tally: &Tally, call: &Call, row: Value, place: (Option<&str>, usize)
     let key = sent_row_key(&row);
     // An unreadable value counts as `true`: it may have meant to link the next row.
     let linked = row.get("linked").is_some_and(|linked| *linked != Value::Bool(false));
-    let read = read_row(row, home(tally)).map_err(wrong).map(|row| new_move(tally, call, row, place));
-    BatchRow { key, linked, read }
+    let transfer =
+        read_row(row, home(tally)).map_err(wrong).map(|row| keyed_transfer(tally, call, row, place));
+    BatchRow { key, linked, transfer }
 }
 
-fn new_move(
+fn keyed_transfer(
     tally: &Tally,
     call: &Call,
     row: TransferRow,
@@ -73,16 +75,17 @@ fn new_move(
 }
 
 /// Fails all rows of a linked group if one of them is invalid.
-fn break_chains(rows: &mut [BatchRow]) {
+fn fail_broken_groups(rows: &mut [BatchRow]) {
     let mut from = 0;
     while from < rows.len() {
-        let tied = rows[from..].iter().take_while(|row| row.linked).count();
-        let until = (from + tied + 1).min(rows.len());
-        let chain = &mut rows[from..until];
-        let failed = chain.iter().enumerate().find_map(|(at, row)| Some((at, row.read.as_ref().err()?.code)));
+        let linked = rows[from..].iter().take_while(|row| row.linked).count();
+        let until = (from + linked + 1).min(rows.len());
+        let group = &mut rows[from..until];
+        let failed =
+            group.iter().enumerate().find_map(|(at, row)| Some((at, row.transfer.as_ref().err()?.code)));
         if let Some((at, code)) = failed {
-            for row in chain.iter_mut().filter(|row| row.read.is_ok()) {
-                row.read = Err(problem::of_rejection(&Rejection::LinkedFailed { nth: at + 1, code }));
+            for row in group.iter_mut().filter(|row| row.transfer.is_ok()) {
+                row.transfer = Err(problem::of_rejection(&Rejection::LinkedFailed { nth: at + 1, code }));
             }
         }
         from = until;
@@ -98,7 +101,7 @@ fn render(rows: Vec<BatchRow>, done: Vec<TransferResult>) -> Response {
             object.insert("id".into(), json!(key));
             object.insert("idempotency_key".into(), Value::String(key));
         }
-        let done = match row.read {
+        let done = match row.transfer {
             Err(wrong) => Err(wrong),
             Ok(new) => {
                 let (done, sides) = (done.next().expect("one result a row"), new.order.what.sides());

@@ -55,13 +55,13 @@ pub(in crate::http) async fn owed(mut call: Call) -> Result<Response, Problem> {
         .and_then(|text| PlayerId::new(&text).map_err(|bad| call.query.wrong("player", bad.0)).ok());
     let filter = DebtFilter { player, with_winners: call.query.flag("no_member") };
     call.finish_query()?;
-    let (tally, asked) = (call.tally()?, call.tally()?);
+    let (tally, shared) = (call.tally()?, call.tally()?);
     let from = text.map(|text| {
         let place = cursor::decode_name(Names::Owed, &text).and_then(|place| DebtPosition::parse(&place));
         place.ok_or_else(invalid_cursor)
     });
     let from = from.transpose()?;
-    let page = blocking(move || owed::list_filtered(&asked, &filter, from, limit)).await?;
+    let page = blocking(move || owed::list_filtered(&shared, &filter, from, limit)).await?;
     let items: Vec<Value> = page.rows.iter().map(|debt| shown(&tally, debt)).collect();
     let mut body = json!({"items": items});
     if let Some(next) = page.next {

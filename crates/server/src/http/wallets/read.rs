@@ -66,7 +66,7 @@ impl HistoryQuery {
     }
 }
 
-/// A page of a history. A member does not see who moved its money, and why.
+/// A page of a history. A member does not see the actors and the reasons of its transfers.
 async fn page(
     call: &Call,
     member: MemberId,

@@ -3,7 +3,7 @@
 //! The first transaction closes the member, takes login, phone number, password and PIN from it, and writes the row of the audit
 //! log. From then on nothing finds the person but its player's name, which stays reserved. [`steps`] erases the rows that name the
 //! player or have words about the person, in bounded steps that may be repeated. The last one gives the player's name free. The
-//! request does the first of them, and a background task ([`task`]) the rest, also after a crash: a running erasure is found by its
+//! request does the first of them, and a background task ([`task`]) the rest, also after a crash. A running erasure is found by its
 //! row of the audit log. A request that is repeated looks for such rows once more.
 //!
 //! Not here: what the row of the member becomes (`tally_rules::ledger::erasure`).

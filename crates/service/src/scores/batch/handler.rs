@@ -138,7 +138,7 @@ impl BatchHandler for ScoreBatchHandler {
         let mut more = Vec::new();
         for _ in 0..ATTEMPTS_MAX {
             match self.attempt(batch, &more, shard)? {
-                Ok(decided) => return Ok(decided),
+                Ok(committed) => return Ok(committed),
                 Err(replan) => self.prepare(batch, replan, &mut more).map_err(Failure::Unavailable)?,
             }
         }
@@ -166,10 +166,10 @@ impl BatchHandler for ScoreBatchHandler {
         })?;
         let (_, transacted) = self.in_doubt.take().expect("a commit is in doubt");
         let not_done = Fault::StoreUnavailable("the connection was lost before the commit".into());
-        let decided = match (self.unresolved.take().expect("a commit is in doubt"), done) {
+        let batch = match (self.unresolved.take().expect("a commit is in doubt"), done) {
             (Unresolved::Whole(targets, planned, shard, pass), Some(committed)) => {
                 let transacted = Transacted { committed, changed: Vec::new(), ..transacted };
-                Some(decided(transacted, targets, planned, (shard, pass)))
+                Some(committed_batch(transacted, targets, planned, (shard, pass)))
             }
             (Unresolved::Whole(..), None) => None,
             (Unresolved::Slice(slice), Some(committed)) => {
@@ -177,11 +177,15 @@ impl BatchHandler for ScoreBatchHandler {
             }
             (Unresolved::Slice(slice), None) => slice.end(Err(not_done.clone())),
         };
-        Ok(decided.map_or(Resolution::NotCommitted(not_done), Resolution::Committed))
+        Ok(batch.map_or(Resolution::NotCommitted(not_done), Resolution::Committed))
     }
 
-    fn publish(&mut self, mut batch: Vec<Request>, decided: CommittedBatch) -> Vec<Result<Reply, Rejection>> {
-        let CommittedBatch { mut decisions, mut targets, stale, planned, done, pass: _inside } = decided;
+    fn publish(
+        &mut self,
+        mut batch: Vec<Request>,
+        committed: CommittedBatch,
+    ) -> Vec<Result<Reply, Rejection>> {
+        let CommittedBatch { mut decisions, mut targets, stale, planned, done, pass: _inside } = committed;
         targets.install();
         if !stale.is_empty() {
             let mark = &mut |board: &Arc<_>| OutdatedArchives::mark(board, &stale);
@@ -193,11 +197,11 @@ impl BatchHandler for ScoreBatchHandler {
         let scores = batch.iter().zip(&decisions).map(|(request, decision)| request.scores(decision)).sum();
         self.shared.activity.add_scores(self.shared.clock.now(), scores);
         planned.end(&done);
-        for marked in done.iter().filter_map(|one| one.committed.outbox) {
+        for outbox in done.iter().filter_map(|one| one.committed.outbox) {
             if RevisionGuard::is_published(&batch) {
-                store.published(marked);
+                store.published(outbox);
             } else {
-                self.shared.unpublished.add(store, marked);
+                self.shared.unpublished.add(store, outbox);
             }
         }
         let rows = batch.iter().zip(decisions).zip(ranks).enumerate();
@@ -227,19 +231,19 @@ impl ScoreBatchHandler {
             return Err(Failure::Piece(fault));
         }
         let Some(planned) = guard.plan(batch, &targets) else {
-            return Ok(Err(Replan::Moved(Vec::new())));
+            return Ok(Err(Replan::BoardsChanged(Vec::new())));
         };
         let transacted = self.transact((batch, &targets), (&guard, &planned), (time, more), shard);
         if let Err(Failure::Unknown(fault)) = transacted {
             self.unresolved = Some(Unresolved::Whole(targets, planned, shard, pass));
             return Err(Failure::Unknown(fault));
         }
-        Ok(transacted?.map(|transacted| decided(transacted, targets, planned, (shard, pass))))
+        Ok(transacted?.map(|transacted| committed_batch(transacted, targets, planned, (shard, pass))))
     }
 }
 
 /// A batch that is one transaction.
-fn decided(
+fn committed_batch(
     transacted: Transacted,
     targets: Targets,
     planned: Planned,

@@ -26,5 +26,5 @@ pub(crate) use publish::{Effect, Effects, Versions};
 pub(crate) use read::score_key;
 pub(crate) use shards::{FIRST, Shards};
 pub(crate) use slices::{Piece, Slicing, after_a_window};
-pub(crate) use state::{Applied, Move, ScoreBatchState};
+pub(crate) use state::{Applied, RecordChange, ScoreBatchState};
 pub(crate) use targets::{RowTarget, Targets, WindowInMemory};

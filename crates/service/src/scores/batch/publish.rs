@@ -2,7 +2,7 @@
 
 use super::kind::{Decision, Request, on_kind};
 use super::revision_guard::OnShard;
-use super::state::Move;
+use super::state::RecordChange;
 use super::targets::Targets;
 use crate::boards::Board;
 use std::collections::BTreeMap;
@@ -62,8 +62,8 @@ impl<'a> Versions<'a> {
 
 /// What a decision does to the rankings of one leaderboard.
 pub(crate) enum Effect<'a> {
-    /// Several players' records in some windows are these now.
-    Moves(&'a [Move]),
+    /// Records of several players in some windows have changed.
+    Changes(&'a [RecordChange]),
     /// A player's records are these now. The request gets the ranks around the first one if it is `ranked`.
     Scores { player: &'a PlayerId, records: &'a [(Window, Record)], ranked: bool },
     /// A player leaves these windows.
@@ -95,7 +95,7 @@ impl<'a> Effects<'a> {
 }
 
 /// Movements of one window, and the request that each is reported to.
-type WindowMoves = (Vec<Movement>, Vec<Option<usize>>);
+type WindowMovements = (Vec<Movement>, Vec<Option<usize>>);
 
 /// Publishes a batch; returns the ranks around the ranked change of each request.
 pub(super) fn publish(
@@ -147,17 +147,17 @@ fn publish_together(
 }
 
 /// Effects as movements of each window. A banned player does not move.
-fn movements(board: &Board, effects: Vec<(usize, Effect<'_>)>) -> BTreeMap<Window, WindowMoves> {
+fn movements(board: &Board, effects: Vec<(usize, Effect<'_>)>) -> BTreeMap<Window, WindowMovements> {
     let mut banned = board.banned.write().unwrap_or_else(PoisonError::into_inner);
-    let mut moves: BTreeMap<Window, WindowMoves> = BTreeMap::new();
+    let mut by_window: BTreeMap<Window, WindowMovements> = BTreeMap::new();
     let mut put = |window: Window, player: &PlayerId, record: Option<Record>, owner: Option<usize>| {
-        let (movements, owners) = moves.entry(window).or_default();
+        let (movements, owners) = by_window.entry(window).or_default();
         movements.push(Movement { player: player.clone(), record, ranked: owner.is_some() });
         owners.push(owner);
     };
     for (request, effect) in effects {
         match effect {
-            Effect::Moves(some) => {
+            Effect::Changes(some) => {
                 let shown = some.iter().filter(|(_, player, _)| !banned.contains(player));
                 shown.for_each(|(window, player, record)| put(*window, player, *record, None));
             }
@@ -182,7 +182,7 @@ fn movements(board: &Board, effects: Vec<(usize, Effect<'_>)>) -> BTreeMap<Windo
             }
         }
     }
-    moves
+    by_window
 }
 
 /// Every window of a leaderboard in memory.

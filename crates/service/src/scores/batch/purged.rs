@@ -34,7 +34,7 @@ impl Targets {
         if keys.is_empty() || is_seeded(SeededFault::NumberReused) {
             return Ok((Vec::new(), None));
         }
-        let (waiting, unavailable) = self.ask_unpurged(&keys, store)?;
+        let (waiting, unavailable) = self.read_unpurged(&keys, store)?;
         if waiting.is_empty() {
             return Ok((Vec::new(), unavailable));
         }
@@ -69,7 +69,7 @@ impl Targets {
     }
 
     /// Which of these windows a shard of the batch must purge, and which shards are unavailable.
-    fn ask_unpurged(
+    fn read_unpurged(
         &self,
         keys: &[WindowKey],
         store: &dyn Store,

@@ -48,7 +48,7 @@ pub(super) fn read(batch: &[Request], targets: &Targets, store: &dyn Store, more
         }
     });
     let mut reading = Reading { plan, known: Vec::with_capacity(records.len()) };
-    reading.ask_memory(records, targets, store);
+    reading.read_memory(records, targets, store);
     let mut reading = reading.sorted();
     if !more.is_empty() {
         reading.plan.scores.extend_from_slice(more);
@@ -59,7 +59,7 @@ pub(super) fn read(batch: &[Request], targets: &Targets, store: &dyn Store, more
 
 impl Reading {
     /// Reads the rankings in memory, each once for all its players.
-    fn ask_memory(
+    fn read_memory(
         &mut self,
         mut records: Vec<(&Arc<Board>, Window, &PlayerId)>,
         targets: &Targets,

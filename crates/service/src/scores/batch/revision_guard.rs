@@ -19,7 +19,7 @@ use tally_store::{BoardChange, BoardNo, Committed, Loaded, ReadSet, Revisions, S
 #[derive(Debug)]
 pub(super) enum Replan {
     /// These leaderboards have changed since.
-    Moved(Vec<Arc<Board>>),
+    BoardsChanged(Vec<Arc<Board>>),
     /// It depends on records that were not read.
     Missing(Vec<ScoreKey>),
     /// A ranking elsewhere differs from the store: a change is on its way there.
@@ -52,7 +52,7 @@ pub(crate) struct OnShard {
 #[derive(Debug)]
 pub(super) struct Planned {
     /// Whether its changes are published to Redis.
-    pub(super) marks: bool,
+    pub(super) outbox: bool,
     /// Whether it may change what its leaderboards are.
     pub(super) is_exclusive: bool,
     began: Instant,
@@ -74,8 +74,8 @@ impl RevisionGuard {
     /// Protects leaderboards that the batch may change. `None` if one has changed already.
     pub(super) fn plan(&self, batch: &[Request], targets: &Targets) -> Option<Planned> {
         let is_exclusive = targets.stores_windows() || changes_boards(batch);
-        let (marks, began) = (!self.boards.is_empty(), Instant::now());
-        let mut planned = Planned { marks, is_exclusive, began, changing: Vec::new() };
+        let (outbox, began) = (!self.boards.is_empty(), Instant::now());
+        let mut planned = Planned { outbox, is_exclusive, began, changing: Vec::new() };
         if is_exclusive {
             for (board, revisions) in self.boards.values() {
                 planned.changing.push(board.change(revisions)?);
@@ -86,16 +86,16 @@ impl RevisionGuard {
 
     /// Compares the revisions that the transaction on one shard has read.
     pub(super) fn check(&self, plan: &ReadSet, loaded: &Loaded, shard: usize) -> Result<(), Replan> {
-        let moved_on = |shard: usize, boards: &[Option<u64>]| {
-            let moved = |(no, now): (&BoardNo, &Option<u64>)| {
+        let changed_on = |shard: usize, boards: &[Option<u64>]| {
+            let changed = |(no, now): (&BoardNo, &Option<u64>)| {
                 let (board, planned) = self.boards.get(no)?;
                 now.is_some_and(|now| !planned.holds(shard, now)).then(|| Arc::clone(board))
             };
-            plan.boards.iter().zip(boards).filter_map(moved).collect::<Vec<_>>()
+            plan.boards.iter().zip(boards).filter_map(changed).collect::<Vec<_>>()
         };
-        let mut moved = moved_on(shard, &loaded.boards);
-        moved.extend(loaded.boards_elsewhere.iter().flat_map(|(shard, boards)| moved_on(*shard, boards)));
-        if moved.is_empty() { Ok(()) } else { Err(Replan::Moved(moved)) }
+        let mut changed = changed_on(shard, &loaded.boards);
+        changed.extend(loaded.boards_elsewhere.iter().flat_map(|(shard, boards)| changed_on(*shard, boards)));
+        if changed.is_empty() { Ok(()) } else { Err(Replan::BoardsChanged(changed)) }
     }
 
     /// The leaderboards that get a new revision by these changes.

@@ -128,7 +128,7 @@ impl ScoreBatchHandler {
             match self.transact((&slice.batch, &slice.targets), guard, (time, &more), shard) {
                 Ok(Ok(transacted)) => return Ok(transacted),
                 // The whole batch was planned on its leaderboards: they cannot be read again in between.
-                Ok(Err(Replan::Moved(_))) => break,
+                Ok(Err(Replan::BoardsChanged(_))) => break,
                 Ok(Err(replan)) => {
                     self.prepare(&slice.batch, replan, &mut more).map_err(Failure::Unavailable)?
                 }

@@ -65,8 +65,8 @@ pub(crate) struct Applied {
     pub(crate) records: Vec<(Window, Record)>,
 }
 
-/// What a player's record in one window is now.
-pub(crate) type Move = (Window, PlayerId, Option<Record>);
+/// A changed record: what it is now, `None` if it was removed.
+pub(crate) type RecordChange = (Window, PlayerId, Option<Record>);
 
 /// What a batch knows and has done so far.
 pub(crate) struct ScoreBatchState {
@@ -209,7 +209,7 @@ impl ScoreBatchState {
         board: BoardNo,
         player: &PlayerId,
         windows: &[Window],
-        moves: &mut Vec<Move>,
+        changes: &mut Vec<RecordChange>,
     ) -> bool {
         let mut is_shown = false;
         for (nth, window) in windows.iter().enumerate() {
@@ -217,7 +217,7 @@ impl ScoreBatchState {
             if self.scores.get(&key).is_some() {
                 is_shown |= nth == 0;
                 self.scores.set(&key, None);
-                moves.push((*window, player.clone(), None));
+                changes.push((*window, player.clone(), None));
             }
         }
         is_shown

@@ -62,7 +62,7 @@ impl ScoreBatchHandler {
         let when = (time.now, time.retention(*keep_micros));
         let mut reading = read::read(batch, targets, &**store, more);
         reading.plan.shards = ShardSet::of(shard);
-        (reading.plan.outbox, reading.plan.exclusive) = (planned.marks, planned.is_exclusive);
+        (reading.plan.outbox, reading.plan.exclusive) = (planned.outbox, planned.is_exclusive);
         // One request that waits for its commit makes the whole batch durable.
         if batch.iter().all(|request| on_kind!(request, one => one.is_relaxed())) {
             reading.plan.durability = Durability::Relaxed;
@@ -117,7 +117,7 @@ impl ScoreBatchHandler {
         more: &mut Vec<ScoreKey>,
     ) -> Result<(), Fault> {
         match why {
-            Replan::Moved(boards) => {
+            Replan::BoardsChanged(boards) => {
                 let shards = Shards::of(batch, &*self.shared.store);
                 for board in &boards {
                     servers::renew(&*self.shared.store, board).map_err(crate::Failure::into_fault)?;

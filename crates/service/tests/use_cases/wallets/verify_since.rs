@@ -1,4 +1,4 @@
-//! Verifying from the end of an archived month: a sound ledger has no finding, a wrong row after it is named, and one before it is found
+//! Verifying from the end of an archived month. A sound ledger has no finding, a wrong row after it is named, and one before it is found
 //! by a whole verification alone.
 
 use crate::wallets::verify::{Broken, Place, fault, hex, verify, verify_since};

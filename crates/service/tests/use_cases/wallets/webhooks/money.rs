@@ -12,16 +12,16 @@ use tally_rules::Origin;
 use tally_rules::ledger::{MemberId, TransferKind, WalletKey};
 use tally_rules::webhook::EventType;
 use tally_service::ledger::reversals::{self, NewReversal};
-use tally_service::webhooks::{Happening, Line, Named};
+use tally_service::webhooks::{Happening, Named, WalletEntry};
 use tally_store::{LedgerReadSet, LedgerWriteSet, ReadSet, Topic, WebhookKey, WebhookRow, WriteSet};
 use tally_testkit::GIVE_UP;
 use tally_testkit::wait_until;
 
 const SECOND: i64 = 1_000_000;
 
-fn line(sent: &Sent) -> &Line {
+fn entry_of(sent: &Sent) -> &WalletEntry {
     match &sent.0.event.what {
-        Happening::Line(line) => line,
+        Happening::Entry(entry) => entry,
         Happening::Stored(event) => panic!("{event:?}"),
     }
 }
@@ -38,8 +38,8 @@ fn next(held: &Receiver<Sent>) -> Sent {
 
 fn take(held: &Receiver<Sent>) -> (EventType, MemberId, u64, i64) {
     let sent = next(held);
-    let line = line(&sent);
-    let seen = (sent.0.event.kind, line.wallet.member, sent.0.event.number, line.entry.after);
+    let entry = entry_of(&sent);
+    let seen = (sent.0.event.kind, entry.wallet.member, sent.0.event.number, entry.entry.after);
     sent.1(answer(200));
     seen
 }

@@ -1,14 +1,14 @@
 //! Transfers against their effects: an entry on each side, the hold that they captured, the links of reversals, and the totals
 //! of accounts.
 //!
-//! The entries of a transfer are anywhere, so first only the sums of all lines are compared: those of transfers and those
+//! The entries of a transfer are anywhere, so first only the sums of all sides are compared: those of transfers and those
 //! of entries. If they differ, everything is looked up by key to name the rows.
 
 use super::ahead::{Ahead, Put};
 use super::reversals::Links;
 use super::sorted_rows::{PAGE_ROWS, SortedRows};
-use super::sum::{Line, Sum};
-use super::wallets::{line, name_of_entry};
+use super::sum::{Sum, TransferSide};
+use super::wallets::{name_of_entry, side};
 use super::{Run, erased, since};
 use crate::failure::Failure;
 use std::collections::BTreeMap;
@@ -41,12 +41,12 @@ pub(super) fn replay(
     of_entries: Sum,
     run: &mut Run<'_>,
 ) -> Result<Totals, Failure> {
-    let (mut totals, mut lines) = (Totals::default(), Sum::default());
+    let (mut totals, mut sides) = (Totals::default(), Sum::default());
     let (mut holds, from) = (0, run.after());
     let mut captured =
-        Ahead::gather(CAPTURED_MAX, again, |put| captured_holds(snapshot, (&mut holds, from), put))?;
+        Ahead::collect(CAPTURED_MAX, again, |put| captured_holds(snapshot, (&mut holds, from), put))?;
     run.replayed.holds = holds;
-    since::add_earlier(snapshot, (&mut totals, &mut lines), run)?;
+    since::add_earlier(snapshot, (&mut totals, &mut sides), run)?;
     let (mut transfers, mut links) = (SortedRows::after(from), Links::after(from));
     loop {
         let read = transfers.fill(|after, limit| snapshot.transfers(after.copied(), limit))?;
@@ -54,7 +54,7 @@ pub(super) fn replay(
         let Some((id, transfer)) = transfers.next() else { break };
         run.replayed.transfers += 1;
         totals.add(&transfer);
-        each_line(id, &transfer, |line| lines.add(&run.key, &line));
+        each_side(id, &transfer, |side| sides.add(&run.key, &side));
         if transfer.amount <= 0 {
             run.found("transfers", id.0, format!("an amount of {}", transfer.amount));
         }
@@ -70,17 +70,17 @@ pub(super) fn replay(
     links.finish(snapshot, run)?;
     let scan = |put: &mut Put<'_, _, _>| captured_holds(snapshot, (&mut holds, from), put);
     captured.rest(scan, &mut |id, hold| not_there(run, id, &hold))?;
-    if lines != of_entries {
+    if sides != of_entries {
         name_sides(snapshot, run)?;
         name_entries(snapshot, run)?;
     }
     Ok(totals)
 }
 
-/// The lines of a transfer, one for each of its entries.
-pub(super) fn each_line(id: TransferId, transfer: &Transfer, mut each: impl FnMut(Line)) {
+/// The sides of a transfer, one for each of its entries.
+pub(super) fn each_side(id: TransferId, transfer: &Transfer, mut each: impl FnMut(TransferSide)) {
     for (key, kind, counterparty) in transfer.sides().into_iter().flatten() {
-        each(Line { key, transfer: id, kind, amount: transfer.amount, counterparty });
+        each(TransferSide { key, transfer: id, kind, amount: transfer.amount, counterparty });
     }
 }
 
@@ -148,13 +148,13 @@ fn name_sides(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), Stor
     let mut after = run.after();
     loop {
         let page = snapshot.transfers(after, LOOKUP_PAGE)?;
-        let mut lines: BTreeMap<EntryKey, Vec<Line>> = BTreeMap::new();
+        let mut sides: BTreeMap<EntryKey, Vec<TransferSide>> = BTreeMap::new();
         for (id, transfer) in &page {
-            each_line(*id, transfer, |line| lines.entry(line.key).or_default().push(line));
+            each_side(*id, transfer, |side| sides.entry(side.key).or_default().push(side));
         }
-        let keys: Vec<EntryKey> = lines.keys().copied().collect();
+        let keys: Vec<EntryKey> = sides.keys().copied().collect();
         for (key, entry) in keys.iter().zip(snapshot.entries_of(&keys)?) {
-            lines[key].iter().for_each(|wanted| check_side(run, wanted, entry.as_ref()));
+            sides[key].iter().for_each(|wanted| check_side(run, wanted, entry.as_ref()));
         }
         match page.last() {
             Some((last, _)) if page.len() == LOOKUP_PAGE => after = Some(*last),
@@ -163,19 +163,19 @@ fn name_sides(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), Stor
     }
 }
 
-fn check_side(run: &mut Run<'_>, wanted: &Line, entry: Option<&Entry>) {
+fn check_side(run: &mut Run<'_>, wanted: &TransferSide, entry: Option<&Entry>) {
     let place = name_of_entry(&wanted.key);
     let Some(entry) = entry else {
         return run.found("transfers", wanted.transfer.0, format!("its entry is not there: {place}"));
     };
-    let found = line(&wanted.key, entry);
+    let found = side(&wanted.key, entry);
     if found == *wanted {
         return;
     }
     let what = if found.transfer == wanted.transfer {
-        let shown = |line: &Line| {
-            let other = line.counterparty.map_or_else(|| "nobody".into(), |member| member.0.to_string());
-            format!("{} of {} with {other}", line.kind, line.amount)
+        let shown = |side: &TransferSide| {
+            let other = side.counterparty.map_or_else(|| "nobody".into(), |member| member.0.to_string());
+            format!("{} of {} with {other}", side.kind, side.amount)
         };
         format!("its entry {place} is {}, and it is {}", shown(&found), shown(wanted))
     } else {
