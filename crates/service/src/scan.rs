@@ -29,7 +29,7 @@ pub struct Span {
 /// A page of such a list.
 #[derive(Clone, Debug)]
 pub struct ScanPage<T> {
-    /// The rows, newest first. There may be fewer than asked for, even none, and more behind them.
+    /// The rows, newest first. There may be fewer than the limit, even none, and more may follow.
     pub rows: Vec<(Uuid, T)>,
     /// Corrupt rows that were left out.
     pub damaged: Vec<CorruptRow>,

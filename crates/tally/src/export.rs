@@ -22,11 +22,11 @@ use ureq::http::Method;
 struct List {
     /// The field of a page with its rows.
     rows: &'static str,
-    /// The fields of a row that are the columns of a CSV file; a field within a field is behind a slash.
+    /// The fields of a row that are the columns of a CSV file; a slash precedes a field within a field.
     columns: &'static [&'static str],
     /// Columns with texts of callers; the others never begin a formula of a spreadsheet, even if they begin with a minus.
     texts: &'static [&'static str],
-    /// Whether `--after` goes on behind the id of a row.
+    /// Whether `--after` goes on after the id of a row.
     is_resumable: bool,
 }
 

@@ -51,7 +51,7 @@ pub(super) struct Ownership {
 }
 
 impl Ownership {
-    /// The stamp of loaded data, behind the process.
+    /// The stamp of loaded data, which follows the process in a request.
     pub(super) fn stamp(&self) -> Option<Arc<str>> {
         self.stamp.read().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -12,7 +12,7 @@
 //! Here every count is one `ZLEXCOUNT`, exact for all of i64, for float64 and for subscores.
 //!
 //! The hash has a player's bytes as the field and the rest as the value, so both together are the member. A bound is a
-//! string too: whatever begins with `p` is between `p` and [`behind`]`(p)`.
+//! string too: whatever begins with `p` is between `p` and [`end_of_prefix`]`(p)`.
 //!
 //! Not here: versions, keys and connections.
 
@@ -193,7 +193,7 @@ impl Codec {
 }
 
 /// A bound after everything that begins with these bytes.
-pub(super) fn behind(prefix: &[u8]) -> Vec<u8> {
+pub(super) fn end_of_prefix(prefix: &[u8]) -> Vec<u8> {
     [prefix, &AFTER].concat()
 }
 
@@ -262,9 +262,9 @@ mod tests {
             let normal = |record| order_key::normal(&definition, record);
             prop_assert_eq!(
                 left.as_slice() < codec.score_key(&b.1).as_slice(), normal(&a.1) < normal(&b.1));
-            prop_assert_eq!(left < behind(&codec.score_key(&b.1)), normal(&a.1) <= normal(&b.1));
+            prop_assert_eq!(left < end_of_prefix(&codec.score_key(&b.1)), normal(&a.1) <= normal(&b.1));
             prop_assert_eq!(
-                left < behind(&codec.score_prefix(b.1.score)), normal(&a.1)[0] <= normal(&b.1)[0]);
+                left < end_of_prefix(&codec.score_prefix(b.1.score)), normal(&a.1)[0] <= normal(&b.1)[0]);
             prop_assert_eq!(left < codec.score_prefix(b.1.score), normal(&a.1)[0] < normal(&b.1)[0]);
         }
 

@@ -7,7 +7,7 @@
 
 use super::RankingError;
 use super::lookups::Count;
-use super::member_codec::behind;
+use super::member_codec::end_of_prefix;
 use super::queries::{Between, EntryRange, Mode, PartitionQuery, PlayerFields};
 use super::reply;
 use super::select::select;
@@ -144,7 +144,7 @@ impl RedisWindow {
             Order::Ascending => (min, max),
         };
         let prefix = |score| self.codec().score_prefix(score);
-        Between { low: best.map(prefix), high: worst.map(|score| behind(&prefix(score))) }
+        Between { low: best.map(prefix), high: worst.map(|score| end_of_prefix(&prefix(score))) }
     }
 
     fn cut(

@@ -248,7 +248,7 @@ mod tests {
         }
     }
 
-    /// The entries of a file of texts: their keys and what stands behind, one line each.
+    /// The entries of a file of texts: their keys and their values, one line each.
     fn entries(path: &str) -> BTreeMap<&'static str, &'static str> {
         let file = FILES.iter().find(|file| file.path == path).expect("it is there");
         let lines = file.text.lines().filter_map(|line| line.strip_prefix("  \""));

@@ -35,7 +35,7 @@ pub(super) fn name_path<'a>(problem: Problem, param: impl FnOnce(&str) -> Option
     }
 }
 
-/// Writes the id behind the words of what was not found.
+/// Writes the id after the words of what was not found.
 pub(super) fn name(mut problem: Problem, id: &str) -> Problem {
     let words = ["the player", "the member", "the receiving member"];
     let subject = words.iter().find(|words| problem.detail.starts_with(**words)).map(|words| words.len());

@@ -1,7 +1,7 @@
 //! When a certificate ends: the one field of X.509 that metrics need.
 //!
-//! The TLS library checks certificates of others and tells no fields of our own. So this reads the few bytes up to the field, without a
-//! parser of the rest. Anything unexpected is `None`. Not here: any check of a certificate.
+//! The TLS library checks certificates of others, and has no accessor for the fields of our own. So this reads the few bytes up to
+//! the field, without a parser of the rest. Anything unexpected is `None`. Not here: any check of a certificate.
 
 /// Tags of DER.
 const SEQUENCE: u8 = 0x30;
@@ -14,26 +14,26 @@ pub(super) fn of(certificate: &[u8]) -> Option<i64> {
     let (signed, _) = element(certificate, SEQUENCE)?;
     let (mut fields, _) = element(signed, SEQUENCE)?;
     if fields.first() == Some(&VERSION) {
-        fields = any(fields)?.2;
+        fields = next_element(fields)?.2;
     }
     // The serial number, the algorithm of the signature and the issuer.
     for _ in 0..3 {
-        fields = any(fields)?.2;
+        fields = next_element(fields)?.2;
     }
     let (validity, _) = element(fields, SEQUENCE)?;
-    let (_, _, after_begin) = any(validity)?;
-    let (tag, text, _) = any(after_begin)?;
-    seconds(tag, std::str::from_utf8(text).ok()?)
+    let (_, _, after_begin) = next_element(validity)?;
+    let (tag, text, _) = next_element(after_begin)?;
+    parse_time(tag, std::str::from_utf8(text).ok()?)
 }
 
-/// The content of the element at the beginning, which has this tag, and the bytes behind it.
+/// The content of the element at the beginning, if it has this tag, and the bytes after it.
 fn element(bytes: &[u8], wanted: u8) -> Option<(&[u8], &[u8])> {
-    let (tag, content, rest) = any(bytes)?;
+    let (tag, content, rest) = next_element(bytes)?;
     (tag == wanted).then_some((content, rest))
 }
 
-/// The tag and the content of the element at the beginning, and the bytes behind it.
-fn any(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
+/// The tag and the content of the element at the beginning, and the bytes after it.
+fn next_element(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (&[tag, first], rest) = bytes.split_first_chunk::<2>()?;
     let (length, rest) = if first < 0x80 {
         (usize::from(first), rest)
@@ -47,8 +47,8 @@ fn any(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     Some((tag, content, rest))
 }
 
-/// `YYMMDDHHMMSSZ` or `YYYYMMDDHHMMSSZ`, as X.509 has it.
-fn seconds(tag: u8, text: &str) -> Option<i64> {
+/// Seconds since 1970 of `YYMMDDHHMMSSZ` or `YYYYMMDDHHMMSSZ`, as X.509 has it.
+fn parse_time(tag: u8, text: &str) -> Option<i64> {
     let full = match tag {
         // Two digits are a year from 1950 on.
         UTC_TIME => format!("{}{text}", if text.get(..2)? < "50" { "20" } else { "19" }),
@@ -87,7 +87,7 @@ mod tests {
             (UTC_TIME, "7001010000Z", None),
             (0x16, "700101000000Z", None),
         ] {
-            assert_eq!(seconds(tag, text), wanted, "{text}");
+            assert_eq!(parse_time(tag, text), wanted, "{text}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! Positions of webhooks: none is behind a topic's last event, which its receiver would never get.
+//! Positions of webhooks: none is past the last event of its topic. Its receiver would never get the events up to there.
 //!
 //! Numbers only grow, so positions are read first. Not here: corrupt rows, which the list of deliveries names.
 
