@@ -16,7 +16,7 @@ mod sorted;
 pub mod window;
 
 pub use archive::{ArchiveBlock, ArchiveSource, ArchivedRanking};
-pub use memory::{Loading, MemoryRanking, Movement, Published, ReadGuard, WriteGuard};
+pub use memory::{Loading, MemoryRanking, Published, RankingChange, ReadGuard, WriteGuard};
 pub use page::{Among, Edge, Page, PageQuery, Ranked, RankedEntry, Start};
 pub use reads::Reads;
 pub use redis::{ChangedPlayers, Probe, RankingError, RedisApplications, RedisBackend, Watched};

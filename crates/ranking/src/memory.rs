@@ -25,7 +25,7 @@ pub struct MemoryRanking {
 
 /// A committed change of one player.
 #[derive(Clone, Debug)]
-pub struct Movement {
+pub struct RankingChange {
     /// The player.
     pub player: PlayerId,
     /// The record now; `None` removes the player.
@@ -43,7 +43,7 @@ pub struct Published {
     pub after: Option<u64>,
 }
 
-/// Maximum movements under one lock: readers wait some 50 µs. Also the maximum records that are read under one lock.
+/// Maximum changes under one lock: readers wait some 50 µs. Also the maximum records that are read under one lock.
 const HOLD_MAX: usize = 64;
 
 /// An exclusive lock on a ranking, for one writer.
@@ -88,14 +88,14 @@ impl MemoryRanking {
 
     /// Publishes committed changes in their order. It releases the lock at intervals, so that readers do not wait for
     /// all of a large batch.
-    pub fn publish(&self, movements: &[Movement], mut published: impl FnMut(usize, Published)) {
-        for (chunk, some) in movements.chunks(HOLD_MAX).enumerate() {
+    pub fn publish(&self, changes: &[RankingChange], mut published: impl FnMut(usize, Published)) {
+        for (chunk, some) in changes.chunks(HOLD_MAX).enumerate() {
             let mut held = self.hold();
-            for (at, movement) in some.iter().enumerate() {
+            for (at, change) in some.iter().enumerate() {
                 if at.is_multiple_of(GROUP) {
                     held.warm(&some[at..some.len().min(at + GROUP)]);
                 }
-                if let Some(ranks) = held.publish(movement) {
+                if let Some(ranks) = held.publish(change) {
                     published(chunk * HOLD_MAX + at, ranks);
                 }
             }
@@ -182,18 +182,18 @@ impl MemoryRanking {
 }
 
 impl WriteGuard<'_> {
-    /// Prefetches what publishing these movements will read.
-    fn warm(&self, movements: &[Movement]) {
-        on_tree!(&*self.tree, index => self.rules.warm(index, movements));
+    /// Prefetches what publishing these changes will read.
+    fn warm(&self, changes: &[RankingChange]) {
+        on_tree!(&*self.tree, index => self.rules.warm(index, changes));
     }
 
     /// Publishes one committed change. Returns the ranks around it if it is `ranked`.
-    pub fn publish(&mut self, movement: &Movement) -> Option<Published> {
+    pub fn publish(&mut self, change: &RankingChange) -> Option<Published> {
         let rules = self.rules;
-        if movement.ranked {
-            return Some(on_tree!(&mut *self.tree, index => rules.publish(index, movement)));
+        if change.ranked {
+            return Some(on_tree!(&mut *self.tree, index => rules.publish(index, change)));
         }
-        on_tree!(&mut *self.tree, index => rules.place(index, movement));
+        on_tree!(&mut *self.tree, index => rules.place(index, change));
         None
     }
 
@@ -279,10 +279,11 @@ mod tests {
         let ranking = MemoryRanking::new(&Definition::default());
         // More than one lock covers, and half of the players that are queried.
         let record = |number| Record { score: number as i64 % 7, subscore: 0, at: Micros(number as i64) };
-        let moved = |number| Movement { player: player(number), record: Some(record(number)), ranked: true };
-        let movements: Vec<_> = (0..150).map(|number| moved(2 * number)).collect();
+        let moved =
+            |number| RankingChange { player: player(number), record: Some(record(number)), ranked: true };
+        let changes: Vec<_> = (0..150).map(|number| moved(2 * number)).collect();
         let mut heard = Vec::new();
-        ranking.publish(&movements, |at, ranks| heard.push((at, ranks.before, ranks.after.is_some())));
+        ranking.publish(&changes, |at, ranks| heard.push((at, ranks.before, ranks.after.is_some())));
         assert_eq!(heard, (0..150).map(|at| (at, None, true)).collect::<Vec<_>>());
         let players: Vec<_> = (0..300).map(player).collect();
         let mut found = Vec::new();

@@ -6,10 +6,10 @@
 //! No rank is reported meanwhile, because it would be wrong. All this holds for each partition alone. Not here: when to
 //! retry, which server loads, and where records come from.
 
-use crate::memory::{Movement, Published};
+use crate::memory::{Published, RankingChange};
 use crate::page::Ranked;
 use crate::reads::Reads;
-use crate::redis::{ChangedPlayers, Loader, Outcome, RankingError, RedisWindow, VersionedMovement, Watched};
+use crate::redis::{ChangedPlayers, Loader, Outcome, RankingError, RedisWindow, VersionedChange, Watched};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -51,7 +51,7 @@ struct State {
     /// Partitions with a dropped change, which only another load completes.
     missed: BTreeSet<usize>,
     /// Committed changes that are not published yet, oldest first; their partitions, and since when there are any.
-    waiting: Vec<VersionedMovement>,
+    waiting: Vec<VersionedChange>,
     waiting_in: BTreeSet<usize>,
     waiting_since: Option<Instant>,
     /// The last transactions by version, with the number of changes of each player so far.
@@ -152,19 +152,19 @@ impl RemoteRanking {
     /// Publishes changes of one transaction, in order.
     pub(crate) fn publish(
         &self,
-        movements: &[Movement],
+        changes: &[RankingChange],
         version: u64,
         published: impl FnMut(usize, Published),
     ) {
-        if movements.is_empty() {
+        if changes.is_empty() {
             return;
         }
         self.change(|state| {
-            let movements: Vec<VersionedMovement> =
-                movements.iter().map(|movement| state.versioned(movement.clone(), version)).collect();
+            let changes: Vec<VersionedChange> =
+                changes.iter().map(|change| state.versioned(change.clone(), version)).collect();
             let left_out = &state.waiting_in | &state.missed;
-            let outcome = self.window.publish_but(&left_out, &movements, published);
-            state.settle(&self.window, movements, &outcome);
+            let outcome = self.window.publish_but(&left_out, &changes, published);
+            state.settle(&self.window, changes, &outcome);
         });
     }
 
@@ -173,11 +173,11 @@ impl RemoteRanking {
         &self,
         rows: impl IntoIterator<Item = VersionedRow<'a>>,
     ) -> Result<(), RankingError> {
-        let movement = |row: VersionedRow<'_>| {
-            let movement = Movement { player: row.player.clone(), record: row.shown(), ranked: false };
-            VersionedMovement { movement, version: row.version(), previous: None }
+        let change = |row: VersionedRow<'_>| {
+            let change = RankingChange { player: row.player.clone(), record: row.shown(), ranked: false };
+            VersionedChange { change, version: row.version(), previous: None }
         };
-        match self.window.publish(&rows.into_iter().map(movement).collect::<Vec<_>>(), |_, _| {}) {
+        match self.window.publish(&rows.into_iter().map(change).collect::<Vec<_>>(), |_, _| {}) {
             // A lost ranking is loaded again, and the load reads these rows.
             Ok(_) | Err(RankingError::Lost) => Ok(()),
             Err(error) => Err(error),
@@ -249,7 +249,7 @@ impl RemoteRanking {
             let loader = begin(state, epoch)?;
             // Earlier changes are among the rows that the load reads.
             state.missed.retain(|partition| !loader.writes(*partition));
-            state.keep_waiting(|one| !loader.writes(self.window.partition_of(&one.movement.player)));
+            state.keep_waiting(|one| !loader.writes(self.window.partition_of(&one.change.player)));
             state.waiting_in.retain(|partition| !loader.writes(*partition));
             Ok(RemoteLoad { remote: self, loader: Some(loader) })
         })
@@ -276,7 +276,7 @@ impl RemoteRanking {
 }
 
 impl State {
-    fn versioned(&mut self, movement: Movement, version: u64) -> VersionedMovement {
+    fn versioned(&mut self, change: RankingChange, version: u64) -> VersionedChange {
         if !self.sequences.iter().any(|one| one.0 == version) {
             self.sequences.push_back((version, HashMap::new()));
             if self.sequences.len() > VERSIONS_MAX {
@@ -284,22 +284,22 @@ impl State {
             }
         }
         let of_this = self.sequences.iter_mut().find(|one| one.0 == version).expect("it was just put in");
-        let sequence = of_this.1.entry(movement.player.clone()).or_default();
+        let sequence = of_this.1.entry(change.player.clone()).or_default();
         let version = (version << SEQUENCE_BITS) | (*sequence).min(LAST_SEQUENCE);
         *sequence += 1;
-        VersionedMovement { movement, version, previous: None }
+        VersionedChange { change, version, previous: None }
     }
 
     /// Handles the result of publishing. Changes that could not be sent wait, in order, and so do those of partitions
     /// with waiting changes. Others of lost or missed partitions are dropped, because a later load reads them.
-    fn settle(&mut self, window: &RedisWindow, movements: Vec<VersionedMovement>, outcome: &Outcome) {
+    fn settle(&mut self, window: &RedisWindow, changes: Vec<VersionedChange>, outcome: &Outcome) {
         self.lost |= outcome.lost;
         if outcome.failed.is_empty() && self.missed.is_empty() && self.waiting_in.is_empty() {
             return;
         }
         let is_unavailable = |at| outcome.failed.get(&at).is_some_and(|error| *error != RankingError::Lost);
-        for one in movements {
-            let partition = window.partition_of(&one.movement.player);
+        for one in changes {
+            let partition = window.partition_of(&one.change.player);
             if !self.missed.contains(&partition)
                 && (self.waiting_in.contains(&partition) || is_unavailable(partition))
             {
@@ -319,7 +319,7 @@ impl State {
         self.keep_waiting(|_| false);
     }
 
-    fn keep_waiting(&mut self, keep: impl FnMut(&VersionedMovement) -> bool) {
+    fn keep_waiting(&mut self, keep: impl FnMut(&VersionedChange) -> bool) {
         self.waiting.retain(keep);
         if self.waiting.is_empty() {
             self.waiting_in.clear();

@@ -5,7 +5,7 @@
 
 use crate::archive::ArchiveBlock;
 use crate::blocks::{BLOCK_ENTRIES, pack};
-use crate::memory::{Movement, Published};
+use crate::memory::{Published, RankingChange};
 use crate::page::{Among, Edge, Page, PageQuery, Ranked, RankedEntry, Start};
 use crate::sorted::{Item, Sorted};
 use std::collections::BTreeSet;
@@ -85,16 +85,20 @@ impl Rules {
         Record { score, subscore, at: Micros(stamp) }
     }
 
-    pub(crate) fn publish<S: Normal>(&self, sorted: &mut RankingIndex<S>, movement: &Movement) -> Published {
-        let id = movement.player.as_bytes();
+    pub(crate) fn publish<S: Normal>(
+        &self,
+        sorted: &mut RankingIndex<S>,
+        change: &RankingChange,
+    ) -> Published {
+        let id = change.player.as_bytes();
         let present: Option<(Entry<S>, u64)> = sorted.find(id);
         let before = present.map(|(entry, place)| self.rank_at(sorted, &entry, place));
-        if let (Some(record), Some((now, _))) = (&movement.record, present)
+        if let (Some(record), Some((now, _))) = (&change.record, present)
             && self.entry::<S>(record) == now
         {
             return Published { before, after: before };
         }
-        self.place(sorted, movement);
+        self.place(sorted, change);
         let after = sorted.find(id).map(|(entry, place)| self.rank_at(sorted, &entry, place));
         Published { before, after }
     }
@@ -112,18 +116,18 @@ impl Rules {
         }
     }
 
-    /// Prefetches what publishing these movements will read.
-    pub(crate) fn warm<S: Normal>(&self, sorted: &RankingIndex<S>, movements: &[Movement]) {
-        let ids: Vec<&[u8]> = movements.iter().map(|moved| moved.player.as_bytes()).collect();
-        let scores = movements.iter().filter_map(|moved| moved.record.as_ref());
+    /// Prefetches what publishing these changes will read.
+    pub(crate) fn warm<S: Normal>(&self, sorted: &RankingIndex<S>, changes: &[RankingChange]) {
+        let ids: Vec<&[u8]> = changes.iter().map(|moved| moved.player.as_bytes()).collect();
+        let scores = changes.iter().filter_map(|moved| moved.record.as_ref());
         let scores: Vec<S> = scores.map(|record| self.entry(record).score).collect();
         sorted.warm(&ids, &scores);
     }
 
-    /// Publishes a movement without ranks.
-    pub(crate) fn place<S: Normal>(&self, sorted: &mut RankingIndex<S>, movement: &Movement) {
-        let id = movement.player.as_bytes();
-        match &movement.record {
+    /// Publishes a change without ranks.
+    pub(crate) fn place<S: Normal>(&self, sorted: &mut RankingIndex<S>, change: &RankingChange) {
+        let id = change.player.as_bytes();
+        match &change.record {
             Some(record) => sorted.set(id, self.entry(record)),
             None => sorted.remove(id),
         };

@@ -3,7 +3,7 @@
 //! A ranking in memory always answers. A ranking in Redis may be unavailable, or may have to be loaded again. Then a
 //! query returns an error, because no rank is better than a wrong one.
 
-use crate::memory::{MemoryRanking, Movement, Published, WriteGuard};
+use crate::memory::{MemoryRanking, Published, RankingChange, WriteGuard};
 use crate::page::Ranked;
 use crate::reads::Reads;
 use crate::redis::{RankingError, RedisBackend};
@@ -127,10 +127,10 @@ impl WindowRanking {
 
     /// Publishes the committed changes of a transaction of that version, in their order. A ranking that cannot publish now
     /// reports no ranks and publishes later.
-    pub fn publish(&self, movements: &[Movement], version: u64, published: impl FnMut(usize, Published)) {
+    pub fn publish(&self, changes: &[RankingChange], version: u64, published: impl FnMut(usize, Published)) {
         match self {
-            Self::Memory(ranking) => ranking.publish(movements, published),
-            Self::Redis(remote) => remote.publish(movements, version, published),
+            Self::Memory(ranking) => ranking.publish(changes, published),
+            Self::Redis(remote) => remote.publish(changes, version, published),
         }
     }
 
@@ -152,12 +152,12 @@ impl WindowRanking {
 
 impl LockedRanking<'_> {
     /// Publishes one change of a transaction of that version. Returns the ranks around it if it is `ranked`.
-    pub fn publish(&mut self, movement: &Movement, version: u64) -> Option<Published> {
+    pub fn publish(&mut self, change: &RankingChange, version: u64) -> Option<Published> {
         match self {
-            Self::Memory(held) => held.publish(movement),
+            Self::Memory(held) => held.publish(change),
             Self::Redis(remote) => {
                 let mut ranks = None;
-                remote.publish(std::slice::from_ref(movement), version, |_, published| {
+                remote.publish(std::slice::from_ref(change), version, |_, published| {
                     ranks = Some(published);
                 });
                 ranks

@@ -9,12 +9,12 @@
 //! load that is dropped leaves the window loading, until the next load begins.
 
 use super::client::Request;
-use super::publish::VersionedMovement;
+use super::publish::VersionedChange;
 use super::queries::decimal;
 use super::script::Script;
 use super::window::RedisWindow;
 use super::{RankingError, reply};
-use crate::memory::Movement;
+use crate::memory::RankingChange;
 use redis::Value;
 use std::collections::VecDeque;
 use tally_rules::{PlayerId, Record};
@@ -77,8 +77,8 @@ impl Loader {
         if !self.writes(partition) {
             return Ok(());
         }
-        let movement = Movement { player: player.clone(), record, ranked: false };
-        let row = self.window.row(&VersionedMovement { movement, version, previous: None });
+        let change = RankingChange { player: player.clone(), record, ranked: false };
+        let row = self.window.row(&VersionedChange { change, version, previous: None });
         self.rows[partition].push(row);
         if self.rows[partition].len() < ROWS_AT_ONCE {
             return Ok(());

@@ -51,7 +51,7 @@ pub use error::RankingError;
 pub use load::Loader;
 pub use probe::Probe;
 pub(crate) use publish::Outcome;
-pub use publish::VersionedMovement;
+pub use publish::VersionedChange;
 pub use watch::{ChangedPlayers, Watched};
 pub use window::{RedisBackend, RedisWindow};
 

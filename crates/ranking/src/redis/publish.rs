@@ -16,7 +16,7 @@ use super::reply;
 use super::script::Script;
 use super::serial_ranks::SerialRanks;
 use super::window::RedisWindow;
-use crate::memory::{Movement, Published};
+use crate::memory::{Published, RankingChange};
 use redis::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use tally_rules::definition::Ranking;
@@ -27,9 +27,9 @@ const AT_ONCE: usize = 128;
 
 /// A committed change with its version.
 #[derive(Clone, Debug)]
-pub struct VersionedMovement {
+pub struct VersionedChange {
     /// The change.
-    pub movement: Movement,
+    pub change: RankingChange,
     /// Grows with every change of this player in this window.
     pub version: u64,
     /// The record before it, as far as the caller knows. A correct one saves a round trip, and a wrong one changes no
@@ -53,10 +53,10 @@ impl RedisWindow {
     /// changes that were not newer than the stored ones. After an error the changes of other partitions are written.
     pub fn publish(
         &self,
-        movements: &[VersionedMovement],
+        changes: &[VersionedChange],
         each: impl FnMut(usize, Published),
     ) -> Result<Vec<usize>, RankingError> {
-        let Outcome { stale, failed, .. } = self.publish_but(&BTreeSet::new(), movements, each);
+        let Outcome { stale, failed, .. } = self.publish_but(&BTreeSet::new(), changes, each);
         // A lost partition is loaded again anyway, but an unavailable one needs another publish.
         let unavailable = failed.values().find(|error| **error != RankingError::Lost);
         unavailable.or_else(|| failed.values().next()).map_or(Ok(stale), |error| Err(error.clone()))
@@ -66,14 +66,14 @@ impl RedisWindow {
     pub(crate) fn publish_but(
         &self,
         left_out: &BTreeSet<usize>,
-        movements: &[VersionedMovement],
+        changes: &[VersionedChange],
         mut each: impl FnMut(usize, Published),
     ) -> Outcome {
         let mut outcome = Outcome::default();
-        for (nth, some) in movements.chunks(AT_ONCE).enumerate() {
+        for (nth, some) in changes.chunks(AT_ONCE).enumerate() {
             let first = nth * AT_ONCE;
             let may_rank = left_out.is_empty() && outcome.failed.is_empty();
-            let ranked = may_rank && some.iter().any(|one| one.movement.ranked);
+            let ranked = may_rank && some.iter().any(|one| one.change.ranked);
             let mut publish_one = |at: usize, published| each(first + at, published);
             let came_late = if ranked && !self.is_split() {
                 self.publish_serially(some, &mut publish_one).unwrap_or_else(|error| {
@@ -97,7 +97,7 @@ impl RedisWindow {
 
     fn publish_serially(
         &self,
-        movements: &[VersionedMovement],
+        changes: &[VersionedChange],
         each: &mut dyn FnMut(usize, Published),
     ) -> Result<Vec<usize>, RankingError> {
         let kind: &[u8] = match self.ranking() {
@@ -107,23 +107,23 @@ impl RedisWindow {
         };
         let mut args = self.widths();
         args.push(kind.to_vec());
-        for one in movements {
+        for one in changes {
             let [field, version, kept] = self.row(one);
-            args.extend([field, version, decimal(u64::from(one.movement.ranked)), kept]);
+            args.extend([field, version, decimal(u64::from(one.change.ranked)), kept]);
         }
         let mut answer = reply::list(self.one(Script::Publish, 0, args)?)?.into_iter();
         let ready = reply::bytes(reply::next(&mut answer)?)? == b"R";
         self.saw(0, reply::number(&reply::next(&mut answer)?)?);
         let answer = answer.map(|value| reply::signed(&value)).collect::<Result<Vec<i64>, _>>()?;
-        if answer.len() != 3 * movements.len() {
+        if answer.len() != 3 * changes.len() {
             return Err(reply::strange("another number of changes than were published"));
         }
         let mut stale = Vec::new();
-        for (at, (one, numbers)) in movements.iter().zip(answer.chunks(3)).enumerate() {
+        for (at, (one, numbers)) in changes.iter().zip(answer.chunks(3)).enumerate() {
             if numbers[0] == 0 {
                 stale.push(at);
             }
-            if one.movement.ranked && ready {
+            if one.change.ranked && ready {
                 let rank = |ahead: i64| u64::try_from(ahead).ok().map(|ahead| ahead + 1);
                 each(at, Published { before: rank(numbers[1]), after: rank(numbers[2]) });
             }
@@ -132,12 +132,12 @@ impl RedisWindow {
     }
 
     /// The serial ranks around each change that is `ranked`.
-    fn ranks_around(&self, movements: &[VersionedMovement]) -> Result<Vec<(usize, Published)>, RankingError> {
-        let players: Vec<&PlayerId> = movements.iter().map(|one| &one.movement.player).collect();
-        let guessed = SerialRanks::new(self, movements, &self.guess(movements));
+    fn ranks_around(&self, changes: &[VersionedChange]) -> Result<Vec<(usize, Published)>, RankingError> {
+        let players: Vec<&PlayerId> = changes.iter().map(|one| &one.change.player).collect();
+        let guessed = SerialRanks::new(self, changes, &self.guess(changes));
         let bounds: Vec<Vec<u8>> = guessed.bounds().collect::<HashSet<_>>().into_iter().cloned().collect();
         let (entries, mut counts) = self.look_up_and_count(&players, bounds)?;
-        let serial = SerialRanks::new(self, movements, &entries);
+        let serial = SerialRanks::new(self, changes, &entries);
         let missing: HashSet<&Vec<u8>> =
             serial.bounds().filter(|bound| !counts.contains_key(*bound)).collect();
         if !missing.is_empty() {
@@ -148,10 +148,10 @@ impl RedisWindow {
     }
 
     /// The caller's guess of what is stored of each player: the record before its first change.
-    fn guess<'a>(&self, movements: &'a [VersionedMovement]) -> HashMap<&'a PlayerId, Option<HashEntry>> {
+    fn guess<'a>(&self, changes: &'a [VersionedChange]) -> HashMap<&'a PlayerId, Option<HashEntry>> {
         let mut entries = HashMap::new();
-        for one in movements {
-            let player = &one.movement.player;
+        for one in changes {
+            let player = &one.change.player;
             let seen = |record: Record| RankedMember::of(self.codec().member(player, &record));
             entries.entry(player).or_insert_with(|| {
                 one.previous.map(|record| HashEntry { version: 0, seen: Some(seen(record)) })
@@ -198,26 +198,26 @@ impl RedisWindow {
     /// Returns the indexes of changes that were not newer, and adds the partitions that fail.
     fn write(
         &self,
-        movements: &[VersionedMovement],
+        changes: &[VersionedChange],
         may_write: impl Fn(usize) -> bool,
         failed: &mut BTreeMap<usize, RankingError>,
     ) -> Vec<usize> {
-        let mut newest: HashMap<&PlayerId, &VersionedMovement> = HashMap::new();
-        for one in movements {
-            let kept = newest.entry(&one.movement.player).or_insert(one);
+        let mut newest: HashMap<&PlayerId, &VersionedChange> = HashMap::new();
+        for one in changes {
+            let kept = newest.entry(&one.change.player).or_insert(one);
             if kept.version < one.version {
                 *kept = one;
             }
         }
-        let mut rows: Vec<Vec<&VersionedMovement>> = vec![Vec::new(); self.partitions()];
+        let mut rows: Vec<Vec<&VersionedChange>> = vec![Vec::new(); self.partitions()];
         for one in newest.into_values() {
-            rows[self.partition_of(&one.movement.player)].push(one);
+            rows[self.partition_of(&one.change.player)].push(one);
         }
         let is_written =
             |at: &usize, rows: &[_]| !rows.is_empty() && may_write(*at) && !failed.contains_key(at);
-        let rows: Vec<(usize, Vec<&VersionedMovement>)> =
+        let rows: Vec<(usize, Vec<&VersionedChange>)> =
             rows.into_iter().enumerate().filter(|(at, rows)| is_written(at, rows)).collect();
-        let request = |(partition, rows): &(usize, Vec<&VersionedMovement>)| {
+        let request = |(partition, rows): &(usize, Vec<&VersionedChange>)| {
             self.bulk(*partition, Vec::new(), rows.iter().map(|one| self.row(one)))
         };
         let requests: Vec<Request> = rows.iter().map(request).collect();
@@ -230,9 +230,9 @@ impl RedisWindow {
         }
         // As if the changes were written one by one.
         let mut late = Vec::new();
-        for (at, one) in movements.iter().enumerate() {
-            if there.get(&one.movement.player).is_none_or(|there| one.version > *there) {
-                there.insert(&one.movement.player, one.version);
+        for (at, one) in changes.iter().enumerate() {
+            if there.get(&one.change.player).is_none_or(|there| one.version > *there) {
+                there.insert(&one.change.player, one.version);
             } else {
                 late.push(at);
             }
@@ -244,7 +244,7 @@ impl RedisWindow {
     fn written<'a>(
         &self,
         partition: usize,
-        rows: &[&'a VersionedMovement],
+        rows: &[&'a VersionedChange],
         answer: Value,
         there: &mut HashMap<&'a PlayerId, u64>,
     ) -> Result<(), RankingError> {
@@ -252,7 +252,7 @@ impl RedisWindow {
         self.saw(partition, reply::number(&reply::next(&mut answer)?)?);
         for (one, version) in rows.iter().zip(answer) {
             if let Some(version) = reply::bytes(version)?.first_chunk() {
-                there.insert(&one.movement.player, u64::from_be_bytes(*version));
+                there.insert(&one.change.player, u64::from_be_bytes(*version));
             }
         }
         Ok(())
@@ -272,9 +272,9 @@ impl RedisWindow {
     }
 
     /// Field, version, and the bytes after the version.
-    pub(super) fn row(&self, one: &VersionedMovement) -> [Vec<u8>; 3] {
-        let kept = one.movement.record.map(|record| self.codec().record_bytes(&record)).unwrap_or_default();
-        [self.codec().field(&one.movement.player), one.version.to_be_bytes().to_vec(), kept]
+    pub(super) fn row(&self, one: &VersionedChange) -> [Vec<u8>; 3] {
+        let kept = one.change.record.map(|record| self.codec().record_bytes(&record)).unwrap_or_default();
+        [self.codec().field(&one.change.player), one.version.to_be_bytes().to_vec(), kept]
     }
 
     fn one(&self, script: Script, partition: usize, args: Vec<Vec<u8>>) -> Result<Value, RankingError> {

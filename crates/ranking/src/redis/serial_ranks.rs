@@ -5,7 +5,7 @@
 //! change move members across its bounds, and this module adds these moves. It is pure: it sends no query.
 
 use super::lookups::Count;
-use super::publish::VersionedMovement;
+use super::publish::VersionedChange;
 use super::queries::HashEntry;
 use super::window::RedisWindow;
 use crate::memory::Published;
@@ -25,7 +25,8 @@ pub(super) struct SerialRanks {
 /// A change that is `ranked`. Each pair is the bound of the member, if there is one, and the number of earlier changes.
 #[derive(Debug)]
 struct RankedChange {
-    movement: usize,
+    /// Its position in the batch.
+    at: usize,
     before: (Option<Vec<u8>>, usize),
     after: (Option<Vec<u8>>, usize),
 }
@@ -34,7 +35,7 @@ impl SerialRanks {
     /// `entries` is what was stored of each player before the batch.
     pub(super) fn new(
         window: &RedisWindow,
-        movements: &[VersionedMovement],
+        batch: &[VersionedChange],
         entries: &HashMap<&PlayerId, Option<HashEntry>>,
     ) -> Self {
         let mut serial = Self::default();
@@ -44,22 +45,22 @@ impl SerialRanks {
                 present.insert(player, (entry.version, entry.seen.as_ref().map(|seen| seen.member.clone())));
             }
         }
-        for (at, VersionedMovement { movement, version, .. }) in movements.iter().enumerate() {
-            let player = &movement.player;
+        for (at, VersionedChange { change, version, .. }) in batch.iter().enumerate() {
+            let player = &change.player;
             let known = present.get(player);
             let old = known.and_then(|(_, member)| member.clone());
             let newer = known.is_none_or(|(known, _)| version > known);
             let new = if newer {
-                movement.record.map(|record| window.codec().member(player, &record))
+                change.record.map(|record| window.codec().member(player, &record))
             } else {
                 old.clone()
             };
-            if movement.ranked {
+            if change.ranked {
                 let bound = |member: &Option<Vec<u8>>| Some(window.bound(member.as_ref()?, Count::Ahead));
                 let changes = serial.changes.len();
                 let before = (bound(&old), changes);
                 serial.ranked.push(RankedChange {
-                    movement: at,
+                    at,
                     before,
                     after: (bound(&new), changes + usize::from(newer)),
                 });
@@ -91,7 +92,7 @@ impl SerialRanks {
             Some(count + 1)
         };
         let one = |change: &RankedChange| {
-            (change.movement, Published { before: rank(&change.before), after: rank(&change.after) })
+            (change.at, Published { before: rank(&change.before), after: rank(&change.after) })
         };
         self.ranked.iter().map(one).collect()
     }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use tally_ranking::blocks::BLOCK_ENTRIES;
 use tally_ranking::{
-    ArchiveBlock, ArchiveSource, ArchivedRanking, Edge, MemoryRanking, Movement, PageQuery, Start,
+    ArchiveBlock, ArchiveSource, ArchivedRanking, Edge, MemoryRanking, PageQuery, RankingChange, Start,
 };
 use tally_rules::definition::{Definition, Order, Ranking, Subscore, Ties};
 use tally_rules::{Micros, PlayerId, Record};
@@ -42,7 +42,7 @@ fn build(definition: &Definition, players: u64) -> (MemoryRanking, Stored) {
         let record =
             Record { score: (mixed >> 40) as i64 % 9 - 4, subscore, at: Micros((mixed >> 30) as i64 % 40) };
         stored.records.insert(player(number), record);
-        moves.push(Movement { player: player(number), record: Some(record), ranked: false });
+        moves.push(RankingChange { player: player(number), record: Some(record), ranked: false });
     }
     ranking.publish(&moves, |_, _| {});
     let total = ranking

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 use std::time::Duration;
-use tally_ranking::redis::{Options, Owner, RankingError, RedisBackend, RedisWindow, VersionedMovement};
-use tally_ranking::{Movement, PageQuery};
+use tally_ranking::redis::{Options, Owner, RankingError, RedisBackend, RedisWindow, VersionedChange};
+use tally_ranking::{PageQuery, RankingChange};
 use tally_rules::definition::{Definition, Ranking};
 use tally_rules::{Micros, PlayerId, Record};
 use tally_testkit::{GIVE_UP, RedisKind, Reply, RespClient, Rng, ScratchCluster, ScratchRedis};
@@ -33,9 +33,9 @@ fn record(score: i64) -> Record {
     Record { score, subscore: 0, at: Micros(0) }
 }
 
-pub(crate) fn change(number: u64, score: Option<i64>, version: u64) -> VersionedMovement {
-    let movement = Movement { player: id(number), record: score.map(record), ranked: true };
-    VersionedMovement { movement, version, previous: None }
+pub(crate) fn change(number: u64, score: Option<i64>, version: u64) -> VersionedChange {
+    let change = RankingChange { player: id(number), record: score.map(record), ranked: true };
+    VersionedChange { change, version, previous: None }
 }
 
 /// Twenty players, each with the number as score.
@@ -227,14 +227,14 @@ fn soak_older_versions_never_overwrite_newer_ones() {
         let mut rng = Rng::new(seed + round);
         // Versions that differ in their last bit only, beyond the precision of a double.
         let base = [0, (1 << 53) - 4, u64::MAX - 9, (1 << 32) - 4][(round % 4) as usize];
-        let history: Vec<VersionedMovement> = (0..10 * 8)
+        let history: Vec<VersionedChange> = (0..10 * 8)
             .map(|n| {
                 let score = (!rng.below(4).eq(&0)).then(|| i64::try_from(rng.below(6)).unwrap());
                 change(n % 10, score, base + n / 10)
             })
             .collect();
         let newest: HashMap<PlayerId, Option<Record>> =
-            history.iter().map(|one| (one.movement.player.clone(), one.movement.record)).collect();
+            history.iter().map(|one| (one.change.player.clone(), one.change.record)).collect();
         for (nth, ranking) in Ranking::ALL.iter().enumerate() {
             let definition = Definition { ranking: *ranking, ..Definition::default() };
             let number = 10 * round + nth as u64;
@@ -243,7 +243,7 @@ fn soak_older_versions_never_overwrite_newer_ones() {
                 connect_cluster(&cluster, &Options::default()).window(2, number, &definition),
             ] {
                 window.load(1).unwrap().finish().unwrap();
-                let orders: Vec<Vec<VersionedMovement>> =
+                let orders: Vec<Vec<VersionedChange>> =
                     (0..2).map(|_| shuffled(&history, &mut rng)).collect();
                 std::thread::scope(|scope| {
                     for order in &orders {
@@ -272,8 +272,8 @@ fn soak_older_versions_never_overwrite_newer_ones() {
     }
 }
 
-fn shuffled(history: &[VersionedMovement], rng: &mut Rng) -> Vec<VersionedMovement> {
-    let mut left: Vec<VersionedMovement> = history.to_vec();
+fn shuffled(history: &[VersionedChange], rng: &mut Rng) -> Vec<VersionedChange> {
+    let mut left: Vec<VersionedChange> = history.to_vec();
     let mut order = Vec::new();
     while !left.is_empty() {
         let at = usize::try_from(rng.below(left.len() as u64)).unwrap();
@@ -421,7 +421,7 @@ fn a_frozen_cluster_node_is_away_and_comes_back() {
     load(&split, 1);
     cluster.freeze(1);
     assert_away(split.total());
-    let everybody: Vec<VersionedMovement> = (0..20_u8).map(|n| change(n.into(), Some(n.into()), 1)).collect();
+    let everybody: Vec<VersionedChange> = (0..20_u8).map(|n| change(n.into(), Some(n.into()), 1)).collect();
     assert_away(split.publish(&everybody, |_, _| panic!("ranks need every node")));
     // Now the others refuse as well, because a slot is not served.
     cluster.wait_not_ok(0);

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tally_ranking::redis::{Options, RankingError, RedisBackend};
 use tally_ranking::{
-    LoadState, Movement, PageQuery, RankingBackend, RemoteRanking, VersionedRow, WindowRanking,
+    LoadState, PageQuery, RankingBackend, RankingChange, RemoteRanking, VersionedRow, WindowRanking,
 };
 use tally_rules::definition::Definition;
 use tally_rules::{Micros, PlayerId, Record};
@@ -52,21 +52,21 @@ impl World {
     }
 
     /// One transaction; returns its unpublished changes.
-    fn store(&self, scores: &[(i64, i64)]) -> (Vec<Movement>, u64) {
+    fn store(&self, scores: &[(i64, i64)]) -> (Vec<RankingChange>, u64) {
         let mut stored = self.stored.lock().unwrap();
         stored.version += 1;
         let version = stored.version;
-        let movement = |(player, score): &(i64, i64)| {
+        let change = |(player, score): &(i64, i64)| {
             let record = Record { score: *score, subscore: 0, at: Micros(0) };
             stored.rows.insert(id(*player), (record, version));
-            Movement { player: id(*player), record: Some(record), ranked: true }
+            RankingChange { player: id(*player), record: Some(record), ranked: true }
         };
-        (scores.iter().map(movement).collect(), version)
+        (scores.iter().map(change).collect(), version)
     }
 
     fn submit(&self, scores: &[(i64, i64)]) {
-        let (movements, version) = self.store(scores);
-        self.ranking.publish(&movements, version, |_, _| {});
+        let (changes, version) = self.store(scores);
+        self.ranking.publish(&changes, version, |_, _| {});
     }
 
     /// Loads the missing partitions, as the server's thread does. `meanwhile` runs when it has begun.

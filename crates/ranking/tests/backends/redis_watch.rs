@@ -1,18 +1,18 @@
 //! The changed players of a partition, for the servers that watch it, whichever server published them.
 
 use std::collections::BTreeSet;
-use tally_ranking::redis::{Options, RedisBackend, RedisWindow, VersionedMovement};
-use tally_ranking::{Movement, Watched};
+use tally_ranking::redis::{Options, RedisBackend, RedisWindow, VersionedChange};
+use tally_ranking::{RankingChange, Watched};
 use tally_rules::definition::{Definition, Ranking, Ties};
 use tally_rules::{Micros, PlayerId, Record};
 use tally_testkit::{RedisKind, Reply, ScratchCluster, ScratchRedis};
 
 const NAMES: [&str; 5] = ["ann", "a\0b", "zoë", "日本", "\u{7f}"];
 
-fn change(name: &str, score: Option<i64>, version: u64, ranked: bool) -> VersionedMovement {
+fn change(name: &str, score: Option<i64>, version: u64, ranked: bool) -> VersionedChange {
     let record = score.map(|score| Record { score, subscore: 0, at: Micros(0) });
-    let movement = Movement { player: PlayerId::new(name).unwrap(), record, ranked };
-    VersionedMovement { movement, version, previous: None }
+    let change = RankingChange { player: PlayerId::new(name).unwrap(), record, ranked };
+    VersionedChange { change, version, previous: None }
 }
 
 /// The reported players, each once.
@@ -41,7 +41,7 @@ fn any_publisher(urls: [String; 2]) {
         let [here, there] = [&here, &there].map(|ranking| ranking.window(1, nth, &definition));
         here.load(1).unwrap().finish().unwrap();
         let publish =
-            |window: &RedisWindow, some: &[VersionedMovement]| drop(window.publish(some, |_, _| ()).unwrap());
+            |window: &RedisWindow, some: &[VersionedChange]| drop(window.publish(some, |_, _| ()).unwrap());
         publish(&there, &[change("before", Some(1), 1, true)]);
         let (mut first, mut second) = (Watched::default(), Watched::default());
         assert_eq!(told(&here, &mut first), names(&[]));
@@ -98,7 +98,7 @@ fn a_watch_without_watchers_costs_no_key_and_notes_expire() {
     assert_eq!((keys("*:l"), keys("*:w")), (0, 0));
     let mut watched = Watched::default();
     told(&window, &mut watched);
-    let many: Vec<VersionedMovement> =
+    let many: Vec<VersionedChange> =
         (0..3_000).map(|number| change(&format!("p{number}"), Some(number), 2, false)).collect();
     window.publish(&many, |_, _| ()).unwrap();
     assert_eq!((keys("*:l"), keys("*:w")), (1, 1));
@@ -113,7 +113,7 @@ fn a_watch_without_watchers_costs_no_key_and_notes_expire() {
     }
     assert!(looks > 3 && heard.contains("last"));
     // More than are noted: the read reports the loss.
-    let more: Vec<VersionedMovement> =
+    let more: Vec<VersionedChange> =
         (0..12_000).map(|number| change(&format!("q{number}"), Some(number), 4, false)).collect();
     window.publish(&more, |_, _| ()).unwrap();
     let mut forgotten = false;

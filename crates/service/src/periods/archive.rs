@@ -280,16 +280,16 @@ impl ArchiveSource for StoredWindow<'_> {
 mod tests {
     use super::*;
     use std::sync::atomic::{AtomicBool, Ordering};
-    use tally_ranking::{Movement, RankingBackend};
+    use tally_ranking::{RankingBackend, RankingChange};
     use tally_rules::period::Span;
     use tally_rules::{BoardId, Definition};
     use tally_store::sqlite::{Options, SqliteStore};
     use tally_store::{BoardChange, BoardRow, Reads, Transactions};
 
-    fn movement(number: u32, shown: bool) -> Movement {
+    fn change(number: u32, shown: bool) -> RankingChange {
         let record = Record { score: i64::from(number), subscore: 0, at: Micros(0) };
         let player = PlayerId::new(&format!("p{number}")).unwrap();
-        Movement { player, record: shown.then_some(record), ranked: false }
+        RankingChange { player, record: shown.then_some(record), ranked: false }
     }
 
     /// A store with the board, if it is to be there.
@@ -325,13 +325,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = store(&folder, Some(BoardNo(1)));
         let (ranking, board) = (MemoryRanking::new(&Definition::default()), board());
-        ranking.publish(&(0..2_000).map(|number| movement(number, true)).collect::<Vec<_>>(), |_, _| {});
+        ranking.publish(&(0..2_000).map(|number| change(number, true)).collect::<Vec<_>>(), |_, _| {});
         let stop = AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 while !stop.load(Ordering::SeqCst) {
-                    ranking.publish(&[movement(7, false)], |_, _| {});
-                    ranking.publish(&[movement(7, true)], |_, _| {});
+                    ranking.publish(&[change(7, false)], |_, _| {});
+                    ranking.publish(&[change(7, true)], |_, _| {});
                 }
             });
             // Whether the two overlap depends on the machine.
@@ -356,7 +356,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = store(&folder, None);
         let ranking = MemoryRanking::new(&Definition::default());
-        ranking.publish(&[movement(1, true)], |_, _| {});
+        ranking.publish(&[change(1, true)], |_, _| {});
         let board = board();
         let basis = Basis::of(&board, row().window);
         write(place(&store), basis, (&row(), None), &ranking, false).unwrap();

@@ -17,7 +17,7 @@ use crate::tally::Tally;
 use std::collections::BTreeMap;
 use std::slice::from_ref;
 use std::sync::{Arc, PoisonError};
-use tally_ranking::{LockedRanking, Movement, Published, RankingError};
+use tally_ranking::{LockedRanking, Published, RankingChange, RankingError};
 use tally_rules::{PlayerId, Record, Rejection};
 use tally_store::{BoardNo, ReadSet, Window};
 
@@ -261,7 +261,7 @@ fn publish_held(
         let ranking = held.iter_mut().find(|one| one.0 == board.no && one.1 == *window);
         let Some((_, _, ranking)) = ranking.filter(|_| !banned.contains(player)) else { continue };
         let ranked = ranked && nth == 0;
-        let moved = Movement { player: player.clone(), record: *record, ranked };
+        let moved = RankingChange { player: player.clone(), record: *record, ranked };
         first = ranking.publish(&moved, versions.of_player(player)).unwrap_or(first);
     }
     first

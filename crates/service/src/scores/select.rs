@@ -221,7 +221,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
-    use tally_ranking::{MemoryRanking, Movement};
+    use tally_ranking::{MemoryRanking, RankingChange};
     use tally_rules::Micros;
     use tally_rules::definition::{Ties, Update};
 
@@ -264,7 +264,7 @@ mod tests {
             let score = |score: i64| record(if one_score { 7 } else { score });
             let publish = |window: &MemoryRanking, moves: &BTreeMap<PlayerId, Option<Record>>| {
                 let moves = moves.iter().map(|(player, record)|
-                    Movement { player: player.clone(), record: *record, ranked: false });
+                    RankingChange { player: player.clone(), record: *record, ranked: false });
                 window.publish(&moves.collect::<Vec<_>>(), |_, _| {});
             };
             let start: BTreeMap<_, _> = before.iter().map(|(n, s)| (id(*n), Some(score(*s)))).collect();

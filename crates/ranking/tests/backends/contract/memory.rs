@@ -2,7 +2,7 @@
 
 use super::Backend;
 use std::collections::BTreeMap;
-use tally_ranking::{MemoryRanking, Movement, Published, Reads};
+use tally_ranking::{MemoryRanking, Published, RankingChange, Reads};
 use tally_rules::{Definition, PlayerId, Record};
 
 pub(crate) struct Memory(MemoryRanking);
@@ -13,9 +13,9 @@ impl Backend for Memory {
     fn new(definition: &Definition) -> Self {
         Self(MemoryRanking::new(definition))
     }
-    fn publish(&self, movements: &[(Movement, Option<Record>)], each: impl FnMut(usize, Published)) {
-        let movements: Vec<Movement> = movements.iter().map(|(movement, _)| movement.clone()).collect();
-        self.0.publish(&movements, each);
+    fn publish(&self, changes: &[(RankingChange, Option<Record>)], each: impl FnMut(usize, Published)) {
+        let changes: Vec<RankingChange> = changes.iter().map(|(change, _)| change.clone()).collect();
+        self.0.publish(&changes, each);
     }
     fn reload(&self, records: &BTreeMap<PlayerId, Record>) {
         let mut loading = self.0.loading();

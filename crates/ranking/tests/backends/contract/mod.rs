@@ -13,7 +13,7 @@ pub(crate) use memory::Memory;
 use model::{Model, check, definitions, ops, player, step};
 use proptest::test_runner::{Config, TestRunner};
 use std::collections::BTreeMap;
-use tally_ranking::{Edge, Movement, PageQuery, Published, RankedEntry, Reads, Start};
+use tally_ranking::{Edge, PageQuery, Published, RankedEntry, RankingChange, Reads, Start};
 use tally_rules::definition::{Definition, Order, Ranking, Subscore, Ties, Update};
 use tally_rules::{Micros, PlayerId, Record};
 
@@ -25,7 +25,7 @@ pub(crate) trait Backend {
     /// An empty ranking.
     fn new(definition: &Definition) -> Self;
     /// Publishes changes in their order, each with the record before it.
-    fn publish(&self, movements: &[(Movement, Option<Record>)], each: impl FnMut(usize, Published));
+    fn publish(&self, changes: &[(RankingChange, Option<Record>)], each: impl FnMut(usize, Published));
     /// Loads it anew.
     fn reload(&self, records: &BTreeMap<PlayerId, Record>);
     fn read<T>(&self, with: impl Fn(&dyn Reads) -> T) -> T;
@@ -74,7 +74,7 @@ pub(crate) fn scores_are_exact_to_the_last_bit<B: Backend>() {
                     let id = PlayerId::new(&format!("p{}", (nth * ends.len() + of) * 7 % 41)).unwrap();
                     let record = Record { score: *score, subscore: *subscore, at: Micros(0) };
                     model.records.insert(id.clone(), record);
-                    changes.push((Movement { player: id, record: Some(record), ranked: false }, None));
+                    changes.push((RankingChange { player: id, record: Some(record), ranked: false }, None));
                 }
             }
             backend.publish(&changes, |_, _| panic!("nobody asked"));

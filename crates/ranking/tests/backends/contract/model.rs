@@ -6,7 +6,7 @@
 use super::Backend;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use tally_ranking::{Edge, Movement, PageQuery, Published, RankedEntry, Start};
+use tally_ranking::{Edge, PageQuery, Published, RankedEntry, RankingChange, Start};
 use tally_rules::definition::{Definition, Order, Ranking, ScoreType, Subscore, Ties, Update};
 use tally_rules::rank::{self, Counts};
 use tally_rules::{Micros, PlayerId, Record, order_key, record};
@@ -220,8 +220,8 @@ pub(super) fn step(model: &mut Model, ranking: &impl Backend, op: &Op) {
             let Ok(updated) = record::apply(&model.definition, present, submit) else { return };
             let before = model.rank_of(&player);
             model.records.insert(player.clone(), updated.record);
-            let movement = Movement { player: player.clone(), record: Some(updated.record), ranked: true };
-            let published = one(ranking, movement, present);
+            let change = RankingChange { player: player.clone(), record: Some(updated.record), ranked: true };
+            let published = one(ranking, change, present);
             assert_eq!(published.before, before);
             assert_eq!(published.after, model.rank_of(&player));
         }
@@ -229,7 +229,7 @@ pub(super) fn step(model: &mut Model, ranking: &impl Backend, op: &Op) {
             let player = player(*number);
             let before = model.rank_of(&player);
             let previous = model.records.remove(&player);
-            let published = one(ranking, Movement { player, record: None, ranked: true }, previous);
+            let published = one(ranking, RankingChange { player, record: None, ranked: true }, previous);
             assert_eq!((published.before, published.after), (before, None));
         }
         Op::Reload => ranking.reload(&model.records),
@@ -238,15 +238,15 @@ pub(super) fn step(model: &mut Model, ranking: &impl Backend, op: &Op) {
 }
 
 /// Publishes one change that needs ranks.
-fn one(ranking: &impl Backend, movement: Movement, previous: Option<Record>) -> Published {
+fn one(ranking: &impl Backend, change: RankingChange, previous: Option<Record>) -> Published {
     let mut told = None;
-    ranking.publish(&[(movement, previous)], |_, published| assert!(told.replace(published).is_none()));
+    ranking.publish(&[(change, previous)], |_, published| assert!(told.replace(published).is_none()));
     told.unwrap()
 }
 
 /// Publishes several changes at once: each gets the reply that it would have had alone, in its order.
 fn batch(model: &mut Model, ranking: &impl Backend, changes: &[Change]) {
-    let (mut movements, mut wanted) = (Vec::new(), Vec::new());
+    let (mut batch, mut wanted) = (Vec::new(), Vec::new());
     for (number, change, ranked) in changes {
         let player = player(*number);
         let before = model.rank_of(&player);
@@ -261,11 +261,11 @@ fn batch(model: &mut Model, ranking: &impl Backend, changes: &[Change]) {
             None => model.records.remove(&player),
         };
         if *ranked {
-            wanted.push((movements.len(), Published { before, after: model.rank_of(&player) }));
+            wanted.push((batch.len(), Published { before, after: model.rank_of(&player) }));
         }
-        movements.push((Movement { player, record, ranked: *ranked }, previous));
+        batch.push((RankingChange { player, record, ranked: *ranked }, previous));
     }
     let mut told = Vec::new();
-    ranking.publish(&movements, |at, published| told.push((at, published)));
+    ranking.publish(&batch, |at, published| told.push((at, published)));
     assert_eq!(told, wanted);
 }

@@ -6,8 +6,8 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tally_ranking::redis::{Options, RedisBackend, RedisWindow, VersionedMovement};
-use tally_ranking::{Movement, Published, Reads};
+use tally_ranking::redis::{Options, RedisBackend, RedisWindow, VersionedChange};
+use tally_ranking::{Published, RankingChange, Reads};
 use tally_rules::{Definition, PlayerId, Record};
 use tally_testkit::{RedisKind, Reply, RespClient, ScratchCluster, ScratchRedis};
 use tokio::runtime::{Builder, Runtime};
@@ -78,15 +78,15 @@ impl OnRedis {
         self.version.get()
     }
 
-    fn publish(&self, movements: &[(Movement, Option<Record>)], each: impl FnMut(usize, Published)) {
-        let versioned = |(movement, previous): &(Movement, Option<Record>)| {
+    fn publish(&self, changes: &[(RankingChange, Option<Record>)], each: impl FnMut(usize, Published)) {
+        let versioned = |(change, previous): &(RankingChange, Option<Record>)| {
             // Every third caller does not know the record before, or is wrong.
             let version = self.next_version();
             let previous = if version.is_multiple_of(3) { None } else { *previous };
-            VersionedMovement { movement: movement.clone(), version, previous }
+            VersionedChange { change: change.clone(), version, previous }
         };
-        let movements: Vec<VersionedMovement> = movements.iter().map(versioned).collect();
-        assert_eq!(self.window.publish(&movements, each), Ok(vec![]));
+        let changes: Vec<VersionedChange> = changes.iter().map(versioned).collect();
+        assert_eq!(self.window.publish(&changes, each), Ok(vec![]));
     }
 
     /// Both ways in turn.
@@ -137,8 +137,12 @@ macro_rules! backend {
             fn new(definition: &Definition) -> Self {
                 Self(OnRedis::new(&$site, definition))
             }
-            fn publish(&self, movements: &[(Movement, Option<Record>)], each: impl FnMut(usize, Published)) {
-                self.0.publish(movements, each);
+            fn publish(
+                &self,
+                changes: &[(RankingChange, Option<Record>)],
+                each: impl FnMut(usize, Published),
+            ) {
+                self.0.publish(changes, each);
             }
             fn reload(&self, records: &BTreeMap<PlayerId, Record>) {
                 self.0.reload(records);

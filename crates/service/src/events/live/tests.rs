@@ -1,7 +1,7 @@
 //! Batches of scores: which watchers get how many, and which are too slow.
 
 use super::*;
-use tally_ranking::{Movement, RankingBackend};
+use tally_ranking::{RankingBackend, RankingChange};
 use tally_rules::{BoardId, Definition, Record};
 use tally_store::{BoardNo, BoardRow};
 
@@ -13,15 +13,15 @@ fn board() -> Arc<Board> {
 
 /// Publishes as a lane does.
 fn publish(board: &Board, players: std::ops::Range<usize>, score: Option<i64>) {
-    let movement = |number: usize| {
+    let change = |number: usize| {
         let player = PlayerId::new(&format!("p{number}")).unwrap();
         let record = score.map(|score| Record { score, subscore: 0, at: Micros(score) });
-        Movement { player, record, ranked: false }
+        RankingChange { player, record, ranked: false }
     };
-    let movements: Vec<Movement> = players.map(movement).collect();
-    board.ranking.publish(&movements, 0, |_, _| {});
+    let changes: Vec<RankingChange> = players.map(change).collect();
+    board.ranking.publish(&changes, 0, |_, _| {});
     assert!(board.live.is_watched() && board.shows_live(ALL_TIME));
-    board.live.note(ALL_TIME, movements.iter().map(|moved| &moved.player));
+    board.live.note(ALL_TIME, changes.iter().map(|moved| &moved.player));
 }
 
 /// The batches that are sent until nothing is left.

@@ -8,7 +8,7 @@ use crate::boards::Board;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, PoisonError};
-use tally_ranking::{Movement, Published, WindowRanking};
+use tally_ranking::{Published, RankingChange, WindowRanking};
 use tally_rules::{PlayerId, Record};
 use tally_store::plan::ALL_TIME;
 use tally_store::{BoardNo, Store, Window};
@@ -39,18 +39,18 @@ impl<'a> Versions<'a> {
         }
     }
 
-    /// Publishes movements of a window, each in the version of its shard.
+    /// Publishes changes of a window, each in the version of its shard.
     fn publish(
         &self,
         ranking: &WindowRanking,
-        movements: &[Movement],
+        changes: &[RankingChange],
         mut published: impl FnMut(usize, Published),
     ) {
         if let ([_], _) | (_, Some(_)) = (&self.each[..], ranking.memory()) {
-            return ranking.publish(movements, self.each[0], published);
+            return ranking.publish(changes, self.each[0], published);
         }
         for (shard, version) in self.each.iter().enumerate() {
-            let here = movements.iter().enumerate();
+            let here = changes.iter().enumerate();
             let here = here.filter(|(_, moved)| self.store.shard_of(&moved.player) == shard);
             let (places, some): (Vec<_>, Vec<_>) = here.map(|(at, moved)| (at, moved.clone())).unzip();
             if !some.is_empty() {
@@ -94,8 +94,8 @@ impl<'a> Effects<'a> {
     }
 }
 
-/// Movements of one window, and the request that each is reported to.
-type WindowMovements = (Vec<Movement>, Vec<Option<usize>>);
+/// Changes of one window, and the request that each is reported to.
+type WindowChanges = (Vec<RankingChange>, Vec<Option<usize>>);
 
 /// Publishes a batch; returns the ranks around the ranked change of each request.
 pub(super) fn publish(
@@ -131,28 +131,28 @@ fn publish_together(
         batch[at].publish(&decisions[at], targets.of(at), &mut effects);
     }
     for (board, effects) in effects.boards.into_values() {
-        for (window, (movements, owners)) in movements(board, effects) {
+        for (window, (changes, owners)) in changes_by_window(board, effects) {
             // A window that is closed by now has no ranking in memory: the caller writes its archive again.
             let Some(memory) = targets.ranking_of(board, window) else { continue };
-            versions.publish(memory.ranking(), &movements, |at, published| {
+            versions.publish(memory.ranking(), &changes, |at, published| {
                 if let Some(owner) = owners[at] {
                     ranks[owner] = published;
                 }
             });
             if board.live.is_watched() && !memory.ranking().waits() && board.shows_live(window) {
-                board.live.note(window, movements.iter().map(|moved| &moved.player));
+                board.live.note(window, changes.iter().map(|moved| &moved.player));
             }
         }
     }
 }
 
-/// Effects as movements of each window. A banned player does not move.
-fn movements(board: &Board, effects: Vec<(usize, Effect<'_>)>) -> BTreeMap<Window, WindowMovements> {
+/// Effects as changes of each window. A banned player does not move.
+fn changes_by_window(board: &Board, effects: Vec<(usize, Effect<'_>)>) -> BTreeMap<Window, WindowChanges> {
     let mut banned = board.banned.write().unwrap_or_else(PoisonError::into_inner);
-    let mut by_window: BTreeMap<Window, WindowMovements> = BTreeMap::new();
+    let mut by_window: BTreeMap<Window, WindowChanges> = BTreeMap::new();
     let mut put = |window: Window, player: &PlayerId, record: Option<Record>, owner: Option<usize>| {
-        let (movements, owners) = by_window.entry(window).or_default();
-        movements.push(Movement { player: player.clone(), record, ranked: owner.is_some() });
+        let (changes, owners) = by_window.entry(window).or_default();
+        changes.push(RankingChange { player: player.clone(), record, ranked: owner.is_some() });
         owners.push(owner);
     };
     for (request, effect) in effects {
