@@ -87,7 +87,7 @@ mod tests {
     }
 
     /// The rows of a span that `every` divides, page by page, and the most rows that one page has read.
-    fn walk(table: &[(Uuid, i64)], span: Span, every: i64) -> (Vec<i64>, usize) {
+    fn scan_all(table: &[(Uuid, i64)], span: Span, every: i64) -> (Vec<i64>, usize) {
         let (mut span, mut found, mut most) = (span, Vec::new(), 0);
         loop {
             let seen = Cell::new(0);
@@ -117,7 +117,7 @@ mod tests {
             [(7, 900, 20_000), (1_000, 1, 1_000), (20, 44_000, 20_000), (3, 50_000, 20_000)]
         {
             let wanted: Vec<i64> = (1..=45_000).rev().filter(|at| at % every == 0).collect();
-            let (found, read) = walk(&table, Span { limit, ..Span::default() }, every);
+            let (found, read) = scan_all(&table, Span { limit, ..Span::default() }, every);
             assert_eq!(found, wanted, "{limit} {every}");
             assert!(read <= most, "{read}");
         }
@@ -128,7 +128,7 @@ mod tests {
         let table = table(3_000);
         let of = |from: Option<i64>, until: Option<i64>| {
             let span = Span { from: from.map(Micros), until: until.map(Micros), limit: 100, before: None };
-            walk(&table, span, 1).0
+            scan_all(&table, span, 1).0
         };
         assert_eq!(of(Some(2_998), None), [3_000, 2_999, 2_998]);
         assert_eq!(of(None, Some(3)), [2, 1]);

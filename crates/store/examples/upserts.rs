@@ -13,7 +13,7 @@ use tally_store::{BoardNo, Loaded, Maintenance, ReadSet, Reads, ScoreKey, Transa
 
 const BOARD: BoardNo = BoardNo(1);
 const LOAD_ROWS: u64 = 5_000;
-const WALK_ROWS: usize = 10_000;
+const SCAN_ROWS: usize = 10_000;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -90,10 +90,10 @@ fn walk(store: &SqliteStore, out: &mut impl Write) -> Result<(), Box<dyn std::er
     loop {
         let mut newest = None;
         let read = store
-            .scan_scores(BOARD, ALL_TIME, last.as_ref(), WALK_ROWS, &mut |player, _| newest = Some(player))?;
+            .scan_scores(BOARD, ALL_TIME, last.as_ref(), SCAN_ROWS, &mut |player, _| newest = Some(player))?;
         rows += read;
         last = newest;
-        if read < WALK_ROWS {
+        if read < SCAN_ROWS {
             break;
         }
     }

@@ -96,7 +96,7 @@ impl EventStream {
                 Some(("event", value)) => event = value.to_owned(),
                 Some(("data", value)) => data.push_str(value),
                 Some(("retry", _)) => {}
-                Some(other) => panic!("a field that is none: {other:?}"),
+                Some(other) => panic!("an unknown field: {other:?}"),
                 None => {
                     assert_eq!(line, "", "a line without a colon");
                     if !data.is_empty() {

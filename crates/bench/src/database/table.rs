@@ -13,7 +13,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Rows of one step of a range scan.
-const WALK_ROWS: u64 = 50_000;
+const SCAN_ROWS: u64 = 50_000;
 
 /// A row: player, score, instant.
 pub(crate) type Row = (String, i64, i64);
@@ -76,7 +76,7 @@ pub(crate) async fn contents(url: &str, name: &str) -> mysql_async::Result<Conte
 pub(crate) async fn read_rows(url: &str, name: &str, mut each: impl FnMut(&Row)) -> mysql_async::Result<()> {
     let mut conn = connect(url).await?;
     let statement = format!(
-        "SELECT player, score, changed_at FROM {name} WHERE player > ? ORDER BY player LIMIT {WALK_ROWS}"
+        "SELECT player, score, changed_at FROM {name} WHERE player > ? ORDER BY player LIMIT {SCAN_ROWS}"
     );
     let mut last = String::new();
     loop {

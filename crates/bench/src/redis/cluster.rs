@@ -64,9 +64,9 @@ impl Cluster {
             let bus = match clients[at].call(&["CONFIG", "GET", "cluster-port"])? {
                 Reply::Array(pair) => match pair.into_iter().nth(1) {
                     Some(Reply::Bulk(port)) => String::from_utf8_lossy(&port).into_owned(),
-                    other => return Err(io::Error::other(format!("a port that is none: {other:?}"))),
+                    other => return Err(io::Error::other(format!("an unexpected port: {other:?}"))),
                 },
-                other => return Err(io::Error::other(format!("a setting that is none: {other:?}"))),
+                other => return Err(io::Error::other(format!("an unexpected setting: {other:?}"))),
             };
             let address = self.0[at].redis.address();
             let (ip, port) = (address.ip().to_string(), address.port().to_string());

@@ -281,7 +281,7 @@ fn decode_stored(value: Value) -> Result<Option<StoredApplication>, RankingError
     if bytes.is_empty() {
         return Ok(None);
     }
-    read(&bytes).map(Some).ok_or_else(|| reply::strange("an application that is none"))
+    read(&bytes).map(Some).ok_or_else(|| reply::strange("an application that cannot be decoded"))
 }
 
 /// Decodes an application, also that in [`ChangeResult::Before`].
@@ -315,5 +315,5 @@ fn text(bytes: Vec<u8>) -> Result<String, RankingError> {
 
 fn player(value: Value) -> Result<PlayerId, RankingError> {
     let name = text(reply::bytes(value)?)?;
-    PlayerId::new(&name).map_err(|_| reply::strange("a player's name that is none"))
+    PlayerId::new(&name).map_err(|_| reply::strange("a name that no player can have"))
 }

@@ -262,7 +262,7 @@ impl RedisWindow {
     }
 
     pub(super) fn decoded(&self, member: &[u8]) -> Result<(PlayerId, Record), RankingError> {
-        self.codec().decode(member).ok_or_else(|| reply::strange("a member that is none"))
+        self.codec().decode(member).ok_or_else(|| reply::strange("a member that cannot be decoded"))
     }
 }
 

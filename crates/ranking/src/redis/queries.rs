@@ -188,7 +188,7 @@ impl RedisWindow {
             return Ok(Some(HashEntry { version, seen: None }));
         }
         let member = self.codec().join(field, kept);
-        let member = member.ok_or_else(|| reply::strange("a player's record that is none"))?;
+        let member = member.ok_or_else(|| reply::strange("a player's record that cannot be decoded"))?;
         // The script returns -1 for a missing number: then the sorted set has lost a member.
         let numbers = item.map(|value| reply::number(&value).map_err(|_| RankingError::Lost));
         let numbers = numbers.collect::<Result<Vec<u64>, _>>()?;

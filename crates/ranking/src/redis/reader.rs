@@ -136,7 +136,8 @@ impl RedisWindow {
                 continue;
             };
             let found = self.codec().player(&field).zip(self.codec().record_of(kept));
-            let (player, record) = found.ok_or_else(|| reply::strange("a player's record that is none"))?;
+            let (player, record) =
+                found.ok_or_else(|| reply::strange("a player's record that cannot be decoded"))?;
             each(player.as_bytes(), record);
         }
         if next != 0 {

@@ -83,7 +83,7 @@ mod tests {
     /// A contest that missed all events goes through its states in order, each as of its scheduled time.
     #[test]
     fn missed_moments_come_in_order() {
-        let walk = |contest: &Contest| {
+        let events_of = |contest: &Contest| {
             let (mut state, mut since, mut seen) = (State::Draft, Micros(1), Vec::new());
             while let Some((at, event)) = next(state, since, contest, true) {
                 seen.push((at.0, event));
@@ -96,9 +96,9 @@ mod tests {
         let events = [Event::Open, Event::Start, Event::Finish, Event::Settle];
         let times = [10, 20, 30, 30];
         let wanted: Vec<_> = times.into_iter().zip(events).collect();
-        assert_eq!(walk(&contest(Some(10), Some(20), Some(30))), wanted);
+        assert_eq!(events_of(&contest(Some(10), Some(20), Some(30))), wanted);
         // A draft without an opening time: all events pass.
-        assert_eq!(walk(&contest(None, Some(20), Some(30))), []);
-        assert_eq!(walk(&contest(Some(10), None, Some(30))), [(10, Event::Open)]);
+        assert_eq!(events_of(&contest(None, Some(20), Some(30))), []);
+        assert_eq!(events_of(&contest(Some(10), None, Some(30))), [(10, Event::Open)]);
     }
 }

@@ -42,7 +42,7 @@ impl Prize {
     }
 }
 
-/// Refuses a range of ranks that is none, or that overlaps one before it.
+/// Refuses a range of ranks that is empty, or that overlaps one before it.
 pub(super) fn check_range(
     (from, to): (u32, u32),
     mut before: impl Iterator<Item = (u32, u32)>,

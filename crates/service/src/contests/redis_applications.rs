@@ -95,7 +95,7 @@ fn replayed(
     identity: &IdempotencyKey,
     kept: &[u8],
 ) -> Result<ContestDone, Failure> {
-    let broken = || Fault::Broken("what Redis kept of a request is none".into());
+    let broken = || Fault::Broken("the outcome that Redis kept of a request cannot be decoded".into());
     let (fingerprint, _, application) = split(kept).ok_or_else(broken)?;
     let RequestFingerprint { made, other, .. } = identity.fingerprint;
     if fingerprint != shown(&made) && other.is_none_or(|(print, _)| fingerprint != shown(&print)) {

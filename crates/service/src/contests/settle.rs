@@ -175,7 +175,8 @@ pub(crate) fn ranked(
             }
             last = score;
             let player = std::str::from_utf8(&id).ok().and_then(|text| PlayerId::new(text).ok());
-            let player = player.ok_or_else(|| Fault::Broken("a player's name is none".into()))?;
+            let player =
+                player.ok_or_else(|| Fault::Broken("a ranking has a name that no player can have".into()))?;
             all.push((player, same));
         }
         if found < PAGE {

@@ -42,7 +42,7 @@ fn number(text: &str, base: u128) -> u128 {
     (0..SIGNS).fold(0, |number, _| number * base + signs.next().map_or(0, |sign| sign as u128 + 1))
 }
 
-/// The signs of a number, up to the first that is none.
+/// The signs of a number, up to the first number that is no sign.
 fn text(mut number: u128, base: u128) -> String {
     let mut digits = [0; SIGNS];
     for digit in digits.iter_mut().rev() {

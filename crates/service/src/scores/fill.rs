@@ -18,7 +18,7 @@ use tally_store::plan::ALL_TIME;
 use tally_store::{BoardRow, ImportKey, ImportRow, Loaded, ReadSet, ScoreKey, Store, StoreError, WriteSet};
 
 /// Records of one step of the range scan beside the rows.
-const WALK_ROWS: usize = 4096;
+const SCAN_ROWS: usize = 4096;
 
 /// A board that is filled.
 pub struct Filling {
@@ -156,7 +156,7 @@ impl Present {
             let before = before.strip_suffix(|_: char| true).and_then(|text| PlayerId::new(text).ok());
             let (after, ahead) = (self.past.clone().max(before), &mut self.ahead);
             let each = &mut |player, record| ahead.push_back((player, record));
-            self.ended = store.scan_scores(board.no, ALL_TIME, after.as_ref(), WALK_ROWS, each)? < WALK_ROWS;
+            self.ended = store.scan_scores(board.no, ALL_TIME, after.as_ref(), SCAN_ROWS, each)? < SCAN_ROWS;
         }
         self.past = Some(player.clone());
         Ok(self.ahead.pop_front_if(|(other, _)| &*other == player).map(|(_, record)| record))

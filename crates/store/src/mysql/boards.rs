@@ -165,7 +165,7 @@ pub(super) fn decode(row: &mut Fields<'_>) -> Result<(BoardRow, Option<(u32, Per
     };
     let created_at = Micros(row.signed()?);
     let rule = row.maybe_text()?.map(str::parse).transpose();
-    let rule: Option<u32> = rule.map_err(|_| damaged("boards", "a rule's number is none"))?;
+    let rule: Option<u32> = rule.map_err(|_| damaged("boards", "the number of a rule cannot be read"))?;
     let Some(rule) = rule else { return Ok((BoardRow { no, id, definition, created_at }, None)) };
     let (name, schedule, time_zone) =
         (row.text()?.to_owned(), row.text()?.to_owned(), row.text()?.to_owned());

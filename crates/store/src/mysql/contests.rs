@@ -80,7 +80,7 @@ impl Table for Applications {
     fn decode(row: &mut Fields<'_>) -> Result<(EntrantKey, Application), StoreError> {
         let key = EntrantKey { contest: Uuid(row.fixed()?), player: player(row)? };
         let status = Status::parse(row.text()?);
-        let status = status.ok_or_else(|| damaged("contest_applications", "a status that is none"))?;
+        let status = status.ok_or_else(|| damaged("contest_applications", "an unknown status"))?;
         let (place, applied_at) = (row.number()?, Micros(row.signed()?));
         let member = row.maybe_fixed()?.map(|id| MemberId(Uuid(id)));
         let hold = row.maybe_fixed()?.map(|id| HoldId(Uuid(id)));

@@ -41,7 +41,7 @@ pub(super) fn id(pool: &Pool) -> Result<[u8; 16], StoreError> {
     let mut results = pool.query(&script)?;
     results.skip(1);
     let id = read(&mut results)?.and_then(|id| id.try_into().ok());
-    id.ok_or_else(|| corrupt("meta", "the id of the store is none"))
+    id.ok_or_else(|| corrupt("meta", "the id of the store is invalid"))
 }
 
 fn check_name(name: &str) -> Result<(), StoreError> {
@@ -131,7 +131,7 @@ pub(super) fn lock_next_board(script: &mut Script) {
 pub(super) fn read_next_board(results: &mut ResultSets) -> Result<BoardNo, StoreError> {
     let number = |value: Vec<u8>| std::str::from_utf8(&value).ok()?.parse().ok();
     let next = read(results)?.and_then(number);
-    next.map(BoardNo).ok_or_else(|| corrupt("meta", "the number for the next board is none"))
+    next.map(BoardNo).ok_or_else(|| corrupt("meta", "the number for the next board is invalid"))
 }
 
 /// Stores the number of the next board.

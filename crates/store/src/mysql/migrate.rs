@@ -157,7 +157,7 @@ fn version(link: &mut Link, shown: &str, known: u32) -> Result<Option<u32>, Stor
     let mut results = query(link, &meta::select(VERSION))?;
     let Some(value) = meta::read(&mut results)? else { return Ok(Some(0)) };
     let found = std::str::from_utf8(&value).ok().and_then(|text| text.parse().ok());
-    let found = found.ok_or_else(|| fault::corrupt("meta", "the version of the schema is none"))?;
+    let found = found.ok_or_else(|| fault::corrupt("meta", "the version of the schema is not a number"))?;
     if found > known {
         return Err(StoreError::TooNew { found, known });
     }

@@ -16,7 +16,7 @@ use crate::servers::ScoreState;
 use tally_rules::{Micros, PlayerId, Record};
 
 /// The number of records of one message of a scan.
-const WALK_ROWS: usize = 10_000;
+const SCAN_ROWS: usize = 10_000;
 
 /// Up to this many records of a window are counted, more are estimated.
 const COUNT_MAX: u64 = 100_000;
@@ -147,7 +147,7 @@ pub(super) fn scan_all(
     let mut after = after.map(|after| after.as_bytes().to_vec());
     let mut read = 0;
     while read < limit {
-        let want = WALK_ROWS.min(limit - read);
+        let want = SCAN_ROWS.min(limit - read);
         let results = pool.query(&select_page(of, after.as_deref(), want))?;
         let (rows, sound, last) = read_page(results, (of.0, of.1), each)?;
         read += sound;

@@ -157,7 +157,7 @@ fn move_rows(
 }
 
 fn player(table: &Moved, row: &Cells) -> Result<PlayerId, StoreError> {
-    let bad = || StoreError::Corrupt(format!("{}: a player's name is none", table.name));
+    let bad = || StoreError::Corrupt(format!("{}: a name that no player can have", table.name));
     let Some(Cell::Bytes(bytes)) = table.player.and_then(|at| row.get(at)) else { return Err(bad()) };
     let name = std::str::from_utf8(bytes).map_err(|_| bad())?;
     PlayerId::new(name).map_err(|_| bad())

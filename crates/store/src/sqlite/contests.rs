@@ -64,7 +64,7 @@ pub(super) fn decode_application(row: &Row<'_>) -> Result<(PlayerId, Application
 
 fn read_application(row: &Row<'_>) -> Result<(PlayerId, Application), StoreError> {
     let status = Status::parse(&row.get::<_, String>(0)?);
-    let status = status.ok_or_else(|| damaged("contest_applications", "a status that is none"))?;
+    let status = status.ok_or_else(|| damaged("contest_applications", "an unknown status"))?;
     let place = u64::try_from(row.get::<_, i64>(1)?);
     let place = place.map_err(|_| damaged("contest_applications", "a negative place"))?;
     let (member, hold) = (uuid(row.get(3)?).map(MemberId), uuid(row.get(4)?).map(HoldId));

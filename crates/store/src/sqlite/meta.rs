@@ -29,7 +29,7 @@ pub(super) fn put(connection: &Connection, name: &str, value: &[u8]) -> Result<(
 /// The number of the next new board.
 pub(super) fn next_board(connection: &Connection) -> Result<BoardNo, StoreError> {
     let next = number(connection, NEXT_BOARD, "the next board")?;
-    u32::try_from(next).map(BoardNo).map_err(|_| corrupt("meta", "the number for the next board is none"))
+    u32::try_from(next).map(BoardNo).map_err(|_| corrupt("meta", "the number for the next board is invalid"))
 }
 
 /// Stores the number of the next new board.
@@ -60,7 +60,7 @@ pub(super) fn set_flushed(connection: &Connection, batch: u64) -> Result<(), Sto
 fn number(connection: &Connection, name: &str, of: &str) -> Result<u64, StoreError> {
     let value = get(connection, name)?.ok_or_else(|| corrupt("meta", &format!("no number for {of}")))?;
     let number = std::str::from_utf8(&value).ok().and_then(|text| text.parse().ok());
-    number.ok_or_else(|| corrupt("meta", &format!("the number for {of} is none")))
+    number.ok_or_else(|| corrupt("meta", &format!("the number for {of} is invalid")))
 }
 
 /// Stores a value of the store or of a caller.

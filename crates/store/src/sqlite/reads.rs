@@ -24,7 +24,7 @@ use tally_rules::{PlayerId, Record};
 
 /// The maximum number of records of one moment in a scan: they are copied while writers wait. A longer scan reads several
 /// moments.
-const WALK_ROWS: usize = 10_000;
+const SCAN_ROWS: usize = 10_000;
 
 impl Reads for SqliteStore {
     fn ledger(&self) -> &dyn Ledger {
@@ -222,7 +222,7 @@ pub(super) fn count(shared: &Shared, board: BoardNo, window: Window) -> Result<u
     let waits = |memtables: &Memtables| -> usize {
         memtables.each().map(|memtable| memtable.layer::<Scores>().rows().len()).sum()
     };
-    if waits(&shared.memtables()) > WALK_ROWS {
+    if waits(&shared.memtables()) > SCAN_ROWS {
         shared.flushing.flush_now(shared)?;
     }
     let in_memory = |memtables: &Memtables| {
@@ -242,9 +242,9 @@ pub(super) fn scan(
     each: &mut dyn FnMut(PlayerId, Record),
 ) -> Result<usize, StoreError> {
     let mut after = after.cloned();
-    let mut given = 0;
-    while given < limit {
-        let want = WALK_ROWS.min(limit - given);
+    let mut read = 0;
+    while read < limit {
+        let want = SCAN_ROWS.min(limit - read);
         let mut last = None;
         let mut count = 0;
         let stopped_at = scan_some(shared, of, after.as_ref(), want, &mut |player, record| {
@@ -252,13 +252,13 @@ pub(super) fn scan(
             last = Some(player.clone());
             each(player, record);
         })?;
-        given += count;
+        read += count;
         if count < want && stopped_at.is_none() {
             break;
         }
         after = if count < want { stopped_at } else { last };
     }
-    Ok(given)
+    Ok(read)
 }
 
 /// Scans at most `want` records of one moment. If it stopped before that, it returns the last player.

@@ -23,7 +23,7 @@ use ureq::http::Method;
 
 /// Rows of a board that are kept and sorted.
 const ROWS_MAX: usize = 1_000_000;
-const WALK_ROWS: usize = 10_000;
+const SCAN_ROWS: usize = 10_000;
 const TRIES: usize = 3;
 
 /// The players that differed in every try so far, by window.
@@ -267,7 +267,7 @@ fn stored(store: &dyn Store, board: &BoardRow, window: Window) -> Result<Vec<(Pl
     loop {
         let mut last = None;
         let count =
-            store.scan_scores(board.no, window, after.as_ref(), WALK_ROWS, &mut |player, record| {
+            store.scan_scores(board.no, window, after.as_ref(), SCAN_ROWS, &mut |player, record| {
                 last = Some(player.clone());
                 if !banned.contains(&player) {
                     rows.push((player, record));
@@ -280,7 +280,7 @@ fn stored(store: &dyn Store, board: &BoardRow, window: Window) -> Result<Vec<(Pl
             // One more than is compared shows that there are more.
             rows.truncate(ROWS_MAX + 1);
         }
-        if count < WALK_ROWS {
+        if count < SCAN_ROWS {
             return Ok(rows);
         }
         after = last;

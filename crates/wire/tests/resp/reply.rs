@@ -57,7 +57,7 @@ proptest! {
         let each = (0..=input.len()).map(|end| cut.next(&input[..end])).find(|found| *found != Ok(None));
         prop_assert_eq!(each.unwrap_or(Ok(None)), whole);
         if let Ok(Some(end)) = whole {
-            // A line may still hold a number that is none.
+            // A line may still hold an invalid number.
             let _ = Reply::parse(&input[..end]);
         }
     }
