@@ -133,7 +133,7 @@ fn no_wallet(currency: Currency) -> String {
 }
 
 fn linked(nth: usize, code: &str) -> String {
-    format!("transfer {nth} of the chain failed (`{code}`), so none was made")
+    format!("transfer {nth} of the linked group failed (`{code}`), so none was made")
 }
 
 fn too_many_webhooks() -> String {
@@ -354,7 +354,7 @@ mod tests {
             ),
             (
                 Rejection::LinkedFailed { nth: 2, code: "insufficient_funds" },
-                "transfer 2 of the chain failed (`insufficient_funds`), so none was made",
+                "transfer 2 of the linked group failed (`insufficient_funds`), so none was made",
             ),
             (
                 Rejection::BoardInUse("cup".into()),

@@ -9,7 +9,6 @@ use super::select::{RankSelection, select};
 use super::submit::{self, Submit, Submitted};
 use crate::boards::Board;
 use crate::failure::Fault;
-use std::slice::from_ref;
 use std::sync::Arc;
 use tally_ranking::Published;
 use tally_rules::idempotency::IdempotencyKey;
@@ -175,7 +174,7 @@ impl Step {
                 state.take(board, (which, *all), &target.windows, targets)
             }
             Self::Submit(submit) => {
-                let decided = submit.decide(state, from_ref(target), targets)?;
+                let decided = submit.decide(state, std::slice::from_ref(target), targets)?;
                 let moved = |(window, record): &(Window, Record)| {
                     (*window, submit.write.player.clone(), Some(*record))
                 };
