@@ -135,7 +135,8 @@ impl AuditAction {
     }
 }
 
-/// The id of a row: the instant at which the server took the request, and random bits. Rows are listed in its order.
+/// The id of a row: the instant at which the server took the request, and random bits. Rows are listed in its order. The row of one
+/// payment of an act has the id of its transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AuditId(pub Uuid);
 
@@ -158,7 +159,8 @@ pub struct AuditEntry {
 impl AuditEntry {
     /// Whether it is an act with money whose detail names this member.
     pub fn names_side(&self, member: &str) -> bool {
-        self.action.is_of_money() && self.detail.as_ref().is_some_and(|detail| detail.contains(member))
+        let has_members = self.action.is_of_money() || self.action == AuditAction::PlayerPaid;
+        has_members && self.detail.as_ref().is_some_and(|detail| detail.contains(member))
     }
 }
 
@@ -167,7 +169,7 @@ impl AuditEntry {
 pub struct Audited {
     /// The actor, and the reason that the caller gave.
     pub origin: Origin,
-    /// The id of its row.
+    /// The id of its row; rows of its payments have those of the transfers.
     pub id: AuditId,
 }
 

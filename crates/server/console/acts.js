@@ -198,7 +198,7 @@ function removed(detail) {
   return `${detail.slice(0, end)}: ${scores.map(([period, score]) => `${periodName(period)} (${score})`).join(", ")}`;
 }
 
-/** `prize: 700 KRW of arcade/weekly:2026-11-23, transaction …`, with a link to the period or the contest. */
+/** `prize: 700 KRW to {member} of arcade/weekly:2026-11-23, transaction …`, with a link to the period or the contest. */
 function paid(detail) {
   const [, kind, units, currency, reference, id] = PAID.exec(detail) ?? [];
   const of = reference && sourceOf(reference);
@@ -212,7 +212,7 @@ const ACTOR = /^(key:[0-9a-f]{12}|member:[0-9a-f-]{36}|local|command_line|backgr
 /** Keys of one name that a message has. */
 const IDS_MAX = 5;
 const CORRECTED = /^(.+?)(?: ([a-z0-9_-]+:\d{4}-\d\d-\d\d(?:T\d\d:\d\d)?))?: (\S+) to (\S+)$/s;
-const PAID = /^(prize|refund): (\d+) (\S+) of (.+), transaction ([0-9a-f-]{36})$/s;
+const PAID = /^(prize|refund): (\d+) (\S+) to [0-9a-f-]{36} of (.+), transaction ([0-9a-f-]{36})$/s;
 const PLAYERS = /^()(\d+) players?(: .*)$/s;
 const COUNTED = new Map([
   ["contest.accepted", PLAYERS],

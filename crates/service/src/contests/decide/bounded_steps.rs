@@ -256,12 +256,14 @@ impl BatchState<'_> {
     }
 }
 
-/// The row of one payment of an act, under the id of the transfer: one act has one id, and may have many payments.
+/// The row of one payment of an act, under the id of the transfer: one act has one id, and may have many payments. The name is that
+/// of the player at the time of the contest, and the id of the member is by which an erasure finds the row.
 fn row_of_payment(act: &Audited, payout: &Payout, reference: &str, id: Uuid) -> (AuditId, AuditEntry) {
     // A fee that is paid back has no rank.
     let kind = if payout.rank == 0 { "refund" } else { "prize" };
     let (units, currency) = (payout.amount.units(), payout.currency);
-    let detail = format!("{kind}: {units} {currency} of {reference}, transaction {id}");
+    let member = payout.member.0;
+    let detail = format!("{kind}: {units} {currency} to {member} of {reference}, transaction {id}");
     let act = Audited { id: AuditId(id), ..act.clone() };
     act.row(AuditAction::PlayerPaid, payout.player.as_str(), Some(detail.into()))
 }

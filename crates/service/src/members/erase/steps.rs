@@ -244,9 +244,16 @@ impl Steps {
 /// A row of the audit log without what names the person; `None` if nothing does. The player is `None` if its name was another's.
 fn redact(entry: &AuditEntry, member: MemberId, player: Option<&PlayerId>) -> Option<AuditEntry> {
     let id = member.0.to_string();
-    let of_player =
-        entry.action.is_of_player() && player.is_some_and(|player| *entry.subject == *player.as_str());
-    let after = if of_player || *entry.subject == *id && entry.action != AuditAction::MemberErased {
+    let is_its = match entry.action {
+        // Its subject is the name that the player had when it won or paid the fee.
+        AuditAction::PlayerPaid => entry.names_side(&id),
+        AuditAction::MemberErased => false,
+        action => {
+            let of_player = player.is_some_and(|player| *entry.subject == *player.as_str());
+            action.is_of_player() && of_player || *entry.subject == *id
+        }
+    };
+    let after = if is_its {
         AuditEntry { origin: entry.origin.without_words(), subject: id.into(), ..entry.clone() }
     } else if entry.names_side(&id) {
         AuditEntry { origin: entry.origin.without_words(), ..entry.clone() }
@@ -296,6 +303,7 @@ mod tests {
         let of = |entry: &AuditEntry| redact(entry, member, Some(&ann));
         use AuditAction::{
             BoardCreated, ContestAccepted, MemberChanged, MemberErased, MoneyTransferred, PlayerBanned,
+            PlayerPaid,
         };
         let banned = entry(PlayerBanned, "ann", Some("goals"), Some("ann cheats"));
         assert_eq!(of(&banned), Some(entry(PlayerBanned, &id, Some("goals"), None)));
@@ -309,12 +317,17 @@ mod tests {
         let sides = format!("5 KRW from bob to {id}, transaction t");
         let moved = entry(MoneyTransferred, "bob", Some(&sides), Some("ann's rent"));
         assert_eq!(of(&moved), Some(entry(MoneyTransferred, "bob", Some(&sides), None)));
+        let payment = format!("prize: 5 KRW to {id} of contest:cup, transaction t");
+        let paid = entry(PlayerPaid, "annie", Some(&payment), Some("ann was annie"));
+        assert_eq!(of(&paid), Some(entry(PlayerPaid, &id, Some(&payment), None)));
+        assert_eq!(redact(&paid, member, None), of(&paid), "whatever name it had");
         let alone = entry(ContestAccepted, "cup", Some("1 player: ann"), Some("a friend"));
         assert_eq!(of(&alone).unwrap().origin.reason, None);
         for kept in [
             entry(MemberErased, &id, None, Some("letter 7")),
             entry(BoardCreated, "ann", None, Some("a leaderboard of this name")),
             entry(PlayerBanned, "bob", Some("goals"), Some("r")),
+            entry(PlayerPaid, "ann", Some("prize: 5 KRW to another of contest:cup, transaction t"), None),
         ] {
             assert_eq!(of(&kept), None, "{kept:?}");
         }

@@ -488,7 +488,9 @@ fn what_a_full_balance_cannot_take_is_written_down() {
         |(_, row): &(_, AuditEntry)| row.detail.as_deref().unwrap().split(',').next().unwrap().to_owned();
     let mut details: Vec<String> = payments.iter().map(detail).collect();
     details.sort();
-    assert_eq!(details, ["prize: 101 KRW of contest:prize", "refund: 1 KRW of contest:refund"]);
+    let member = members[0].0;
+    let detail = |what: &str, of: &str| format!("{what} KRW to {member} of contest:{of}");
+    assert_eq!(details, [detail("prize: 101", "prize"), detail("refund: 1", "refund")]);
     let (_, wrong) = crate::wallets::verify::verify(&*world.tally.store);
     assert_eq!(wrong, [""; 0]);
     assert_eq!(tally_service::owed::list(&world.tally, None, 9).unwrap().rows, []);

@@ -2,15 +2,25 @@
 //!
 //! Not here: what an erasure shows over HTTP, kills and several servers (`tally/tests`).
 
-use crate::wallets::prizes::{DAY, daily, put, score, table};
+use crate::wallets::contests::spec;
+use crate::wallets::prizes::{DAY, again, daily, put, score, table};
 use crate::wallets::world::*;
+use tally_rules::audit::AuditAction;
+use tally_rules::contest::definition::{ContestSpec, Fee};
+use tally_rules::contest::member::UnpaidReason;
+use tally_rules::contest::{ContestId, Payout, Record, State};
 use tally_rules::ledger::{Amount, Erasure, MemberId, ReversalLink, TransferId, TransferKind};
 use tally_rules::{Actor, Origin, PlayerId};
+use tally_service::audit;
+use tally_service::contests::execute::ContestActor;
+use tally_service::contests::{apply, change, pay_again, read as contests, start};
 use tally_service::ledger::reversals::{self, NewReversal};
 use tally_service::ledger::{read, transfers::NewTransfer};
+use tally_service::members::change::MemberChange;
 use tally_service::members::{self, NewMember, erase};
 use tally_service::periods::{prizes, scheduler};
-use tally_store::{LedgerWriteSet, ReadSet, WriteSet};
+use tally_service::scan::Span;
+use tally_store::{ContestWriteSet, LedgerWriteSet, PayoutKey, ReadSet, WriteSet};
 use tally_testkit::wait_until;
 
 /// A member whose player has a name of its own.
@@ -121,5 +131,95 @@ fn words_from_before_go_and_a_later_reversal_keeps_its_reason() {
         erased(&world, ann);
         assert_eq!(reason(&world, after).as_deref(), Some("chargeback 7"));
         world.end(&[ann, bob]);
+    }
+}
+
+/// Subjects and reasons of the payments in the audit log.
+fn payments(world: &World) -> Vec<(String, Option<String>)> {
+    let filter = audit::Filter { action: Some(AuditAction::PlayerPaid), ..audit::Filter::default() };
+    let rows = audit::list(&world.tally, &filter, &Span { limit: 9, ..Span::default() }).unwrap().rows;
+    let row = |(_, row): (_, tally_rules::audit::AuditEntry)| {
+        (row.subject.to_string(), row.origin.reason.as_deref().map(str::to_owned))
+    };
+    rows.into_iter().map(row).collect()
+}
+
+fn emptied(world: &World, member: MemberId) {
+    let rest = world.balance(member);
+    world.post(order(TransferKind::Withdrawal { from: member }, rest), None).unwrap();
+}
+
+/// A cancelled contest that could not pay the fee of its only player back.
+fn owes_a_fee(world: &World, member: MemberId, player: &PlayerId) -> ContestId {
+    let (tally, id) = (&world.tally, ContestId::new("cup").unwrap());
+    let fee = Fee { currency: code("KRW"), amount: Amount::new(7).unwrap() };
+    let spec = ContestSpec { entry_fee: Some(Some(fee)), ..spec(false) };
+    change::create(tally, &id, &ContestActor::SERVER, &spec, None).unwrap();
+    change::open(tally, &id, &ContestActor::ADMIN, None).unwrap();
+    apply::apply(tally, &id, &ContestActor::SERVER, player, None).unwrap();
+    apply::decide(tally, &id, &ContestActor::ADMIN, std::slice::from_ref(player), true, None).unwrap();
+    start::start(tally, &id, &ContestActor::ADMIN, None).unwrap();
+    let record = contests::get(tally, &id).unwrap();
+    let refund = Payout {
+        player: player.clone(),
+        member,
+        division: None,
+        rank: 0,
+        currency: fee.currency,
+        amount: fee.amount,
+        paid: Some(Err(UnpaidReason::LimitExceeded)),
+    };
+    let payouts = vec![(PayoutKey { contest: record.no, no: 0 }, refund)];
+    let rows = vec![(id.clone(), Record { state: State::Cancelled, ..record })];
+    let contests = ContestWriteSet { contests: rows, payouts, ..ContestWriteSet::default() };
+    let ledger = LedgerWriteSet { contests, ..LedgerWriteSet::default() };
+    let changes = WriteSet { ledger, ..WriteSet::default() };
+    tally.store.run(&ReadSet::default(), &mut |_| changes.clone()).unwrap();
+    id
+}
+
+/// The player of what is still owed keeps its name, so a payment after the erasure names it until the next one.
+#[test]
+fn a_fee_that_is_paid_back_after_the_erasure_gets_the_pseudonym_by_the_next_one() {
+    for kind in [Kind::Sqlite, Kind::MariaDb] {
+        let world = World::new(kind);
+        let (ann, player) = (person(&world, "ann-player"), PlayerId::new("ann-player").unwrap());
+        world.post(order(TransferKind::Deposit { to: ann }, 50), None).unwrap();
+        let id = owes_a_fee(&world, ann, &player);
+        emptied(&world, ann);
+        erased(&world, ann);
+        let origin = Origin { actor: Actor::CommandLine, reason: Some("ann asked".into()), metadata: None };
+        pay_again::pay_again(&world.tally, &id, &ContestActor::ADMIN.with(origin), None).unwrap();
+        assert_eq!(world.balance(ann), 7);
+        assert_eq!(payments(&world), [("ann-player".to_owned(), Some("ann asked".to_owned()))]);
+        // The background may be at work on the first erasure; then a request leaves it the rows.
+        wait_until("the payment has the pseudonym", || {
+            erased(&world, ann);
+            payments(&world) == [(ann.0.to_string(), None)]
+        });
+        world.tally.drain();
+    }
+}
+
+/// The payment names the player as it was when it won.
+#[test]
+fn a_payment_under_an_earlier_name_of_the_player_gets_the_pseudonym() {
+    for kind in [Kind::Sqlite, Kind::MariaDb] {
+        let world = World::new(kind);
+        put(&world, &world.tally, &daily(table(100), 12)).unwrap();
+        score(&world, &world.tally, PlayerId::new("bob-player").unwrap(), 9);
+        world.advance(DAY);
+        scheduler::close_due(&world.tally).unwrap();
+        prizes::pay_due(&world.tally).unwrap();
+        let bob = person(&world, "bob-player");
+        assert_eq!(again(&world.tally, world.now(), "again").0.paid, 1);
+        let player = Some(PlayerId::new("bobby").unwrap());
+        let renamed = MemberChange { player, ..MemberChange::default() };
+        world.wait(members::change(&world.tally, bob, renamed, Some(Origin::BACKGROUND), None)).unwrap();
+        assert_eq!(payments(&world), [("bob-player".to_owned(), Some("why".to_owned()))]);
+        emptied(&world, bob);
+        erased(&world, bob);
+        assert_eq!(payments(&world), [(bob.0.to_string(), None)]);
+        world.tally.drain();
     }
 }

@@ -114,7 +114,7 @@ fn a_closed_period_pays_its_prizes_once() {
 }
 
 /// The prizes of the last period, after they were tried again under this key; and whether that was a replay.
-fn again(tally: &Tally, now: Micros, key: &str) -> (PrizeCounts, bool) {
+pub(crate) fn again(tally: &Tally, now: Micros, key: &str) -> (PrizeCounts, bool) {
     let found = tally.boards.get(&board()).unwrap();
     let view = View::find(&found, Some("daily:previous"), now, |_| None).unwrap();
     let origin = Origin { reason: Some("why".into()), ..Origin::from(Actor::CommandLine) };
@@ -165,7 +165,8 @@ fn unpaid_prizes_of_a_period_are_paid_again_by_hand() {
         let [(_, paid)] = &rows(AuditAction::PlayerPaid)[..] else { panic!("one payment") };
         assert_eq!((&*paid.subject, &paid.origin), ("guest", &act.origin));
         let detail = paid.detail.as_deref().unwrap();
-        assert!(detail.starts_with("prize: 100 KRW of daily/daily:20"), "{detail}");
+        let wanted = format!("prize: 100 KRW to {} of daily/daily:20", id.0);
+        assert!(detail.starts_with(&wanted), "{detail}");
         world.end(&[ann, id]);
     }
 }
