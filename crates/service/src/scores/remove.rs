@@ -16,6 +16,9 @@ use tally_rules::outcome::Outcome;
 use tally_rules::{BoardId, Origin, PlayerId, Rejection};
 use tally_store::Window;
 
+/// About as many bytes of records are in the row of a removal: those of all time and of 16 periods. Grace keeps more periods open.
+const RECORDS_BYTES_MAX: usize = 1_800;
+
 #[derive(Clone, Debug)]
 pub(crate) struct Remove {
     pub(crate) board: Arc<Board>,
@@ -33,7 +36,21 @@ impl Remove {
             Some(format!("{} {}", targets.name(&self.board, *window), shown(&self.board, record)))
         };
         let records: Vec<String> = windows.iter().filter_map(record).collect();
-        format!("{}: {}", self.board.id.as_str(), records.join(", "))
+        format!("{}: {}", self.board.id.as_str(), listed(&records))
+    }
+}
+
+/// The first records that fit, and how many others there are.
+fn listed(records: &[String]) -> String {
+    let mut bytes = 0;
+    let fits = |record: &&String| {
+        bytes += record.len() + 2;
+        bytes <= RECORDS_BYTES_MAX
+    };
+    let first: Vec<&str> = records.iter().take_while(fits).map(String::as_str).collect();
+    match records.len() - first.len() {
+        0 => first.join(", "),
+        others => format!("{}, and {others} more", first.join(", ")),
     }
 }
 
@@ -140,4 +157,25 @@ pub(crate) async fn replay_or_reject(
         None => None,
     };
     stored.map(|_| Removed { replayed: true }).ok_or(Failure::Rejected(rejection))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_has_the_records_of_sixteen_periods_and_not_of_any_number() {
+        // The longest name of a period, and the longest score with its subscore.
+        let name = format!("{}:2026-11-23T10:00", "p".repeat(32));
+        let longest = format!("{name} {:?}/{}", -f64::MIN_POSITIVE, i64::MIN);
+        let records = vec![longest.clone(); 100];
+        assert_eq!(listed(&records[..17]), vec![&*longest; 17].join(", "));
+        let many = listed(&records);
+        assert!(many.len() < RECORDS_BYTES_MAX + 20, "{}", many.len());
+        assert!(many.starts_with(&longest) && many.ends_with(" more"), "{many}");
+        assert_eq!(
+            listed(&["all_time 9".into(), "weekly:2026-11-23 7".into()]),
+            "all_time 9, weekly:2026-11-23 7"
+        );
+    }
 }

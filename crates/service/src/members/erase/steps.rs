@@ -11,7 +11,7 @@ use crate::members::find;
 use crate::players::erase as players;
 use crate::servers;
 use crate::tally::Tally;
-use std::sync::{PoisonError, TryLockError};
+use std::sync::{Arc, PoisonError, TryLockError};
 use tally_rules::audit::{AuditAction, AuditEntry, AuditId};
 use tally_rules::contest::ContestId;
 use tally_rules::ledger::erasure::{pseudonym, renamed_in_list};
@@ -254,7 +254,8 @@ fn redact(entry: &AuditEntry, member: MemberId, player: Option<&PlayerId>) -> Op
         }
     };
     let after = if is_its {
-        AuditEntry { origin: entry.origin.without_words(), subject: id.into(), ..entry.clone() }
+        let detail = without_scores(entry);
+        AuditEntry { origin: entry.origin.without_words(), subject: id.into(), detail, ..entry.clone() }
     } else if entry.names_side(&id) {
         AuditEntry { origin: entry.origin.without_words(), ..entry.clone() }
     } else {
@@ -264,6 +265,15 @@ fn redact(entry: &AuditEntry, member: MemberId, player: Option<&PlayerId>) -> Op
         AuditEntry { origin, detail: Some(detail.into()), ..entry.clone() }
     };
     (after != *entry).then_some(after)
+}
+
+/// The detail of an act on a player: of `arcade: all_time 9` and `arcade: 9 to 3` the leaderboard is left.
+fn without_scores(entry: &AuditEntry) -> Option<Arc<str>> {
+    let detail = entry.detail.as_ref()?;
+    let has_scores = matches!(entry.action, AuditAction::PlayerRemoved | AuditAction::ScoreCorrected);
+    // Scores are two words at least, so what has been left of a row stays.
+    let scores = detail.rsplit_once(": ").filter(|(_, scores)| has_scores && scores.contains(' '));
+    Some(scores.map_or_else(|| Arc::clone(detail), |(board, _)| board.into()))
 }
 
 /// Whether a payout names a player that is not the pseudonym of its member.
@@ -303,12 +313,21 @@ mod tests {
         let of = |entry: &AuditEntry| redact(entry, member, Some(&ann));
         use AuditAction::{
             BoardCreated, ContestAccepted, MemberChanged, MemberErased, MoneyTransferred, PlayerBanned,
-            PlayerPaid,
+            PlayerPaid, PlayerRemoved, ScoreCorrected,
         };
         let banned = entry(PlayerBanned, "ann", Some("goals"), Some("ann cheats"));
         assert_eq!(of(&banned), Some(entry(PlayerBanned, &id, Some("goals"), None)));
         assert_eq!(of(&of(&banned).unwrap()), None, "once");
         assert_eq!(redact(&banned, member, None), None, "another member has the name");
+        for (action, detail, left) in [
+            (PlayerRemoved, "arcade: all_time 9, weekly:2026-11-23 7", "arcade"),
+            (ScoreCorrected, "contest:cup: none to 3", "contest:cup"),
+            (ScoreCorrected, "arcade weekly:2026-11-23: 9/1 to 3/0", "arcade weekly:2026-11-23"),
+        ] {
+            let scores = entry(action, "ann", Some(detail), Some("ann cheats"));
+            assert_eq!(of(&scores), Some(entry(action, &id, Some(left), None)));
+            assert_eq!(of(&of(&scores).unwrap()), None, "once");
+        }
         let changed = entry(MemberChanged, &id, Some("name"), Some("Ann has married"));
         assert_eq!(of(&changed), Some(entry(MemberChanged, &id, Some("name"), None)));
         let both = entry(ContestAccepted, "cup", Some("2 players: ann, bob"), Some("friends"));
