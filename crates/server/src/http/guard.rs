@@ -94,8 +94,14 @@ pub(super) async fn authenticate(
             authenticate_local(readiness, trust)?.into()
         }
     };
-    if authenticated.caller.may(permission) {
-        return Ok(authenticated);
+    check(&authenticated.caller, permission).map_err(|wrong| name_rights(wrong, &authenticated.caller))?;
+    Ok(authenticated)
+}
+
+/// Refuses a caller without a permission.
+pub(super) fn check(caller: &Caller, permission: Permission) -> Result<(), Problem> {
+    if caller.may(permission) {
+        return Ok(());
     }
     let needed = match permission.scope() {
         Some(scope) if Scopes::SERVER.contains(scope) => {
@@ -106,7 +112,7 @@ pub(super) async fn authenticate(
         None if permission == Permission::Observe => "this needs an API key".into(),
         None => "this needs a key of role `admin`".into(),
     };
-    Err(name_rights(denied(&needed), &authenticated.caller))
+    Err(denied(&needed))
 }
 
 /// Says in a refusal what its caller has instead.

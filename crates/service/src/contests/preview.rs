@@ -4,13 +4,13 @@
 //! pages, and totals are those of the page's own instant. The whole is computed for each page, which the limit of members bounds. Only the
 //! members of the page are read. Not here: prizes that are stored (`read`).
 
-use super::execute::find;
+use super::execute::{ActingAs, ContestActor, find};
 use super::settle::{payouts_of, won};
 use crate::failure::Failure;
 use crate::tally::Tally;
 use std::collections::{BTreeMap, BTreeSet};
 use tally_rules::Rejection;
-use tally_rules::contest::{ContestId, Payout, State};
+use tally_rules::contest::{ContestId, ContestRight, Payout, State};
 use tally_rules::ledger::Currency;
 
 /// A page of the prizes, and the totals of all.
@@ -27,9 +27,20 @@ pub struct Preview {
     pub sums: BTreeMap<Currency, i128>,
 }
 
-/// At most `limit` prizes of a contest that runs or is over, from that number on.
-pub fn preview(tally: &Tally, id: &ContestId, from: u32, limit: usize) -> Result<Preview, Failure> {
+/// At most `limit` prizes of a contest that runs or is in review, from that number on. A member has to be staff of the contest.
+pub fn preview(
+    tally: &Tally,
+    id: &ContestId,
+    actor: &ContestActor,
+    (from, limit): (u32, usize),
+) -> Result<Preview, Failure> {
     let record = find(tally, id)?;
+    if let ActingAs::Member(player) = &actor.acting
+        && !record.contest.is_staff(player)
+    {
+        return Err(Rejection::Forbidden(ContestRight::Staff).into());
+    }
+    record.check_review()?;
     if !matches!(record.state, State::Running | State::Finished) {
         return Err(Rejection::ContestState(record.state).into());
     }

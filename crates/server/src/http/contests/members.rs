@@ -3,6 +3,7 @@
 
 use super::{actor, after, blocking, identity, identity_of, of_event, page, sees_money};
 use crate::http::call::Call;
+use crate::http::guard;
 use crate::http::leaderboards::write_submitted;
 use crate::http::problem;
 use crate::http::response::{self, Response};
@@ -11,6 +12,7 @@ use std::collections::BTreeMap;
 use tally_rules::PlayerId;
 use tally_rules::contest::{ContestId, Event, Payout};
 use tally_rules::ledger::Currency;
+use tally_rules::role::Permission;
 use tally_service::contests::of_player::{self as entered, Entered};
 use tally_service::contests::{ban as bans, correct as corrections, preview as previews, read};
 use tally_service::damaged::Listing;
@@ -79,16 +81,19 @@ pub(in crate::http) async fn prizes(mut call: Call) -> Result<Response, Problem>
     payouts(call, Names::Prizes, read::prizes).await
 }
 
-/// The prizes that a settlement would pay now, with the totals of all pages.
+/// The prizes that a settlement would pay now, with the totals of all pages. Each page computes all prizes, so the route alone does not
+/// admit to it: a key needs the scope of contests, and a member is staff.
 async fn preview(mut call: Call) -> Result<Response, Problem> {
     let (limit, text) = (call.query.limit(), call.query.text("cursor"));
     call.finish_query()?;
+    guard::check(&call.caller, Permission::Play)?;
     let (tally, id) = (call.tally()?, call.contest()?);
     // Its numbers are not those of the stored prizes.
     let of = format!("{}?preview", id.as_str());
     let from = after(text.as_deref(), (Names::Prizes, &of), |no| no.parse::<u32>().ok())?.unwrap_or(0);
     let money = sees_money(&call, &tally, Some(&id)).await?;
-    let found = blocking(move || previews::preview(&tally, &id, from, limit + 1)).await?;
+    let actor = actor(&call, &tally).await?;
+    let found = blocking(move || previews::preview(&tally, &id, &actor, (from, limit + 1))).await?;
     let show = |(no, row): &(u32, Payout)| write_payout(row, *no >= found.first_of_pool, money, None);
     let mut body = page(found.rows.into(), limit, show, |(no, _)| next_number(Names::Prizes, &of, *no));
     let sum =

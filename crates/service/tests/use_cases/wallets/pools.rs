@@ -63,7 +63,7 @@ fn finished(world: &World, spec: &ContestSpec, members: &[MemberId], scores: &[i
 
 /// Settles it, and stores the prizes that the preview has.
 fn settled(world: &World) -> PoolResult {
-    let preview = || preview::preview(&world.tally, &cup(), 0, 99);
+    let preview = || preview::preview(&world.tally, &cup(), &ContestActor::ADMIN, (0, 99));
     let promised = preview().unwrap();
     let done = settle::settle(&world.tally, &cup(), &ContestActor::ADMIN, None).unwrap();
     assert_eq!(done.record.state, State::Settled);

@@ -17,7 +17,7 @@ use tally_rules::ledger::{Amount, Kind as Entered, MemberId, TransferId, WalletK
 use tally_rules::score::ScoreInput;
 use tally_rules::{Actor, Origin, PlayerId, Rejection};
 use tally_service::contests::execute::{ActingAs, ContestActor};
-use tally_service::contests::{change, correct, finish, read, scheduler, settle};
+use tally_service::contests::{change, correct, finish, preview, read, scheduler, settle};
 use tally_service::ledger::reversals::{self, NewReversal};
 use tally_service::scan::Span;
 use tally_service::{Failure, Tally, audit, owed};
@@ -108,6 +108,8 @@ fn while_prizes_are_determined_nothing_changes_them() {
         dying.arm(1, End::LostUndone);
         settle::settle(&process, &cup(), &ContestActor::ADMIN, None).unwrap();
         let late = finish::cancel(&process, &cup(), &ContestActor::ADMIN, None);
+        assert_eq!(refused(late), Rejection::ContestState(State::Settled));
+        let late = preview::preview(&process, &cup(), &ContestActor::ADMIN, (0, 9)).map(drop);
         assert_eq!(refused(late), Rejection::ContestState(State::Settled));
         let (board, first) = (cup().board(None), player_of(members[0]));
         let late =

@@ -1,10 +1,10 @@
 //! Every route with a key of each single scope: allowed as the table here says, or refused with the name of the scope.
 
-use super::{Allowed, FORBIDDEN, check, of_role, prepare, request, state};
+use super::{Allowed, FORBIDDEN, check, of_role, prepare, request, sign_in, state};
 use crate::TALLY;
 use serde_json::json;
-use tally_testkit::TestTally;
 use tally_testkit::routes::{Route, all};
+use tally_testkit::{Request, TestTally};
 
 /// The contract: the routes that each scope allows, beside those of a reader.
 const TABLE: [(&str, &[&str]); 9] = [
@@ -181,4 +181,43 @@ fn all_scopes_make_no_admin() {
     let id = made["id"].as_str().expect("an id");
     server.run(&["keys", "create", "--role", "admin"]).expect(0);
     server.local().delete(&format!("/v1/keys/{id}")).expect(204);
+}
+
+/// Each page of a preview computes all prizes. So the list, which any caller may read, needs more for it.
+#[test]
+fn a_preview_of_prizes_is_for_staff_and_keys_that_manage_contests() {
+    let server = TestTally::start(TALLY);
+    let mut local = server.local();
+    prepare(&mut local);
+    let token = sign_in(&server).expect("the password is right");
+    let player = server.client().with_key(&token).get("/v1/me").expect(200)["player"].clone();
+    local.post("/v1/contests", &json!({"id": "ours", "title": "C", "staff": [player]})).expect(201);
+    local.post("/v1/contests", &json!({"id": "other", "title": "C"})).expect(201);
+    let preview = |contest: &str, key: &str| {
+        let request = Request::new("GET", format!("/v1/contests/{contest}/prizes?preview=true"));
+        server.client().send(&request.key(key))
+    };
+    // A draft has no prizes, which only callers learn that may see them.
+    preview("ours", &token).refused(409, "contest_state");
+    let refused = |contest: &str, key: &str, why: &str| {
+        let answer = preview(contest, key);
+        check(&answer, FORBIDDEN, why);
+        let detail = answer.json()["detail"].to_string();
+        assert!(detail.contains(why), "{detail}");
+    };
+    refused("other", &token, "a player of the contest's `staff`");
+    for body in [json!({"role": "reader"}), json!({"scopes": ["scores:write", "money:read"]})] {
+        let made = local.post("/v1/keys", &body).expect(201);
+        let key = made["key"].as_str().expect("a key");
+        refused(
+            "ours",
+            key,
+            "this needs the scope `contests:manage`, which the roles `server` and `admin` have; this key has",
+        );
+    }
+    for body in [json!({"role": "admin"}), json!({"role": "server"}), json!({"scopes": ["contests:manage"]})]
+    {
+        let made = local.post("/v1/keys", &body).expect(201);
+        preview("other", made["key"].as_str().expect("a key")).refused(409, "contest_state");
+    }
 }
