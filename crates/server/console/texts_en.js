@@ -281,8 +281,8 @@ export default {
   "server.times": { one: "{n} time", other: "{n} times" },
 
   // warnings
-  "warning.finding_wrong": "A setting of the database, of Redis or of this machine may lose data or stop the server",
-  "warning.finding": "A setting of the database, of Redis or of this machine needs a look",
+  "warning.finding_wrong": "A setting of the database, of Redis or of the server's machine may lose data or stop the server",
+  "warning.finding": "A setting of the database, of Redis or of the server's machine needs a look",
   "warning.unbalanced": "The ledger is out of balance",
   "why.unbalanced": "Debits and credits differ. Stop payments and run `tally verify`: it names every row that disagrees.",
   "warning.unresolved": { one: "{n} commit without a known outcome", other: "{n} commits without a known outcome" },

@@ -281,8 +281,8 @@ export default {
   "server.times": "{n}회",
 
   // warnings
-  "warning.finding_wrong": "데이터베이스, Redis 또는 이 컴퓨터의 설정 때문에 데이터가 손실되거나 서버가 멈출 수 있습니다",
-  "warning.finding": "데이터베이스, Redis 또는 이 컴퓨터의 설정을 확인하세요",
+  "warning.finding_wrong": "데이터베이스, Redis 또는 서버 컴퓨터의 설정 때문에 데이터가 손실되거나 서버가 멈출 수 있습니다",
+  "warning.finding": "데이터베이스, Redis 또는 서버 컴퓨터의 설정을 확인하세요",
   "warning.unbalanced": "원장의 차변과 대변이 맞지 않습니다",
   "why.unbalanced": "차변과 대변이 다릅니다. 지급을 멈추고 `tally verify`를 실행하세요. 어긋난 행을 모두 알려 줍니다.",
   "warning.unresolved": "결과를 알 수 없는 커밋 {n}건",
@@ -1381,7 +1381,7 @@ export default {
   "audit.corrected": "{place}: {before} → {after}",
   "audit.no_score": "없음",
   "audit.paid.prize": "상금 {sum}, {place}",
-  "audit.paid.refund": "참가비 {sum}, {place}",
+  "audit.paid.refund": "참가비 환불 {sum}, {place}",
   "audit.by_hint": "이름 또는 로그인 ID",
   "audit.no_actor": "{name}: 이 이름의 키나 회원이 없습니다. 키의 전체 이름, 또는 회원의 로그인 ID나 플레이어를 입력하세요.",
   "audit.many_actors": "{name}: 이 이름의 키가 {n}개 있습니다({ids}). 키 ID를 입력하세요.",

@@ -208,7 +208,11 @@ impl BatchHandler for LedgerBatchHandler {
 
 /// The ids of imports. Their transfers were made elsewhere before, so they are not what was done today.
 fn imported(batch: &[Box<dyn AnyRequest>], mut ids: &[Uuid]) -> BTreeSet<Uuid> {
-    let own = batch.iter().map(|request| (request.needs().is_import, take(&mut ids, &**request)));
+    let is_import: Vec<bool> = batch.iter().map(|request| request.needs().is_import).collect();
+    if !is_import.contains(&true) {
+        return BTreeSet::new();
+    }
+    let own = batch.iter().zip(is_import).map(|(request, is)| (is, take(&mut ids, &**request)));
     own.filter(|(is_import, _)| *is_import).flat_map(|(_, ids)| ids).copied().collect()
 }
 

@@ -188,9 +188,11 @@ fn the_overview_says_what_the_server_stands_on() {
     server.set("TALLY_APPLICATIONS_URL", &format!("redis://{}", redis.address()));
     server.restart();
     let mut console = Console::on(server);
-    console.sees("A setting of the database, of Redis or of this machine may lose data or stop the server");
+    console.sees(
+        "A setting of the database, of Redis or of the server's machine may lose data or stop the server",
+    );
     console.sees("maxmemory-policy = allkeys-lru, maxmemory = 104857600: it evicts applications when it is full; set noeviction");
-    console.sees("A setting of the database, of Redis or of this machine needs a look");
+    console.sees("A setting of the database, of Redis or of the server's machine needs a look");
     // The gravest first.
     console.page.wait("help.text().indexOf('may lose data or stop') < help.text().indexOf('needs a look')");
     for theme in ["dark", "light"] {
