@@ -46,7 +46,7 @@ export function render(root, parameters, signal) {
     shown = true;
   }, wrong);
   // Such as one that was taken back by a message.
-  window.addEventListener("tally:changed", () => show().catch(wrong), { signal });
+  if (may("audit:read")) window.addEventListener("tally:changed", () => show().catch(wrong), { signal });
 }
 
 /** The filters. They are in the address, so that what is found can be shared. */

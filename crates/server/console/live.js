@@ -2,10 +2,14 @@
 //
 // All polling of a page goes through `every`, so that events can replace it in one module.
 
-/** Runs `work` now, and again `wait` milliseconds after each run, until `signal`; not while the tab is hidden. */
+/**
+  * Runs `work` now, and again `wait` milliseconds after each run, until `signal`; not while the tab is hidden. A refusal for want of
+  * a right ends it: the next answer would be the same, and the server logs each one as an event of security.
+ */
 export function every(wait, signal, work, failed = () => {}) {
   let timer = null;
   let running = false;
+  let refused = false;
   const run = async () => {
     if (running || signal.aborted) return;
     running = true;
@@ -13,13 +17,14 @@ export function every(wait, signal, work, failed = () => {}) {
     try {
       await work();
     } catch (error) {
+      refused = error.status === 403;
       if (!signal.aborted && error.name !== "AbortError") failed(error);
     } finally {
       running = false;
-      if (!signal.aborted && !document.hidden) timer = setTimeout(run, wait);
+      if (!signal.aborted && !document.hidden && !refused) timer = setTimeout(run, wait);
     }
   };
-  const seen = () => document.hidden || run();
+  const seen = () => document.hidden || refused || run();
   document.addEventListener("visibilitychange", seen, { signal });
   signal.addEventListener("abort", () => clearTimeout(timer));
   run();

@@ -6,6 +6,21 @@ use tally_rules::audit::AuditAction;
 use tally_rules::scope::Scope;
 use tally_testkit::TestTally;
 
+/// The requests for the audit log at the next chances to ask: the tab is looked at again, and something was changed.
+const ASKED_AGAIN: &str = "(async () => {
+    const { fetch } = window;
+    let asked = 0;
+    window.fetch = (path, options) => {
+        if (path.startsWith('/v1/audit')) asked += 1;
+        return fetch(path, options);
+    };
+    document.dispatchEvent(new Event('visibilitychange'));
+    window.dispatchEvent(new CustomEvent('tally:changed'));
+    await new Promise((done) => setTimeout(done));
+    window.fetch = fetch;
+    return asked;
+})()";
+
 #[test]
 fn keys_are_made_asked_for_and_revoked() {
     let mut console = Console::on(TestTally::start_set(TALLY, &[("TALLY_AUTH_TOKEN_TTL", "2h")]));
@@ -161,6 +176,9 @@ fn roles(console: &mut Console, admin: &str) {
     console.show("#/wallets");
     console.sees("It needs the scope money:read");
     console.picture("key-reader");
+    console.show("#/audit");
+    console.sees("this needs the scope audit:read");
+    assert_eq!(console.page.eval(ASKED_AGAIN), json!(0));
 
     staff(console, admin);
     console.show("#/settings");
