@@ -112,6 +112,7 @@ function decode(text) {
 function show(moved) {
   leave.abort();
   leave = new AbortController();
+  endedWith = undefined;
   const found = find(location.hash);
   main.replaceChildren();
   document.querySelectorAll("[data-page]").forEach((link) => {
@@ -192,10 +193,16 @@ function forgetKey() {
 }
 
 let asking = null;
+/** The key with which the page was ended, `null` without one; undefined while a page is shown. */
+let endedWith;
 
-/** Ends the page, whose requests the server refuses without another key, and asks for one: once, however many were refused. */
+/**
+  * Ends the page, whose requests the server refuses without another key, and asks for one: once, however many were refused. Some
+  * requests outlive their page, so a late refusal may come after the dialog was closed.
+ */
 function closePage(refused, text) {
-  if (asking || refused !== key()) return;
+  if (asking || refused !== key() || refused === endedWith) return;
+  endedWith = refused;
   leave.abort();
   const mode = text?.startsWith("protected mode") ? t("app.protected_mode") : t("app.paste_key");
   const about = refused ? t("app.key_unknown") : mode;

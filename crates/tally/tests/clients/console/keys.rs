@@ -161,6 +161,10 @@ fn roles(console: &mut Console, admin: &str) {
     console.page.wait("help.all('h1, .notice, .toast.bad').length === 1");
     console.check("key-needed without the dialog");
     console.picture("key-needed-closed");
+    // A request may outlive its page: its late refusal does not bring the dialog back.
+    let late = "window.dispatchEvent(new CustomEvent('tally:unauthorized', { detail: { present: null } }))";
+    console.page.eval(&format!("{late}; true"));
+    assert_eq!(console.page.eval("document.querySelector('dialog[open]') === null"), json!(true));
     console.click("Enter a key");
     console.fill("API key", "a password");
     console.click("Use this key");
