@@ -1,6 +1,6 @@
 // Rows of the audit log for people: the act, its subject and its actor. Ids are shown as names as far as the caller may read them.
 
-import { Problem, get, kept, part, withQuery } from "./api.js";
+import { Problem, get, kept, part, walk, withQuery } from "./api.js";
 import { h, playerLink, set } from "./dom.js";
 import { storedReason } from "./form.js";
 import { money, periodName, periodOf, sourceOf, when } from "./format.js";
@@ -83,16 +83,13 @@ export function explained(signal) {
   const known = new Map();
   const key = ({ board, player }) => JSON.stringify([board, player]);
   const find = async (missing) => {
-    let cursor = null;
-    for (let pages = 0; missing.size > 0 && pages < BAN_PAGES; pages += 1) {
-      const page = await get("/v1/audit", { action: "player.banned", limit: 1000, cursor }, signal);
-      for (const { subject: player, detail: board, at, actor, reason } of page.items) {
+    await walk("/v1/audit", { action: "player.banned" }, "items", (items) => {
+      for (const { subject: player, detail: board, at, actor, reason } of items) {
         const one = key({ board, player });
         if (missing.delete(one)) known.set(one, { at, actor, reason });
       }
-      cursor = page.next_cursor ?? null;
-      if (!cursor) break;
-    }
+      return missing.size > 0;
+    }, signal, BAN_PAGES);
     missing.forEach((one) => known.set(one, null));
   };
   return async (rows, anew) => {

@@ -129,14 +129,18 @@ function random() {
   return `console-${Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
 }
 
-/** Reads a list page by page to its end, or to a number of pages; `each` gets the items of a page. Returns whether it was read to its end. */
+/**
+  * Reads a list page by page to its end, or to a number of pages; `each` gets the items of a page, and ends the reading with `false`.
+  * Returns whether the list was read to its end.
+ */
 export async function walk(path, query, name, each, signal, pagesMax = Infinity) {
   let cursor = null;
   for (let pages = 0; pages < pagesMax; pages += 1) {
     const page = await get(path, { ...query, limit: 1000, cursor }, signal);
-    await each(page[name], page);
+    const more = await each(page[name], page);
     cursor = page.next_cursor ?? null;
     if (!cursor) return true;
+    if (more === false) return false;
   }
   return false;
 }
