@@ -1,7 +1,7 @@
 // One contest: its state with the acts of the state, its facts, applications, players, ranks and payments.
 
 import { actAs, change, get, part, Problem, withQuery } from "./api.js";
-import { ACTS, confirmAct, edit } from "./contest_acts.js";
+import { ACTS, confirmAct, edit, prizePreview } from "./contest_acts.js";
 import { applications } from "./contest_applications.js";
 import { contestFacts, factsCard } from "./contest_facts.js";
 import { mayChange } from "./contest_form.js";
@@ -118,10 +118,13 @@ function partsOf(contest, path, signal, decides) {
   }
   const boards = contest.divisions ?? (contest.board ? [{ division: null, board: contest.board }] : []);
   const start = contest.start_report;
+  const ranked = counts.players > 0 && boards.length > 0;
+  const hasPrizes = contest.prizes.length > 0 || contest.pool !== null;
+  const won = ranked && hasPrizes && decides && ["running", "finished"].includes(state) ? prizePreview(path, signal) : null;
   return [
     state === "settled" && payments("prizes", contest.id, signal, decides),
     state === "cancelled" && counts.players > 0 && payments("refunds", contest.id, signal, decides),
-    counts.players > 0 && boards.length > 0 && h("div", { class: "two" }, ranks(boards, signal), players(path, contest, signal, decides)),
+    ranked && h("div", { class: "two" }, h("div", { class: "stack" }, ranks(boards, signal), won?.element), players(path, contest, signal, decides, won?.refresh)),
     start?.failed_total > 0 && failedTable(start.failed, start.failed_total),
     counts.players === 0 && card(t("contest.players"), empty(t("contest.no_players"), t("contest.no_players_text"))),
   ].filter(Boolean);

@@ -2,8 +2,8 @@
 
 import { change, get } from "./api.js";
 import { contestFields, someChange } from "./contest_form.js";
-import { confirmActs, dialog, toast } from "./dialog.js";
-import { h, playerLink } from "./dom.js";
+import { confirmActs, dialog, inline, toast } from "./dialog.js";
+import { button, card, h, playerLink, set } from "./dom.js";
 import { grouped, money, seconds, totalOf, zoned } from "./format.js";
 import { form, reason } from "./form.js";
 import { table } from "./table.js";
@@ -70,24 +70,46 @@ function finishes(contest) {
   ];
 }
 
+/** The prizes that a settlement would pay now: the first of them, and the totals of all. */
+const preview = (path, signal) => get(`${path}/prizes`, { preview: true, limit: NAMED }, signal);
+
 async function settles(path, signal) {
-  const found = await get(`${path}/prizes`, { preview: true, limit: NAMED }, signal).catch(() => null);
-  const paid = found ? winners(found) : [careful(t("contest.settles_unknown"))];
-  return [...paid, t("contest.settles_ranks"), final()];
+  const found = await preview(path, signal).catch(() => null);
+  const { said, rows, more } = found ? winners(found) : { said: careful(t("contest.settles_unknown")) };
+  return [[said, rows], more, t("contest.settles_ranks"), final()];
+}
+
+/**
+  * A card of the prizes that a settlement would pay now, for a caller that may settle. The server computes all of them for each
+  * answer, so they are read when the card is shown and after `refresh`, and not again and again.
+ */
+export function prizePreview(path, signal) {
+  const place = h("div", { "aria-live": "polite" });
+  const refresh = async () => {
+    try {
+      const { said, rows, more } = winners(await preview(path, signal));
+      set(place, h("p", { class: "body" }, said), rows, more && h("p", { class: "foot" }, more));
+    } catch (error) {
+      inline(place, error);
+    }
+  };
+  refresh();
+  return { element: card(t("contest.preview"), place, { side: button(t("contest.preview_again"), refresh, { kind: "small" }) }), refresh };
 }
 
 function winners({ items, totals }) {
-  if (totals.prizes === 0) return [careful(t("contest.settles_nothing"))];
+  if (totals.prizes === 0) return { said: careful(t("contest.settles_nothing")) };
   const view = table(t("contest.winners"), [
     { label: t("contest.rank"), kind: "num fit", cell: ({ rank }) => grouped(rank) },
     { label: t("contest.player"), cell: ({ player, division }) => [playerLink(player), division && h("span", { class: "under" }, t("contest.division", { n: division }))] },
     { label: t("contest.amount"), kind: "num", cell: ({ amount, currency, pool }) => [money(amount, currency), pool && h("span", { class: "under" }, t("contest.of_pool"))] },
   ]);
   view.update(items);
-  return [
-    [t("contest.settles_prizes", { n: totals.players, total: totalOf(totals.amounts) }), view.element],
-    totals.prizes > items.length && t("contest.settles_others", { n: totals.prizes - items.length }),
-  ];
+  return {
+    said: t("contest.settles_prizes", { n: totals.players, total: totalOf(totals.amounts) }),
+    rows: view.element,
+    more: totals.prizes > items.length && t("contest.settles_others", { n: totals.prizes - items.length }),
+  };
 }
 
 function cancels(contest) {

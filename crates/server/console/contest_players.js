@@ -10,14 +10,14 @@ import { UNDONE, field, form, reason } from "./form.js";
 import { list, table } from "./table.js";
 import { t } from "./texts.js";
 
-/** A card; `path` is that of the contest, and `decides` whether the caller may act. */
-export function players(path, contest, signal, decides) {
+/** A card; `path` is that of the contest, `decides` whether the caller may act, and `changed` is called after an act. */
+export function players(path, contest, signal, decides, changed = () => {}) {
   const { state, divisions, board, attempts_max: attempts } = contest;
   const acting = decides && ["running", "finished"].includes(state);
   const why = acting && reason(t("contest.ban_reason"));
   const act = async (player, what, given) => {
     await change("POST", withQuery(`${path}/players/${part(player)}/${what}`, { reason: given }), {});
-    await all.reload();
+    await Promise.all([all.reload(), changed()]);
   };
   const said = () => why.querySelector("input").value.trim();
   const ban = async (player) => {
@@ -41,6 +41,7 @@ export function players(path, contest, signal, decides) {
         await change("POST", `${path}/players/${part(player)}/correct`, { score, reason: given });
         box.close();
         toast("ok", t("contest.is_corrected", { player }));
+        await changed();
       };
       const hint = now ? t("contest.score_now", { score: grouped(now.score), rank: grouped(now.rank) }) : t("contest.score_none");
       const fields = [field({ name: "score", label: t("contest.score"), required: true, hint }), reason(undefined, { required: true })];

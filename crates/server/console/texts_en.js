@@ -812,6 +812,8 @@ export default {
   "contest.cancels_fees": { one: "{n} player gets the fee back: {total}.", other: "{n} players get their fees back: {total} in all." },
   "contest.cancels_prizes": "No prize is paid.",
   "contest.winners": "Winners",
+  "contest.preview": "Prizes as the ranks are now",
+  "contest.preview_again": "Compute again",
   "contest.rank": "Rank",
   "contest.player": "Player",
   "contest.amount": "Amount",

@@ -812,6 +812,8 @@ export default {
   "contest.cancels_fees": { other: "{n}명에게 참가비를 돌려줍니다. 합계 {total}." },
   "contest.cancels_prizes": "상금은 지급되지 않습니다.",
   "contest.winners": "수상자",
+  "contest.preview": "현재 순위 기준 상금",
+  "contest.preview_again": "다시 계산",
   "contest.rank": "순위",
   "contest.player": "플레이어",
   "contest.amount": "금액",

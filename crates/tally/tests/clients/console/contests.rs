@@ -241,11 +241,15 @@ fn play(console: &mut Console) {
     }
     console.sees_row(&["1", &players[0], "100"]);
     console.sees_row(&["2", &players[1], "99"]);
+    console.click("Compute again");
+    console.sees_row(&["1", &players[0], "100 000 KRW"]);
     // The first player's button is the first of its kind.
     console.fill("Reason", "a script");
     console.page.wait("help.click('Ban')");
     console.sees(&format!("{} is out of ranks and prizes", players[0]));
     console.sees_row(&["1", &players[1], "99"]);
+    // The prizes follow a ban.
+    console.sees_row(&["1", &players[1], "100 000 KRW"]);
     let acts = client.get("/v1/audit?action=player.banned").expect(200);
     assert_eq!(acts["items"][0]["reason"], "a script");
     console.click("Undo");
