@@ -114,7 +114,7 @@ fn ban_and_undo(console: &mut Console) {
     // Frequent reasons are offered beside the button.
     console.page.wait("[...help.field('Reason').list.options].some((one) => one.value === 'bot or script')");
     console.fill("Reason", "a bot");
-    console.sees("Scores are kept. The player has no rank until the ban is lifted.");
+    console.sees("A ban keeps the scores and takes the ranks, in closed periods too, until it is lifted.");
     // One click, and no question.
     console.click("Ban everywhere");
     console.sees("cheater is banned on 2 leaderboards");
