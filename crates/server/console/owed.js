@@ -9,6 +9,7 @@ import { button, card, empty, h, head, playerLink, put, set } from "./dom.js";
 import { money, periodName } from "./format.js";
 import { makeMember } from "./member_form.js";
 import { memberLink } from "./members.js";
+import { paymentBan, withBans } from "./players.js";
 import { BY_HAND, repay } from "./repay.js";
 import { isAdmin, may } from "./rights.js";
 import { list, table } from "./table.js";
@@ -36,11 +37,11 @@ export function render(root, _parameters, signal) {
   ];
   const page = async (cursor) => {
     const found = await somePage("/v1/ledger/owed", { no_member: true, limit: 50, cursor }, signal);
-    return { ...found, items: await withMembers(found.items, signal) };
+    return { ...found, items: await withBans(await withMembers(found.items, signal), signal) };
   };
   const view = table(t("owed.caption"), [
-    { label: t("owed.of"), cell: (row) => [source(row), h("span", { class: "under narrow" }, playerLink(row.player)), h("span", { class: "under narrow" }, whyUnpaid(row)), mend(row, "under narrow")] },
-    { label: t("owed.player"), kind: "wide", cell: ({ player, member }) => [playerLink(player), member && h("div", { class: "small" }, memberLink(member))] },
+    { label: t("owed.of"), cell: (row) => [source(row), h("span", { class: "under narrow" }, winner(row)), h("span", { class: "under narrow" }, whyUnpaid(row)), mend(row, "under narrow")] },
+    { label: t("owed.player"), kind: "wide", cell: (row) => [winner(row), row.member && h("div", { class: "small" }, memberLink(row.member))] },
     { label: t("owed.amount"), kind: "num", cell: ({ amount, currency, type }) => [h("span", { class: "strong" }, money(amount, currency)), h("span", { class: "under" }, type === "refund" ? t("owed.refund") : t("owed.prize"))] },
     { label: t("owed.why"), kind: "wide", cell: (row) => [whyUnpaid(row), mend(row, "under")] },
     { label: t("owed.acts"), kind: "actions", cell: acts },
@@ -51,6 +52,9 @@ export function render(root, _parameters, signal) {
   put(root, head(title, { crumb: ["#/wallets", t("wallets.title")], about: t("owed.about"), actions: [look] }), card(t("owed.caption"), h("div", {}, said, all.element)));
   again();
 }
+
+/** A prize that was fixed before a ban is owed all the same. */
+const winner = (row) => [playerLink(row.player), " ", paymentBan(row)];
 
 /** What to do, where the code does not say it. */
 function mend(row, kind) {

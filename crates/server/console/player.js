@@ -33,6 +33,9 @@ export function render(root, { player }, signal) {
   const path = `/v1/players/${part(player)}`;
   let profile = null;
   let known = null;
+  let past = null;
+  let missed = null;
+  let bannedOn = new Set();
   const acts = may("audit:read") && audit(player, signal);
   const place = h("div", { class: "stack" });
   const load = async () => {
@@ -41,6 +44,7 @@ export function render(root, { player }, signal) {
     // No act of this page changes the contests of the player, or the periods of a leaderboard.
     known ??= await Promise.all([withPeriods(names, signal), contestsOf(player, names, signal)]);
     const [rules, played] = known;
+    bannedOn = new Set(items.filter(({ banned }) => banned).map(({ board }) => board));
     const shown = items.map((item) => ({ ...item, final: isFinal(played.found.get(contestOf(item.board))), rules: rules.get(item.board)?.periods ?? [] }));
     set(wrong);
     set(top, headOf(player, profile, shown));
@@ -48,7 +52,9 @@ export function render(root, { player }, signal) {
     return { names: new Set(names), rules, played };
   };
   const again = async () => {
-    await Promise.all([load(), acts?.reload()]);
+    await load();
+    // A ban takes the ranks of closed periods too, and is said beside each prize.
+    await Promise.all([past?.reload(), missed?.reload(), acts?.reload()]);
   };
   const start = async () => {
     // A player without a score, a member or a profile has no profile to show; its page is empty.
@@ -59,11 +65,12 @@ export function render(root, { player }, signal) {
     // As the API answers them: the player need not be in an open period.
     const { names, rules, played } = await load();
     const boards = [...rules.values()].filter(({ board }) => names.has(board));
-    put(left, place, history(player, boards, signal), acts?.element);
+    past = history(player, boards, (board) => bannedOn.has(board), signal);
+    put(left, place, past?.element, acts?.element);
     // A new member, and a payment, show what they changed without leaving the page.
     const moved = () => Promise.all([purse?.reload(), missed?.reload(), acts?.reload()]);
     const purse = money(player, signal, moved);
-    const missed = owed(player, signal, moved);
+    missed = owed(player, signal, moved);
     put(right, profile && about(profile), purse?.element, missed?.element, contests(played));
   };
   start().catch((error) => inline(wrong, error));
@@ -86,7 +93,7 @@ const isFinal = (contest) => ["settled", "cancelled"].includes(contest?.state);
 
 function headOf(player, profile, items) {
   const open = items.filter(({ banned, final }) => banned || !final);
-  const banned = new Set(open.filter((one) => one.banned).map(({ board }) => board));
+  const banned = open.filter((one) => one.banned).map(({ board }) => board);
   const marks = [banChip({ all: open.length, banned }), profile?.name && profile.name !== player && h("code", { class: "soft name" }, player)].filter(Boolean);
   return head(profile?.name ?? player, { crumb: ["#/players", t("players.title")], marks: marks.length > 0 ? marks : null });
 }

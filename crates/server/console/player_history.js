@@ -12,8 +12,8 @@ import { zoneOf } from "./zones.js";
 /** Closed periods that are shown of a leaderboard. */
 const PERIODS_MAX = 50;
 
-/** A card for the leaderboards with periods; nothing without one. */
-export function history(player, found, signal) {
+/** A card for the leaderboards with periods, with its `reload`; nothing without one. `isBanned` tells whether a leaderboard has banned the player. */
+export function history(player, found, isBanned, signal) {
   const boards = found.map(({ board }) => board);
   if (boards.length === 0) return null;
   const rules = (name) => found.find(({ board }) => board === name).periods;
@@ -29,12 +29,20 @@ export function history(player, found, signal) {
     const closed = all.filter(({ state }) => state === "closed");
     const found = closed.length === 0 ? [] : await rankedIn(board, player, closed, signal);
     view.update(found, { flash: false });
-    set(place, found.length > 0 ? view.element : empty(t("player.no_closed"), t("player.no_closed_about")));
+    // A ban takes the ranks of closed periods too.
+    const none = closed.length > 0 && isBanned(board) ? [t("player.closed_banned"), t("player.closed_banned_about")] : [t("player.no_closed"), t("player.no_closed_about")];
+    set(place, found.length > 0 ? view.element : empty(...none));
   };
-  const show = (board) => load(board).catch((error) => inline(place, error));
+  let shown = boards[0];
+  const reload = () => load(shown).catch((error) => inline(place, error));
+  const show = (board) => {
+    shown = board;
+    return reload();
+  };
   const choose = boards.length > 1 && h("select", { "aria-label": t("boards.board"), change: ({ target }) => show(target.value) }, boards.map((board) => h("option", { value: board }, board)));
-  show(boards[0]);
-  return card(boards.length > 1 ? t("player.closed_periods") : t("player.closed_periods_of", { board: boards[0] }), place, { side: choose });
+  reload();
+  const element = card(boards.length > 1 ? t("player.closed_periods") : t("player.closed_periods_of", { board: boards[0] }), place, { side: choose });
+  return { element, reload };
 }
 
 async function rankedIn(board, player, periods, signal) {

@@ -8,6 +8,7 @@ import { failed } from "./dialog.js";
 import { button, card, h, put } from "./dom.js";
 import { money, periodName } from "./format.js";
 import { memberOf } from "./members.js";
+import { paymentBan, withBans } from "./players.js";
 import { BY_HAND, repay } from "./repay.js";
 import { may } from "./rights.js";
 import { table } from "./table.js";
@@ -30,7 +31,7 @@ export function owed(player, signal, changed) {
   element.hidden = true;
   const load = async () => {
     const [{ found, complete }, memberNow] = await Promise.all([ofLedger(player, signal), memberOf(player, signal)]);
-    const rows = found.map((row) => ({ ...row, memberNow }));
+    const rows = await withBans(found.map((row) => ({ ...row, player, memberNow })), signal);
     view.update(rows, { flash: false });
     view.element.hidden = rows.length === 0;
     more.hidden = complete;
@@ -43,7 +44,7 @@ export function owed(player, signal, changed) {
 function source(row) {
   const { contest, board, period } = row;
   const name = contest ? h("a", { class: "name", href: contestLink(contest) }, contest) : h("a", { class: "name", href: withQuery(boardLink(board), { period }) }, board);
-  return [name, period && h("span", { class: "under name" }, periodName(period)), h("span", { class: "under" }, whyUnpaid(row))];
+  return [name, " ", paymentBan(row), period && h("span", { class: "under name" }, periodName(period)), h("span", { class: "under" }, whyUnpaid(row))];
 }
 
 /** What the ledger owes the player, and prizes that it won while it was no member: `{found, complete}`. */

@@ -73,11 +73,11 @@ async function lookForPlayers(text, signal) {
   return card(t("players.found"), view.element, { foot: complete ? null : h("span", {}, t("players.more")) });
 }
 
-/** The leaderboards of each player, with those that have banned it: `{all, banned}`. */
+/** The number of leaderboards of each player, with the names of those that have banned it: `{all, banned}`. */
 async function bansOf(players, signal) {
   const one = async (player) => {
     const { items } = await get(`/v1/players/${part(player)}/ranks`, { limit: 1000 }, signal);
-    return [player, { all: items.length, banned: new Set(items.filter(({ banned }) => banned).map(({ board }) => board)) }];
+    return [player, { all: items.length, banned: items.filter(({ banned }) => banned).map(({ board }) => board) }];
   };
   return new Map(await Promise.all([...new Set(players)].map(one)));
 }
@@ -89,7 +89,18 @@ function banned(state) {
 
 /** Whether a player is banned, and whether on all leaderboards that it is on: it may still submit to others. */
 export function banChip({ all, banned: on }) {
-  return on.size > 0 && chip(on.size === all ? t("player.banned_everywhere") : t("player.banned_on", { banned: on.size, all }), "bad");
+  return on.length > 0 && chip(on.length === all ? t("player.banned_everywhere") : t("player.banned_on", { banned: on.length, all }), "bad");
+}
+
+/** The same in few words, for a row of a payment with `bans`: its own leaderboard comes first. */
+export function paymentBan({ board, bans: { all, banned: on } }) {
+  return on.length > 0 && chip(on.includes(board) ? t("player.banned") : t("player.banned_on", { banned: on.length, all }), "bad");
+}
+
+/** The same rows with the bans of their players, each of which is read once. */
+export async function withBans(rows, signal) {
+  const states = await bansOf(rows.map(({ player }) => player), signal);
+  return rows.map((row) => ({ ...row, bans: states.get(row.player) }));
 }
 
 /** The last bans of the audit log. A ban everywhere is one row, and a row says whether the player is still banned. */
@@ -104,7 +115,7 @@ function bans(signal) {
     const page = await get("/v1/audit", { action: "player.banned", limit: BANS, cursor }, signal);
     const rows = together(page.items);
     const states = await bansOf(rows.map(({ player }) => player), signal);
-    return { ...page, items: rows.map((row) => ({ ...row, still: row.boards.filter((board) => states.get(row.player).banned.has(board)).length })) };
+    return { ...page, items: rows.map((row) => ({ ...row, still: row.boards.filter((board) => states.get(row.player).banned.includes(board)).length })) };
   };
   const all = list(view, load, () => empty(t("players.no_ban"), t("players.no_ban_about")));
   const said = h("div", {});

@@ -2,7 +2,7 @@
 
 import { change, get, part, walk, withQuery } from "./api.js";
 import { confirmActs, toast } from "./dialog.js";
-import { playerLink } from "./dom.js";
+import { h, playerLink } from "./dom.js";
 import { periodOf, totalOf } from "./format.js";
 import { t } from "./texts.js";
 
@@ -14,10 +14,12 @@ export const isUnpaid = ({ paid, code }) => paid === false && BY_HAND.has(code);
 
 /** Names that a message has. */
 const NAMED_MAX = 5;
+/** Pages of bans that are read before the question. */
+const PAGES_MAX = 5;
 
 /** Asks, with what is paid at most, and tries all that is unpaid of `{contest}` or of `{board, period}`. `done` is called after it. */
 export async function repay(of, done) {
-  const { name, list, query, send } = of.contest ? await ofContest(of) : ofPeriod(of);
+  const { name, list, query, send, bans } = of.contest ? await ofContest(of) : ofPeriod(of);
   const read = async () => {
     const rows = [];
     await walk(list, query, "items", (items) => rows.push(...items));
@@ -29,7 +31,10 @@ export async function repay(of, done) {
     return done();
   }
   const tries = t("repay.tries", { payments: t("repay.payments", { n: before.length }), sums: totalOf(before) });
-  const consequences = [tries, t("repay.to", { players: sums(before) }), t("repay.once")];
+  const marked = await bans();
+  const banned = before.filter(({ player }) => marked.has(player));
+  const fixed = banned.length > 0 && h("strong", {}, t("repay.banned", { n: players(banned).length, players: names(banned), board: of.board }));
+  const consequences = [tries, t("repay.to", { players: sums(before) }), fixed, t("repay.once")];
   const sure = await confirmActs(t("repay.ask", { name }), consequences, t("repay.go"), { reason: true });
   if (!sure) return;
   const { pending } = await send(sure.reason);
@@ -44,13 +49,20 @@ async function ofContest({ contest }) {
   const path = `/v1/contests/${part(contest)}`;
   const { state } = await get(path);
   const send = (reason) => change("POST", withQuery(`${path}/repay`, { reason }), {});
-  return { name: contest, list: `${path}/${state === "cancelled" ? "refunds" : "prizes"}`, query: {}, send };
+  // A player that is banned has no prize of a contest, and cannot be banned once it is settled.
+  const bans = () => new Set();
+  return { name: contest, list: `${path}/${state === "cancelled" ? "refunds" : "prizes"}`, query: {}, send, bans };
 }
 
 function ofPeriod({ board, period }) {
   const path = `/v1/leaderboards/${part(board)}/prizes`;
+  const bans = async () => {
+    const found = new Set();
+    await walk(`/v1/leaderboards/${part(board)}/bans`, {}, "items", (items) => items.forEach(({ player }) => found.add(player)), undefined, PAGES_MAX);
+    return found;
+  };
   const send = (reason) => change("POST", withQuery(`${path}/repay`, { period }), reason ? { reason } : {});
-  return { name: periodOf(board, period), list: path, query: { period }, send };
+  return { name: periodOf(board, period), list: path, query: { period }, send, bans };
 }
 
 const keyOf = ({ division, rank, player, currency, pool }) => JSON.stringify([division, rank, player, currency, pool]);

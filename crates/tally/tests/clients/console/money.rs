@@ -291,7 +291,10 @@ fn what_is_owed_is_shown_with_its_reason() {
 fn a_missed_prize_is_paid_from_the_list_of_what_is_owed() {
     let mut console = Console::empty();
     super::boards::missed(&console);
+    let mut client = console.server.client();
+    client.post("/v1/leaderboards/rush/players/bob/ban?reason=a%20bot", &json!({})).expect(200);
     console.show("#/owed");
+    console.sees_row(&["rush", "bob", "banned", "700 KRW"]);
     console.sees_row(&["rush", "bob", "prize", "700 KRW", "the player is no member"]);
     console.page.wait("help.one('button', 'Pay again') === undefined");
     console.page.resize(360, 780, true);
@@ -311,10 +314,10 @@ fn a_missed_prize_is_paid_from_the_list_of_what_is_owed() {
     console.click("Pay again");
     console.sees("The server tries 1 payment once more: 700 KRW at most.");
     console.sees("For bob (700 KRW).");
+    console.sees("bob is banned on rush. The prize was fixed before the ban.");
     console.click("Pay again");
     console.sees("700 KRW paid to bob Everything of rush (minutely from ");
     console.sees("Nothing is owed");
-    let mut client = console.server.client();
     let bob = client.get("/v1/members?player=bob").expect(200)["items"][0]["id"].clone();
     let wallets = client.get(&format!("/v1/wallets/{}", bob.as_str().expect("an id"))).expect(200);
     assert_eq!(wallets["items"][0]["balance"], json!("700"));

@@ -216,6 +216,8 @@ fn a_desk_finds_a_cheater_bans_restores_pays_and_shows_who_did_what() {
     console.fill("Reason", "a bot");
     console.click("Ban everywhere");
     console.sees("bob is banned on 2 leaderboards");
+    console.sees("Closed periods show no rank until the ban is lifted.");
+    console.sees_row(&["rush", "banned", "700 KRW"]);
     console.sees("banned on all its leaderboards");
     console.click("Undo");
     console.sees("bob is restored on 2 leaderboards");
