@@ -73,8 +73,7 @@ export function render(root, { contest: id }, signal) {
       const contest = await change("POST", withQuery(`${path}/${name}`, why));
       if (name === "start") set(report, started(contest));
       show(contest);
-      // The prizes of a large contest are paid in the background.
-      toast("ok", t(name === "settle" && contest.state !== "settled" ? "contest.settling" : `contest.done.${name}`));
+      toast("ok", name === "settle" ? await settled(contest, path, signal) : t(`contest.done.${name}`));
     } catch (error) {
       if (error instanceof Problem && error.body.failed) set(report, refused(error));
       else failed(error);
@@ -82,6 +81,13 @@ export function render(root, { contest: id }, signal) {
     }
   };
   every(PAUSE, signal, look, (error) => inline(wrong, error));
+}
+
+/** What became of the prizes. Those of a large contest are paid in the background. */
+async function settled({ state }, path, signal) {
+  if (state !== "settled") return t("contest.settling");
+  const won = await get(`${path}/prizes`, { limit: 1 }, signal).catch(() => null);
+  return won?.items.length === 0 ? t("contest.done.settle_none") : t("contest.done.settle");
 }
 
 function headOf(contest, act, change) {
@@ -124,20 +130,20 @@ function partsOf(contest, path, signal, decides) {
   return [
     state === "settled" && payments("prizes", contest.id, signal, decides),
     state === "cancelled" && counts.players > 0 && payments("refunds", contest.id, signal, decides),
-    ranked && h("div", { class: "two" }, h("div", { class: "stack" }, ranks(boards, signal), won?.element), players(path, contest, signal, decides, won?.refresh)),
+    ranked && h("div", { class: "two" }, h("div", { class: "stack" }, ranks(boards, state, signal), won?.element), players(path, contest, signal, decides, won?.refresh)),
     start?.failed_total > 0 && failedTable(start.failed, start.failed_total),
     counts.players === 0 && card(t("contest.players"), empty(t("contest.no_players"), t("contest.no_players_text"))),
   ].filter(Boolean);
 }
 
-function ranks(boards, signal) {
+function ranks(boards, state, signal) {
   const place = h("div", {});
   const to = h("a", { href: boardLink(boards[0].board) }, t("contest.to_board"));
   let stop = null;
   const show = (board) => {
     stop?.abort();
     stop = new AbortController();
-    const nothing = () => empty(t("contest.no_score"), t("contest.no_score_text"));
+    const nothing = () => (state === "running" ? empty(t("contest.no_score"), t("contest.no_score_text")) : empty(t("contest.no_rank"), t("contest.no_rank_text")));
     const both = AbortSignal.any([signal, stop.signal]);
     set(place, ranking(board, both, { nothing, title: t("contest.ranking") }).element);
     to.setAttribute("href", boardLink(board));

@@ -18,9 +18,10 @@ export const ACTS = { draft: ["open", "cancel"], open: ["start", "cancel"], runn
 /** Asks whether an act shall be done, as the contest is now. Resolves to `null`, or to `{reason}`. */
 export async function confirmAct(name, path, signal) {
   const contest = await get(path, {}, signal);
-  const says = { open: opens, start: starts, finish: finishes, settle: () => settles(path, signal), cancel: cancels }[name];
-  const consequences = await says(contest);
-  return confirmActs(t(`contest.sure.${name}`, { title: contest.title }), consequences, t(`contest.do.${name}`), { reason: true, danger: name === "cancel" });
+  const won = name === "settle" ? await preview(path, signal).catch(() => null) : null;
+  const says = { open: opens, start: starts, finish: finishes, settle: () => settles(won), cancel: cancels }[name];
+  const label = won?.totals.prizes === 0 ? t("contest.do.settle_none") : t(`contest.do.${name}`);
+  return confirmActs(t(`contest.sure.${name}`, { title: contest.title }), says(contest), label, { reason: true, danger: name === "cancel" });
 }
 
 /** So many fees. */
@@ -73,9 +74,8 @@ function finishes(contest) {
 /** The prizes that a settlement would pay now: the first of them, and the totals of all. */
 const preview = (path, signal) => get(`${path}/prizes`, { preview: true, limit: NAMED }, signal);
 
-async function settles(path, signal) {
-  const found = await preview(path, signal).catch(() => null);
-  const { said, rows, more } = found ? winners(found) : { said: careful(t("contest.settles_unknown")) };
+function settles(won) {
+  const { said, rows, more } = won ? winners(won) : { said: careful(t("contest.settles_unknown")) };
   return [[said, rows], more, t("contest.settles_ranks"), final()];
 }
 

@@ -315,6 +315,35 @@ fn settle(console: &mut Console) {
     console.page.wait("help.all('button').every((one) => one.innerText !== 'Pay again')");
 }
 
+/// A contest in which no player has a score pays nothing, and says so before and after.
+#[test]
+fn a_contest_without_a_winner_is_settled() {
+    let mut console = Console::empty();
+    let mut client = console.server.client();
+    client.post("/v1/members", &json!({"login_id": "ann", "name": "Ann", "player": "ann"})).expect(201);
+    let prizes = json!([{"from": 1, "to": 1, "currency": "KRW", "amount": 500}]);
+    client.post("/v1/contests", &json!({"id": "cup", "title": "Cup", "prizes": prizes})).expect(201);
+    for (path, body) in [
+        ("open", json!({})),
+        ("applications", json!({"player": "ann"})),
+        ("applications/accept", json!({"players": ["ann"]})),
+        ("start", json!({})),
+        ("finish", json!({})),
+    ] {
+        let status = client.post(&format!("/v1/contests/cup/{path}"), &body).status;
+        assert!(status < 300, "{path}: {status}");
+    }
+    console.show("#/contests/cup");
+    console.sees("The contest ended without a player in the ranks.");
+    console.click("Settle and pay prizes");
+    console.sees("No player gets a prize.");
+    console.click("Settle");
+    console.sees("Settled: nobody won a prize, so nothing was paid");
+    console.sees("Nobody won a prize Nothing was paid.");
+    console.check("contest-without-winner");
+    console.end();
+}
+
 #[test]
 fn a_series_is_made_changed_and_ended() {
     let mut console = Console::empty();
