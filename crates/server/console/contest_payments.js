@@ -1,4 +1,4 @@
-// The prizes or the fees paid back of a contest that is over: what could not be paid with its reason, and one button that pays again.
+// The prizes or the fees paid back of a contest that is over: what could not be paid with its reason, and one button that pays it.
 
 import { get, part, walk } from "./api.js";
 import { failed, inline } from "./dialog.js";
@@ -54,7 +54,7 @@ async function showUnpaid(place, from) {
     await showUnpaid(place, from);
     await read();
   };
-  const again = decides && button(t("contest.pay_again"), () => repay({ contest }, renew), { kind: "main", failed });
+  const again = decides && button(t("repay.go"), () => repay({ contest }, renew), { kind: "main", failed });
   const view = table(t("contest.unpaid"), columns, { key });
   view.update(open.slice(0, NAMED));
   const more = open.length > NAMED && h("div", { class: "foot" }, t("contest.first_of", { shown: grouped(NAMED), total: grouped(open.length) }));

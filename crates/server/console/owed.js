@@ -33,7 +33,7 @@ export function render(root, _parameters, signal) {
   });
   const acts = (row) => [
     row.code === "no_member" && row.memberNow === null && may("members:write") && button(t("wallets.new"), () => make(row), { kind: "small" }),
-    BY_HAND.has(row.code) && mayBePaid(row) && mayRepay(row) && button(t("owed.again"), () => repay(row, again), { kind: "small", failed }),
+    BY_HAND.has(row.code) && mayBePaid(row) && mayRepay(row) && button(t("repay.go"), () => repay(row, again), { kind: "small", failed }),
   ];
   const page = async (cursor) => {
     const found = await somePage("/v1/ledger/owed", { no_member: true, limit: 50, cursor }, signal);

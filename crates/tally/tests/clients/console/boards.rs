@@ -147,14 +147,14 @@ fn a_missed_prize_is_paid_on_the_page_of_its_player() {
     console.sees_row(&["rush", "700 KRW", "can be paid now"]);
     console.page.wait("location.hash === '#/players/bob'");
     console.click("Pay this period");
-    console.sees("The server tries 1 payment once more: 700 KRW at most.");
-    console.click("Pay again");
+    console.sees("The server tries 1 payment: 700 KRW at most.");
+    console.click("Pay");
     console.sees("700 KRW paid to bob");
     console.page.wait("!help.text().includes('Missed prizes and fees')");
     console.sees("Balance 700 KRW");
     // The acts on its member are acts on the player.
     console.sees_row(&["Member made", "“it signed up late”"]);
-    console.sees_row(&["Paid again", "Prize of 700 KRW, rush (minutely from "]);
+    console.sees_row(&["Missed payment made", "Prize of 700 KRW, rush (minutely from "]);
     console.check("player-paid");
     console.end();
 }
@@ -182,12 +182,12 @@ fn a_missed_prize_is_paid_again() {
     console.sees_row(&["1", "bob", "700 KRW", "can be paid now"]);
     let member = client.get("/v1/members?player=bob").expect(200)["items"][0]["id"].clone();
     console.click("Pay what is unpaid");
-    console.sees("The server tries 1 payment once more: 700 KRW at most.");
+    console.sees("The server tries 1 payment: 700 KRW at most.");
     console.sees("Each is paid once only.");
     console.fill("Reason", "it signed up late");
     console.check("board-repay");
     console.picture("board-repay");
-    console.click("Pay again");
+    console.click("Pay");
     console.sees("700 KRW paid to bob Everything of rush (minutely from ");
     console.sees_row(&["1", "bob", "700 KRW", "paid"]);
     // The list reads a period once, and again after a payment.

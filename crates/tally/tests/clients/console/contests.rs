@@ -312,7 +312,7 @@ fn settle(console: &mut Console) {
         .count();
     assert_eq!(paid, 4);
     // Everything is paid.
-    console.page.wait("help.all('button').every((one) => one.innerText !== 'Pay again')");
+    console.page.wait("help.all('button').every((one) => one.innerText !== 'Pay')");
 }
 
 /// A contest in which no player has a score pays nothing, and says so before and after.

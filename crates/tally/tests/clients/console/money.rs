@@ -243,12 +243,12 @@ fn what_is_owed_is_shown_with_its_reason() {
     console.click("Look again");
     console.sees_row(&["cup", "ann"]);
     // Another try, with what it pays at most. The member stays closed.
-    console.click("Pay again");
-    console.sees("The server tries 1 payment once more: 500 KRW at most.");
+    console.click("Pay");
+    console.sees("The server tries 1 payment: 500 KRW at most.");
     console.fill("Reason", "asked by mail");
     console.check("owed again on a phone");
     console.picture("owed-again-phone");
-    console.click("Pay again");
+    console.click("Pay");
     console.sees("Nothing could be paid");
     console.show("#/wallets");
     console.click("What is owed");
@@ -262,9 +262,9 @@ fn what_is_owed_is_shown_with_its_reason() {
     }
     console.picture("contest-unpaid");
     // It asks as the list of what is owed does.
-    console.click("Pay again");
-    console.sees("The server tries 1 payment once more: 500 KRW at most.");
-    console.click("Pay again");
+    console.click("Pay");
+    console.sees("The server tries 1 payment: 500 KRW at most.");
+    console.click("Pay");
     console.sees("Nothing could be paid");
     // The failure is of this page.
     console.show("#/contests");
@@ -296,9 +296,9 @@ fn a_missed_prize_is_paid_from_the_list_of_what_is_owed() {
     console.show("#/owed");
     console.sees_row(&["rush", "bob", "banned", "700 KRW"]);
     console.sees_row(&["rush", "bob", "prize", "700 KRW", "the player is no member"]);
-    console.page.wait("help.one('button', 'Pay again') === undefined");
+    console.page.wait("help.one('button', 'Pay') === undefined");
     console.page.resize(360, 780, true);
-    console.sees_row(&["rush", "bob", "the player is no member: make one, and pay again"]);
+    console.sees_row(&["rush", "bob", "the player is no member: make one, then pay"]);
     console.check("missed prizes in the list on a phone");
     console.picture("owed-missed-phone");
     console.page.resize(1280, 900, false);
@@ -311,11 +311,11 @@ fn a_missed_prize_is_paid_from_the_list_of_what_is_owed() {
     console.page.wait("location.hash === '#/owed' && help.one('button', 'New member') === undefined");
     console.check("a prize that can be paid");
     console.picture("owed-payable");
-    console.click("Pay again");
-    console.sees("The server tries 1 payment once more: 700 KRW at most.");
+    console.click("Pay");
+    console.sees("The server tries 1 payment: 700 KRW at most.");
     console.sees("For bob (700 KRW).");
     console.sees("bob is banned on rush. The prize was fixed before the ban.");
-    console.click("Pay again");
+    console.click("Pay");
     console.sees("700 KRW paid to bob Everything of rush (minutely from ");
     console.sees("Nothing is owed");
     let bob = client.get("/v1/members?player=bob").expect(200)["items"][0]["id"].clone();
