@@ -1,7 +1,7 @@
 // The periods of a board, newest first, each with its winner and what its prizes came to.
 
 import { get, part } from "./api.js";
-import { payoutsOf, prizesOf, sums } from "./board_prizes.js";
+import { payoutsOf, prizesOf, sums, withMembers } from "./board_prizes.js";
 import { inline } from "./dialog.js";
 import { button, card, chip, empty, h, playerLink, set } from "./dom.js";
 import { grouped, periodName, zoned } from "./format.js";
@@ -17,6 +17,8 @@ const PAGE = 10;
 const PAID_BY = 3600000;
 /** Pages of payouts that are read of each period. Their sums are at least what all would come to. */
 const PAGES_MAX = 10;
+/** Winners without a member of each period of which it is read whether they are members by now. */
+const MEMBERS_MAX = 20;
 /** Payouts of which the next refreshes show the same sums, for so many milliseconds. */
 const MANY = 1000;
 const KEPT = 60000;
@@ -65,7 +67,7 @@ export function periods(board, chosen, signal, open) {
       get(`${path}/scores`, { period: item.period, limit: 1 }, signal),
       item.state === "closed" ? payoutsOf(board.board, item.period, signal, PAGES_MAX) : null,
     ]);
-    const found = { winner: entries[0], sums: prizes && sums(prizes.items, prizes.complete) };
+    const found = { winner: entries[0], sums: prizes && sums(await withMembers(prizes.items, signal, MEMBERS_MAX), prizes.complete) };
     const settled = prizes?.settled || !rule(item)?.prizes || Date.now() - Date.parse(item.ends_at) > PAID_BY;
     const until = settled ? Infinity : prizes?.items.length > MANY ? Date.now() + KEPT : 0;
     if (item.state === "closed" && until > 0) kept.set(item.period, { found, until });

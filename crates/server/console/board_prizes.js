@@ -31,7 +31,7 @@ export async function payoutsOf(board, period, signal, pagesMax) {
 /** What payouts came to: a sum for each kind of outcome, and all of them as lines. Some payouts are a sum at least. */
 export function sums(items, complete = true) {
   const by = { paid: [], missed: [], owed: [], way: [] };
-  for (const item of items) by[item.paid ? "paid" : item.code === "no_member" ? "missed" : item.code ? "owed" : "way"].push(item);
+  for (const item of items) by[item.paid ? "paid" : keptBackBy(item) === "no_member" ? "missed" : item.code ? "owed" : "way"].push(item);
   // A reader does not see what became of a payout.
   const known = items.some(({ paid }) => paid !== undefined);
   const said = Object.fromEntries(Object.entries(by).filter(([name]) => known || name === "way").map(([name, of]) => [name, totalOf(of)]));
@@ -100,9 +100,9 @@ async function show(board, period, rule, signal, { place, side, again }) {
   return unpaid;
 }
 
-/** The same with the member that each winner without one has by now. */
-export async function withMembers(items, signal) {
-  const players = [...new Set(items.filter(({ code }) => code === "no_member").map(({ player }) => player))].slice(0, MEMBERS_MAX);
+/** The same with the member that each winner without one has by now; of the first `max` of them. */
+export async function withMembers(items, signal, max = MEMBERS_MAX) {
+  const players = [...new Set(items.filter(({ code }) => code === "no_member").map(({ player }) => player))].slice(0, max);
   const members = new Map(await Promise.all(players.map(async (player) => [player, await memberOf(player, signal)])));
   return items.map((item) => (item.code === "no_member" ? { ...item, memberNow: members.get(item.player) } : item));
 }

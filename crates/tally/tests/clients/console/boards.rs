@@ -180,6 +180,9 @@ fn a_missed_prize_is_paid_again() {
     console.click("Make");
     console.sees("Bob is a member");
     console.sees_row(&["1", "bob", "700 KRW", "can be paid now"]);
+    // The sums say the same.
+    console.sees("Owed 700 KRW");
+    console.sees_row(&["minutely from ", "700 KRW owed"]);
     let member = client.get("/v1/members?player=bob").expect(200)["items"][0]["id"].clone();
     console.click("Pay what is unpaid");
     console.sees("The server tries 1 payment: 700 KRW at most.");
