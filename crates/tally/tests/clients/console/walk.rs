@@ -9,7 +9,7 @@ const PAGES: [(&str, &str, &str); 14] = [
     (
         "#/",
         "overview",
-        "['7 applications wait', 'In review: settle it', 'Moved, KRW'].every((one) => help.text().includes(one)) && help.row('Contest made', 'african-cup-2025') !== null",
+        "['7 applications wait', 'Finished: settle it', 'Moved, KRW'].every((one) => help.text().includes(one)) && help.row('Contest made', 'african-cup-2025') !== null",
     ),
     ("#/server", "server", "help.row('goals') !== null && help.row('GET /v1/') !== null"),
     ("#/audit", "audit", "help.row('Players rejected', '1 player: Costa Rica') !== null"),
