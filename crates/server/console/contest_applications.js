@@ -125,7 +125,8 @@ export function applications(contest, path, signal, look) {
     } catch (error) {
       // Without the right to read members, it is not known whether the player is one.
       if (error.code !== "wallet_not_found" || (await memberOf(player, signal)) !== null) throw error;
-      return set(alone, noMember(player, () => set(alone)));
+      set(alone, noMember(player, () => set(alone)));
+      return alone.scrollIntoView({ block: "nearest" });
     }
     made.reset();
     await Promise.all([reload(), look()]);

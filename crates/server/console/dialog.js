@@ -13,7 +13,7 @@ export function dialog(title, content, { wide } = {}) {
     raise();
     made.remove();
   });
-  forgetFailures();
+  forgetSaid();
   document.body.append(made);
   made.showModal();
   raise();
@@ -86,13 +86,18 @@ function raise() {
   if (toasts.parentElement !== top) top.append(toasts);
 }
 
-/** A failure is read where it happened: it goes when a dialog opens, and when a later change succeeds. */
+/** A failure is read where it happened: it goes when a later change succeeds. */
 function forgetFailures() {
   toasts.querySelectorAll(".bad").forEach((made) => made.remove());
 }
 
 /** The address at which a message was shown. One that takes something back has none: it stays on all pages. */
 const shownAt = new WeakMap();
+
+/** A dialog is not covered by what was said before: only a message that takes something back stays. */
+function forgetSaid() {
+  [...toasts.children].filter((made) => shownAt.has(made)).forEach((made) => made.remove());
+}
 
 /** A message goes with its page. One of an act that leads elsewhere is shown after the address has changed, so it is of the new page. */
 function forgetPage() {

@@ -72,6 +72,7 @@ export function form(content, label, send, { cancel, kind = "main", inline: line
       await send(values(made), made);
     } catch (error) {
       inline(said, error);
+      said.scrollIntoView({ block: "nearest" });
       for (const { pointer, detail } of error.fields ?? []) {
         const name = pointer?.split("/").pop();
         const input = name && made.querySelector(`[name="${CSS.escape(name)}"]`);

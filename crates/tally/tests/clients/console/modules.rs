@@ -94,10 +94,11 @@ const PAYOUTS: &str = r#"(async () => {
     }
 })()"#;
 
-/// A message above an open dialog can be clicked, and stays when the dialog is closed. It goes with its page, unless it takes something
+/// A message above an open dialog can be clicked, and stays when the dialog is closed. One from before the dialog is gone. It goes with its page, unless it takes something
 /// back or is of the act that led to the next page.
 const MESSAGES: &str = r#"(async () => {
     const { dialog, toast } = await import('/console/dialog.js');
+    toast('ok', 'Before a dialog');
     const box = dialog('A dialog', () => []);
     toast('bad', 'A message');
     const made = document.querySelector('.toast');
@@ -106,7 +107,7 @@ const MESSAGES: &str = r#"(async () => {
     const closed = new Promise((resolve) => box.addEventListener('close', resolve));
     box.close();
     await closed;
-    const stays = made.parentElement.parentElement === document.body;
+    const stays = made.parentElement.parentElement === document.body && made.textContent === 'A message';
     made.remove();
     toast('ok', 'Of the page');
     toast('ok', 'To be undone', null, { label: 'Undo', run: () => {} });
