@@ -73,8 +73,11 @@ export function search(board, { period, zone }, signal, changed) {
       const sure = await confirmTyped(t("board.remove_title"), about, player, t("board.remove"), { audited });
       if (!sure) return;
       await change("DELETE", withQuery(here[0].path, audited ? { reason: sure.reason || UNSAID } : {}));
-      toast("ok", t("board.removed", { player }));
-      await again();
+      toast("ok", t("board.removed", { player, board }));
+      // What was asked for has no rank any more.
+      present = null;
+      set(found);
+      await changed();
     };
     const danger = { kind: "small danger", failed };
     const banned = asked && h("div", { class: "inline" }, asked.element, h("div", { class: "row" }, ranked

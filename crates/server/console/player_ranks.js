@@ -1,6 +1,6 @@
 // The ranks of a player on every leaderboard, and the acts on them: a ban that asks nothing, a corrected score, both undone.
 
-import { change } from "./api.js";
+import { change, withQuery } from "./api.js";
 import { ban, place, restore, actsOn, why } from "./ban.js";
 import { link as boardLink } from "./boards.js";
 import { dialog, failed, toast } from "./dialog.js";
@@ -17,7 +17,7 @@ export function ranks(player, items, complete, again) {
   const asked = may("boards:admin") && items.length > 0 && why();
   const rows = items.flatMap((item) => rowsOf(item));
   const view = table(t("player.boards_of", { player }), [
-    { label: t("boards.board"), cell: board },
+    { label: t("boards.board"), cell: (row) => board(player, row) },
     { label: t("board.rank"), kind: "num", cell: ({ rank, total, banned }) => (banned || !rank ? h("span", { class: "soft" }, t(banned ? "player.banned" : "player.only_closed")) : [h("span", { class: "strong" }, grouped(rank)), h("span", { class: "under" }, t("player.of", { n: total }))]) },
     { label: t("board.score"), kind: "num", cell: ({ score, subscore }) => [h("span", { class: "strong" }, grouped(score)), subscore !== undefined && h("span", { class: "under" }, grouped(subscore))] },
     { label: t("player.scored_at"), kind: "wide num", cell: ({ at, zone }) => h("span", { class: "soft" }, zoned(at, zone)) },
@@ -37,10 +37,11 @@ function rowsOf({ board: name, banned, final, rules, ranks: of }) {
   return windows.map((window, at) => ({ ...window, zone: zoneOf(rules, window.period), board: name, banned, final, first: at === 0 }));
 }
 
-function board({ board: name, period, banned, first }) {
+/** A leaderboard, with the player on it: its page has what else can be done. One that has it in closed periods alone would not find it. */
+function board(player, { board: name, period, banned, first }) {
   const part = period && period !== "all_time" && h("span", { class: first ? "under name" : "name" }, periodName(period));
   if (!first) return part;
-  return [h("a", { class: "name strong", href: boardLink(name) }, name), banned && [" ", chip(t("player.banned"), "bad")], part];
+  return [h("a", { class: "name strong", href: withQuery(boardLink(name), { player: period || banned ? player : null }) }, name), banned && [" ", chip(t("player.banned"), "bad")], part];
 }
 
 /** One button for all leaderboards, those of contests too, and one for the way back. */

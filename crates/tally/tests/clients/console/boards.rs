@@ -324,7 +324,7 @@ fn one_player(console: &mut Console) {
     // Who is not banned is not restored.
     console.fill("Player id", "nobody-ever");
     console.click("Find");
-    console.sees("It never scored here");
+    console.sees("It has not scored here, or was removed. Capitals and accents count.");
     console.page.wait("!help.all('button').some((one) => one.textContent === 'Restore')");
     console.fill("Player id", "player, 003");
     console.click("Find");
@@ -332,12 +332,14 @@ fn one_player(console: &mut Console) {
     console.click("Remove");
     console.sees("It cannot be undone. A ban can be. The audit log keeps the scores that go.");
     console.confirm("player, 003", "Remove");
-    console.sees("player, 003 is removed");
+    console.sees("player, 003 is removed from arcade");
     let acts = console.server.client().get("/v1/audit?action=player.removed").expect(200);
     let row = (&acts["items"][0]["subject"], &acts["items"][0]["reason"]);
     assert_eq!(row, (&json!("player, 003"), &json!("console")));
     console.sees("45 players");
-    console.page.wait("help.text().includes('is not ranked')");
+    // No warning is beside what was done.
+    console.page.wait("!help.text().includes('4 of 46')");
+    console.page.wait("!help.text().includes('is not ranked')");
 }
 
 fn export(console: &mut Console) {

@@ -86,6 +86,8 @@ fn find(console: &mut Console) {
     console.page.eval("location.hash = '#/players?player=cheater'; true");
     console.page.wait("location.hash === '#/players/cheater'");
     console.sees_row(&["arcade", "1", "of 2", "9 000"]);
+    // The page of the leaderboard opens with the player, and the way to remove it.
+    console.page.wait("help.all('a').some((one) => one.getAttribute('href') === '#/boards/arcade?player=cheater')");
     console.show("#/players?q=chea");
     console.sees_row(&["cheater", "Cee"]);
     console.click("cheater");
