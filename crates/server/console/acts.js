@@ -109,6 +109,22 @@ export function banLines(ban) {
   return [reason && h("span", { class: "under name" }, `“${storedReason(reason)}”`), h("span", { class: "under name" }, when(at), " · ", actorOf(actor))];
 }
 
+/** The newest reversals that are read to mark what was taken back. */
+const REVERSALS = 1000;
+
+/** The same acts, those of money with `back`, the sum that was taken back of them. */
+export async function withReversals(acts, signal) {
+  const moved = ({ action, detail }) => (action.startsWith("money.") && MOVED.exec(detail)) || [];
+  if (acts.every((one) => moved(one).length === 0)) return acts;
+  const { items } = await get("/v1/audit", { action: "money.reversed", limit: REVERSALS }, signal);
+  const sums = new Map();
+  for (const one of items) sums.set(one.subject, (sums.get(one.subject) ?? 0n) + BigInt(moved(one)[1] ?? 0));
+  return acts.map((one) => {
+    const [, , currency, , , id] = moved(one);
+    return sums.has(id) ? { ...one, back: money(sums.get(id), currency) } : one;
+  });
+}
+
 /** The words of an act. */
 export function act(action) {
   return named(`act.${action.replace(".", "_")}`);

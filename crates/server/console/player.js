@@ -1,10 +1,10 @@
 // One player: its ranks everywhere, closed periods, money, missed prizes, contests, and the acts on it.
 
-import { actCell, actorOf, readNames } from "./acts.js";
+import { actCell, actorOf, readNames, withReversals } from "./acts.js";
 import { get, part, walk } from "./api.js";
 import { actsOn } from "./ban.js";
 import { inline } from "./dialog.js";
-import { card, empty, h, head, put, set } from "./dom.js";
+import { card, chip, empty, h, head, put, set } from "./dom.js";
 import { when } from "./format.js";
 import { memberOf } from "./members.js";
 import { contestOf, contests, contestsOf } from "./player_contests.js";
@@ -69,7 +69,7 @@ export function render(root, { player }, signal) {
     put(left, place, past?.element, acts?.element);
     // A new member, and a payment, show what they changed without leaving the page.
     const moved = () => Promise.all([purse?.reload(), missed?.reload(), acts?.reload()]);
-    const purse = money(player, signal, moved);
+    const purse = money(player, signal, moved, () => acts?.reload());
     missed = owed(player, signal, moved);
     put(right, profile && about(profile), purse?.element, missed?.element, contests(played));
   };
@@ -131,7 +131,7 @@ function about({ name, avatar_url: avatar, metadata }) {
 function audit(player, signal) {
   const view = table(t("player.acts"), [
     { label: t("players.when"), kind: "wide", cell: ({ at }) => h("span", { class: "soft" }, when(at)) },
-    { label: t("player.act"), cell: actCell },
+    { label: t("player.act"), cell: (one) => [actCell(one), one.back && chip(t("wallet.taken_back", { sum: one.back }))] },
     { label: t("players.by"), kind: "wide who", cell: ({ actor }) => actorOf(actor) },
   ], { key: ({ id }) => id });
   const all = list(view, actsOf(player, signal), () => empty(t("player.no_act"), t("player.no_act_about")));
@@ -155,7 +155,7 @@ function actsOf(player, signal) {
     const acts = pages.flatMap(({ items: found }, at) => (at > 0 ? found : found.filter(({ action }) => OF_PLAYER.test(action))));
     const items = acts.sort((one, other) => Date.parse(other.at) - Date.parse(one.at));
     const next = pages.map((one) => one.next_cursor ?? null);
-    return { items, next_cursor: next.some(Boolean) ? next : null };
+    return { items: await withReversals(items, signal), next_cursor: next.some(Boolean) ? next : null };
   };
   // Acts on a leaderboard of the same name may fill a whole page.
   return async (cursor) => {

@@ -12,8 +12,8 @@ import { t } from "./texts.js";
 
 const HOLDS_MAX = 20;
 
-/** A card; nothing for a caller that may not read members. `changed` is called once the player is a member. */
-export function money(player, signal, changed) {
+/** A card; nothing for a caller that may not read members. `changed` is called once the player is a member, `adjusted` after an adjustment or its undo. */
+export function money(player, signal, changed, adjusted) {
   if (!may("members:read")) return null;
   const place = h("div", {});
   const load = async () => {
@@ -31,8 +31,9 @@ export function money(player, signal, changed) {
       set(purse, shown(found));
     };
     if (may("money:read")) await show();
+    const again = () => Promise.all([may("money:read") && show(), adjusted()]);
     const adjusts = !member.closed_at && mayAdjust() &&
-      h("details", {}, h("summary", {}, t("wallet.adjust_title")), h("div", { class: "body" }, adjust(member, () => wallets, may("money:read") ? show : () => {})));
+      h("details", {}, h("summary", {}, t("wallet.adjust_title")), h("div", { class: "body" }, adjust(member, () => wallets, again)));
     set(place, put(h("div", { class: "body stack" }), identity(member), purse, adjusts));
   };
   const reload = () => load().catch((error) => inline(place, error));

@@ -87,7 +87,9 @@ fn find(console: &mut Console) {
     console.page.wait("location.hash === '#/players/cheater'");
     console.sees_row(&["arcade", "1", "of 2", "9 000"]);
     // The page of the leaderboard opens with the player, and the way to remove it.
-    console.page.wait("help.all('a').some((one) => one.getAttribute('href') === '#/boards/arcade?player=cheater')");
+    console
+        .page
+        .wait("help.all('a').some((one) => one.getAttribute('href') === '#/boards/arcade?player=cheater')");
     console.show("#/players?q=chea");
     console.sees_row(&["cheater", "Cee"]);
     console.click("cheater");
@@ -196,6 +198,14 @@ fn adjust(console: &mut Console) {
         (&rows["items"][0]["amount"], &rows["items"][0]["reason"]),
         (&json!("20"), &json!("won by a script"))
     );
+    // The acts have it at once, and that it is taken back.
+    console.sees_row(&["Money withdrawn", "20 KRW", "“won by a script”"]);
+    console.page.wait(
+        "(() => { const toast = help.all('.toast').find((one) => one.innerText.includes('taken')); \
+         const undo = toast?.querySelector(':scope > div button'); undo?.click(); return Boolean(undo); })()",
+    );
+    console.sees_row(&["Money withdrawn", "20 KRW", "20 KRW taken back"]);
+    console.sees("100 KRW");
 }
 
 /// The work of a desk in one go, with the mouse: only a name and a reason are typed.
