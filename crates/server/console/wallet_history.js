@@ -19,6 +19,9 @@ const OUT = new Set(["withdrawal", "transfer_out", "capture", "fee", "reversal_o
 /** What is taken back with one click: adjustments. */
 const ADJUSTMENTS = new Set(["deposit", "withdrawal", "promotion"]);
 
+/** A transfer that takes another one back. */
+const REVERSALS = new Set(["reversal_in", "reversal_out"]);
+
 /** The card, of one currency at a time; `now()` returns the wallets, `changed` is called after a reversal. */
 export function transactions(member, now, changed, signal) {
   let currency = now()[0]?.currency ?? null;
@@ -38,12 +41,18 @@ export function transactions(member, now, changed, signal) {
     { label: t("wallet.amount"), kind: "num", cell: (one) => [h("span", { class: "strong" }, `${out(one) ? "−" : "+"}${decimal(one.amount, one.currency)}`), h("span", { class: "under narrow" }, t("wallet.then", { balance: decimal(one.after, one.currency) }))] },
     { label: t("wallet.balance_after"), kind: "num wide", cell: ({ after, currency: code }) => h("span", { class: "soft" }, decimal(after, code)) },
     { label: t("wallet.acts"), kind: "actions", cell: (one) => [
-      may("money:move") && ADJUSTMENTS.has(one.type) && [button(t("wallet.back"), () => open(one, true), { kind: "small", failed }), " "],
+      one.back && [chip(t("wallet.back_so_far")), " "],
+      !one.back && may("money:move") && ADJUSTMENTS.has(one.type) && [button(t("wallet.back"), () => open(one, true), { kind: "small", failed }), " "],
       button(t("wallet.details"), () => open(one, false), { kind: "small", failed }),
     ] },
   ], { key: ({ id }) => id });
   const path = `/v1/wallets/${part(member)}/transactions`;
-  const all = list(view, (cursor) => get(path, { limit: PAGE, cursor, currency }, signal), () =>
+  const mark = marker(signal);
+  const load = async (cursor) => {
+    const page = await get(path, { limit: PAGE, cursor, currency }, signal);
+    return { ...page, items: await mark(page.items) };
+  };
+  const all = list(view, load, () =>
     empty(t("wallet.nothing_moved"), t("wallet.nothing_moved_text")));
   const said = h("div", {});
   const codes = h("div", {});
@@ -55,4 +64,20 @@ export function transactions(member, now, changed, signal) {
   };
   reload();
   return { element: card(t("wallet.transactions"), h("div", {}, said, all.element), { side: codes }), reload };
+}
+
+/**
+ * A function that marks rows with `back` once the whole of them is taken back. A row does not say so, but its reversal, which is newer
+ * and so was listed before, says what it reverses. Each is read once.
+ */
+function marker(signal) {
+  const reversals = new Map();
+  return async (rows) => {
+    const missing = rows.filter(({ type, group_id: id }) => REVERSALS.has(type) && !reversals.has(id));
+    // Without an answer the rows are shown all the same.
+    const read = ({ group_id: id }) => get(`/v1/ledger/transactions/${part(id)}`, {}, signal).then((found) => reversals.set(id, found), () => null);
+    await Promise.all(missing.map(read));
+    const sum = (id) => [...reversals.values()].filter(({ reverses }) => reverses === id).reduce((all, { amount }) => all + BigInt(amount), 0n);
+    return rows.map((row) => ({ ...row, back: sum(row.group_id) >= BigInt(row.amount) }));
+  };
 }

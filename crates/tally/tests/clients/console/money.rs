@@ -139,9 +139,10 @@ fn money_is_read_in_the_log_and_without_names() {
     console.end();
 }
 
-/// Takes back a part of the deposit. The withdrawal, which comes first, is undone already.
+/// Takes back a part of the deposit. The withdrawal, which comes first, is undone already, so it has no button for it.
 fn take_back(console: &mut Console) {
-    console.page.wait("help.click('Take back', 1)");
+    console.sees_row(&["withdrawal", "“a mistake”", "Taken back"]);
+    console.click("Take back");
     console.sees("Only 7 000 KRW is available.");
     console.fill("Amount", "6000");
     console.sees_row(&["Balance of Ann", "7 000 KRW", "1 000 KRW"]);
@@ -152,16 +153,20 @@ fn take_back(console: &mut Console) {
     console.sees("6 000 KRW taken back");
     console.page.wait("document.querySelector('dialog[open]') === null");
     console.sees_row(&["taken back", "cash desk", "−6 000", "1 000"]);
-    let details = "(() => { const row = help.all('tr').find((one) => one.innerText.includes('deposit')); \
-                   const button = [...(row?.querySelectorAll('button') ?? [])].find((one) => one.textContent === 'Details'); \
-                   button?.click(); return Boolean(button); })()";
-    console.page.wait(details);
+    let details = |row: &str| {
+        format!(
+            "(() => {{ const row = help.all('tr').find((one) => one.innerText.includes('{row}')); \
+             const button = [...(row?.querySelectorAll('button') ?? [])].find((one) => one.textContent === 'Details'); \
+             button?.click(); return Boolean(button); }})()"
+        )
+    };
+    console.page.wait(&details("deposit"));
     console.sees("6 000 KRW of 10 000 KRW");
     console.check("wallet-movement");
     console.picture("wallet-movement");
     console.click("Close");
     console.page.wait("document.querySelector('dialog[open]') === null");
-    console.click("Take back");
+    console.page.wait(&details("withdrawal"));
     console.sees("It is taken back already, the whole of it.");
     console.check("wallet-all-back");
     console.click("Close");
