@@ -106,7 +106,7 @@ export function explained(signal) {
 export function banLines(ban) {
   if (!ban) return null;
   const { at, actor, reason } = ban;
-  return [reason && h("span", { class: "under name" }, `“${storedReason(reason)}”`), h("span", { class: "under name" }, when(at), " · ", actorOf(actor))];
+  return [h("span", { class: "under name" }, reason ? `“${storedReason(reason)}”` : t("player.no_reason")), h("span", { class: "under name" }, when(at), " · ", actorOf(actor))];
 }
 
 /** The newest reversals that are read to mark what was taken back. */

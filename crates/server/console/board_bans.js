@@ -3,7 +3,7 @@
 import { banLines, explained } from "./acts.js";
 import { get, part } from "./api.js";
 import { place, restore, actsOn } from "./ban.js";
-import { failed } from "./dialog.js";
+import { confirmActs, failed } from "./dialog.js";
 import { button, card, chip, h, playerLink } from "./dom.js";
 import { every } from "./live.js";
 import { may } from "./rights.js";
@@ -16,7 +16,10 @@ const PAUSE = 5000;
 /** A card; `changed` is called after a player is restored. */
 export function bans(board, signal, changed) {
   const again = () => Promise.all([all.reload().then(show), changed()]);
-  const back = ({ player }) => restore(player, [place(board, player)], "", again);
+  const back = async ({ player }) => {
+    const asked = await confirmActs(t("board.sure_restore", { player, board }), [t("player.done_about.restore")], t("player.restore"), { reason: true });
+    if (asked) await restore(player, [place(board, player)], asked.reason, again);
+  };
   const explain = explained(signal);
   const load = async (cursor) => {
     const page = await get(`/v1/leaderboards/${part(board)}/bans`, { limit: 20, cursor }, signal);

@@ -106,7 +106,7 @@ export async function withBans(rows, signal) {
 /** The last bans of the audit log. A ban everywhere is one row, and a row says whether the player is still banned. */
 function bans(signal) {
   const view = table(t("players.bans"), [
-    { label: t("board.player"), cell: ({ player, reason, still, boards, at, actor }) => [playerLink(player), " ", stateChip(still, boards.length), h("span", { class: "under name narrow" }, when(at), " · ", actorOf(actor)), reason && h("span", { class: "under name" }, `“${storedReason(reason)}”`), h("span", { class: "under" }, actsOn(player))] },
+    { label: t("board.player"), cell: ({ player, reason, still, boards, at, actor }) => [playerLink(player), " ", stateChip(still, boards.length), h("span", { class: "under name narrow" }, when(at), " · ", actorOf(actor)), h("span", { class: "under name" }, reason ? `“${storedReason(reason)}”` : t("player.no_reason")), h("span", { class: "under" }, actsOn(player))] },
     { label: t("players.on"), cell: ({ boards }) => boards.map((board) => h("div", {}, h("a", { class: "name", href: boardLink(board) }, board))) },
     { label: t("players.when"), kind: "wide num", cell: ({ at }) => h("span", { class: "soft" }, when(at)) },
     { label: t("players.by"), kind: "wide who", cell: ({ actor }) => actorOf(actor) },

@@ -153,11 +153,17 @@ fn ban_and_undo(console: &mut Console) {
     console.sees("cheater is banned on arcade");
     console.show("#/boards/arcade");
     console.page.wait("help.row('cheater', 'Restore') !== null && help.row('cheater', '9 000') === null");
-    console.sees_row(&["cheater", "banned", "this machine, without a key"]);
+    console.sees_row(&["cheater", "banned", "No reason given", "this machine, without a key"]);
     console.check("board-bans");
     console.picture("board-bans");
     console.page.wait("(() => { const row = help.all('tr').find((one) => one.innerText.includes('Restore')); row?.querySelector('button').click(); return Boolean(row); })()");
+    console.sees("Restore cheater on arcade?");
+    console.fill("Reason", "it was another");
+    console.check("board-restore");
+    console.click("Restore");
     console.sees_row(&["1", "cheater", "9 000"]);
+    let acts = console.server.client().get("/v1/audit?action=player.restored").expect(200);
+    assert_eq!(acts["items"][0]["reason"], "it was another");
     console.click("cheater");
     console.page.wait("location.hash === '#/players/cheater'");
     console.sees_row(&["arcade", "1", "of 2", "9 000"]);
