@@ -1,6 +1,6 @@
 // Leaderboards: the list, and making one.
 
-import { get } from "./api.js";
+import { get, key } from "./api.js";
 import { edit } from "./board_form.js";
 import { rule } from "./definition.js";
 import { inline } from "./dialog.js";
@@ -54,6 +54,8 @@ function contestsLast(view) {
 
 /** The content for a board without players. */
 export function noPlayers(board) {
-  const example = `curl -X POST '${location.origin}/v1/leaderboards/${encodeURIComponent(board)}/scores' -H 'content-type: application/json' -d '{"player":"ada","score":1200}'`;
+  // The key itself is shown nowhere.
+  const auth = key() ? ` -H "authorization: Bearer $TALLY_KEY"` : "";
+  const example = `curl -X POST '${location.origin}/v1/leaderboards/${encodeURIComponent(board)}/scores'${auth} -H 'content-type: application/json' -d '{"player":"ada","score":1200}'`;
   return empty(t("boards.no_players"), t("boards.no_players_about"), h("code", { class: "name" }, example));
 }
