@@ -192,7 +192,7 @@ fn a_retry_is_the_first_answer_whichever_way_it_comes() {
     assert!(batch.is_replay());
     assert_eq!(
         batch.json()["results"][0],
-        json!({"id": "k", "status": "posted", "transaction": first, "replayed": true})
+        json!({"id": "k", "idempotency_key": "k", "status": "posted", "transaction": first, "replayed": true})
     );
     // Another request under the key.
     for (path, other) in [

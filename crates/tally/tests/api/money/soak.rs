@@ -316,7 +316,9 @@ impl Caller {
 
     fn compare_row(&mut self, row: &Row, shown: &Value, wanted: Result<(Value, bool), &'static str>) {
         let mut line = serde_json::Map::new();
-        line.extend(row.1.iter().map(|id| ("id".to_owned(), json!(id))));
+        // The older name and the present one.
+        let names = ["id", "idempotency_key"];
+        line.extend(row.1.iter().flat_map(|key| names.map(|name| (name.to_owned(), json!(key)))));
         match wanted {
             Err(code) => {
                 self.met.insert(code.to_owned());

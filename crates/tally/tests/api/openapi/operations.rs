@@ -28,6 +28,7 @@ const NOT_HERE: [(u16, &str); 13] = [
 ];
 /// The member of the examples.
 const MEMBER: &str = "019de3a8-5c00-7a3b-8c4d-5e6f708192a3";
+const NEEDS_A_CONTEST: [&str; 4] = ["correctScore", "correctPlayerScore", "banPlayer", "restorePlayer"];
 const NEEDS_A_RIVAL: &str = "idempotency_in_progress";
 
 /// A tour through a server, with the observed answers.
@@ -372,9 +373,7 @@ fn spoilt(operation: &Operation, code: &str, reader: &str) -> Option<Request> {
         "payload_too_large" => with_body(media, &vec![b' '; (2 << 20) + 1]),
         "unsupported_media_type" => with_body("text/plain", b"{}"),
         "leaderboard_not_found" => elsewhere("goals", "nope"),
-        // Only on a leaderboard of a contest.
-        "player_not_found" if operation.id.starts_with("correct") => return None,
-        "player_not_found" if ["banPlayer", "restorePlayer"].contains(&&*operation.id) => return None,
+        "player_not_found" if NEEDS_A_CONTEST.contains(&&*operation.id) => return None,
         "player_not_ranked" | "player_not_found" => elsewhere("pele", "nobody"),
         "series_not_found" => elsewhere("daily-cup", "nope"),
         "contest_not_found" => elsewhere("friday-cup", "nope"),
