@@ -8,7 +8,7 @@ use crate::payments::PaymentReads;
 use crate::series::SeriesReads;
 use crate::{Listing, StoreError};
 use tally_rules::contest::state::State;
-use tally_rules::contest::{Application, ContestId, ContestMember, Payout, Record, Status};
+use tally_rules::contest::{Application, ContestId, ContestPlayer, Payout, Record, Status};
 use tally_rules::ledger::Uuid;
 use tally_rules::{Micros, PlayerId};
 
@@ -88,7 +88,7 @@ pub trait Contests: SeriesReads + PaymentReads {
         contest: Uuid,
         after: Option<&PlayerId>,
         limit: usize,
-    ) -> Result<Listing<(PlayerId, ContestMember)>, StoreError>;
+    ) -> Result<Listing<(PlayerId, ContestPlayer)>, StoreError>;
 
     /// Like [`list_members`](Self::list_members), for work that may leave none out: fails if a row is corrupt.
     fn contest_members(
@@ -96,12 +96,12 @@ pub trait Contests: SeriesReads + PaymentReads {
         contest: Uuid,
         after: Option<&PlayerId>,
         limit: usize,
-    ) -> Result<Vec<(PlayerId, ContestMember)>, StoreError> {
+    ) -> Result<Vec<(PlayerId, ContestPlayer)>, StoreError> {
         self.list_members(contest, after, limit)?.whole()
     }
 
     /// The member of each key. The keys ascend. A member is never changed.
-    fn enrolled(&self, keys: &[EntrantKey]) -> Result<Vec<Option<ContestMember>>, StoreError>;
+    fn enrolled(&self, keys: &[EntrantKey]) -> Result<Vec<Option<ContestPlayer>>, StoreError>;
 
     /// At most `limit` prizes of a contest with their numbers, from `from` on. A cancelled contest has refunded fees
     /// instead.

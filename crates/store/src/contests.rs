@@ -8,7 +8,7 @@
 
 use crate::WindowKey;
 use tally_rules::PlayerId;
-use tally_rules::contest::{Application, ContestId, ContestMember, Payout, Record, SeriesRecord};
+use tally_rules::contest::{Application, ContestId, ContestPlayer, Payout, Record, SeriesRecord};
 use tally_rules::ledger::Uuid;
 use tally_rules::period::Payment;
 
@@ -53,7 +53,7 @@ pub struct ContestLoaded {
     /// The application.
     pub applications: Vec<Option<Application>>,
     /// The member.
-    pub members: Vec<Option<ContestMember>>,
+    pub members: Vec<Option<ContestPlayer>>,
     /// The series.
     pub series: Vec<Option<SeriesRecord>>,
     /// The payment.
@@ -68,7 +68,7 @@ pub struct ContestWriteSet {
     /// Applications; `None` removes one.
     pub applications: Vec<(EntrantKey, Option<Application>)>,
     /// New members.
-    pub members: Vec<(EntrantKey, ContestMember)>,
+    pub members: Vec<(EntrantKey, ContestPlayer)>,
     /// Prizes.
     pub payouts: Vec<(PayoutKey, Payout)>,
     /// Series; `None` removes one.

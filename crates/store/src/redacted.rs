@@ -4,7 +4,7 @@
 
 use crate::contests::EntrantKey;
 use tally_rules::audit::{AuditEntry, AuditId};
-use tally_rules::contest::ContestMember;
+use tally_rules::contest::ContestPlayer;
 use tally_rules::ledger::{Transfer, TransferId};
 
 /// Such rows, each list sorted by key and without a key twice. A transaction that has them adds no new row to these tables.
@@ -15,7 +15,7 @@ pub struct Redacted {
     /// Stored rows of the audit log. They are on any of the shards of the transaction: one that has no such row gets none.
     pub audit: Vec<(AuditId, AuditEntry)>,
     /// Members of contests under another name; `None` removes the row of the old one.
-    pub entrants: Vec<(EntrantKey, Option<ContestMember>)>,
+    pub entrants: Vec<(EntrantKey, Option<ContestPlayer>)>,
 }
 
 impl Redacted {

@@ -7,7 +7,7 @@ use crate::archive::ArchivedMonth;
 use crate::score_snapshot::ScoreSnapshot;
 use crate::{CorruptRow, StoreError, WindowKey};
 use tally_rules::PlayerId;
-use tally_rules::contest::{ContestId, ContestMember, Payout, Record};
+use tally_rules::contest::{ContestId, ContestPlayer, Payout, Record};
 use tally_rules::ledger::account::{AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::member::Handle;
@@ -86,7 +86,7 @@ pub trait Snapshot: ScoreSnapshot {
         contest: Uuid,
         after: Option<&PlayerId>,
         limit: usize,
-    ) -> Page<PlayerId, ContestMember>;
+    ) -> Page<PlayerId, ContestPlayer>;
 
     /// Prizes of a contest, or fees that it refunded, from the number `from` on.
     fn payouts(&mut self, contest: Uuid, from: u32, limit: usize) -> Page<u32, Payout>;

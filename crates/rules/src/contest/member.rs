@@ -7,10 +7,10 @@ use crate::ids::PlayerId;
 use crate::ledger::{Amount, Currency, MemberId, TransferId, Uuid};
 use crate::named;
 
-/// A member of a contest.
+/// A player of a contest that has started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ContestMember {
-    /// The number in the order of acceptance among the members of the start, from 0.
+pub struct ContestPlayer {
+    /// The number in the order of acceptance among the players of the start, from 0.
     pub place: u32,
     /// The division, if there are divisions.
     pub division: Option<u32>,

@@ -23,7 +23,7 @@ pub mod state;
 pub use application::{Application, Status};
 pub use definition::{BelowMin, Contest, OnInvalid};
 pub use id::ContestId;
-pub use member::{ContestMember, Payout};
+pub use member::{ContestPlayer, Payout};
 pub use pool::Pool;
 pub use prize::{Prize, PrizeTies};
 pub use record::Record;

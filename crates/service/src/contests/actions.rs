@@ -14,7 +14,7 @@ use tally_rules::contest::definition::{ContestSpec, Fee};
 use tally_rules::contest::member::UnpaidReason;
 use tally_rules::contest::record::ApplicationLocation;
 use tally_rules::contest::start::InvalidApplication;
-use tally_rules::contest::{ActorKind, Application, ContestId, ContestMember, Payout, Record, State, Status};
+use tally_rules::contest::{ActorKind, Application, ContestId, ContestPlayer, Payout, Record, State, Status};
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::MemberId;
 use tally_rules::{Definition, Micros, Origin, PlayerId, Rejection};
@@ -101,7 +101,7 @@ pub enum Action {
     /// Pays the next prizes, beginning with that number.
     Pay(u32, Vec<Payout>),
     /// Pays fees back to the next members; the flag marks the last step.
-    Refund(Vec<(PlayerId, ContestMember)>, bool),
+    Refund(Vec<(PlayerId, ContestPlayer)>, bool),
     /// Pays prizes or fees that were left unpaid.
     Repay(Vec<(u32, Payout)>),
     /// Notes a change of applications that are not in the store.

@@ -12,7 +12,7 @@ use crate::tally::Tally;
 use tally_rules::PlayerId;
 use tally_rules::contest::member::UnpaidReason;
 use tally_rules::contest::record::ContestTask;
-use tally_rules::contest::{Application, ContestId, ContestMember, Payout, Record, State};
+use tally_rules::contest::{Application, ContestId, ContestPlayer, Payout, Record, State};
 use tally_rules::ledger::erasure::pseudonym;
 use tally_rules::ledger::{Member, MemberId, Uuid};
 use tally_store::{
@@ -155,7 +155,7 @@ fn under_another_name(
     tally: &Tally,
     record: &Record,
     subject: &Subject,
-) -> Result<Option<(PlayerId, ContestMember)>, Failure> {
+) -> Result<Option<(PlayerId, ContestPlayer)>, Failure> {
     let is_older = record.updated_at < Member::created_at(subject.member);
     if record.report.is_none() || !record.contest.needs_members() || is_older {
         return Ok(None);

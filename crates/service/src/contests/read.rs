@@ -11,7 +11,7 @@ use tally_ranking::redis::applications::ApplicationsKey;
 use tally_rules::contest::application::ApplicationCounts;
 use tally_rules::contest::record::ApplicationLocation;
 use tally_rules::contest::{
-    Application, ContestId, ContestMember, Event, Payout, Record, State, Status, state,
+    Application, ContestId, ContestPlayer, Event, Payout, Record, State, Status, state,
 };
 use tally_rules::ledger::TransferId;
 use tally_rules::{PlayerId, Rejection};
@@ -174,7 +174,7 @@ pub struct ListedMember {
     /// The player.
     pub player: PlayerId,
     /// What it became at the start.
-    pub enrolled: ContestMember,
+    pub enrolled: ContestPlayer,
     /// Whether it is banned from ranks and prizes.
     pub banned: bool,
     /// How many scores it has submitted, if the contest limits them.
@@ -209,14 +209,14 @@ pub fn member(tally: &Tally, id: &ContestId, player: &PlayerId) -> Result<Option
 pub(super) fn listed(
     tally: &Tally,
     (id, record): (&ContestId, &Record),
-    rows: Vec<(PlayerId, ContestMember)>,
+    rows: Vec<(PlayerId, ContestPlayer)>,
 ) -> Result<Vec<ListedMember>, Failure> {
     let mut boards: BTreeMap<Option<u32>, Option<Arc<Board>>> = BTreeMap::new();
     for (_, enrolled) in &rows {
         boards.entry(enrolled.division).or_insert_with(|| tally.boards.get(&id.board(enrolled.division)));
     }
     let attempts = attempts(tally, record, &rows, &boards)?;
-    let listed = |(player, enrolled): (PlayerId, ContestMember)| {
+    let listed = |(player, enrolled): (PlayerId, ContestPlayer)| {
         let banned = boards[&enrolled.division].as_ref().is_some_and(|board| board.is_banned(&player));
         let attempts = record.contest.attempts_max.map(|_| attempts.get(&player).copied().unwrap_or(0));
         ListedMember { player, enrolled, banned, attempts }
@@ -228,10 +228,10 @@ pub(super) fn listed(
 fn attempts(
     tally: &Tally,
     record: &Record,
-    rows: &[(PlayerId, ContestMember)],
+    rows: &[(PlayerId, ContestPlayer)],
     boards: &BTreeMap<Option<u32>, Option<Arc<Board>>>,
 ) -> Result<BTreeMap<PlayerId, u32>, Failure> {
-    let key = |(player, enrolled): &(PlayerId, ContestMember)| {
+    let key = |(player, enrolled): &(PlayerId, ContestPlayer)| {
         let board = boards[&enrolled.division].as_ref()?.no;
         Some(ScoreKey { board, window: ATTEMPTS, player: player.clone() })
     };

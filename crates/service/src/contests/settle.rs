@@ -10,7 +10,7 @@ use crate::tally::Tally;
 use std::collections::{BTreeMap, BTreeSet};
 use tally_ranking::Reads;
 use tally_rules::contest::prize::{Share, last_rank, shares};
-use tally_rules::contest::{ActorKind, ContestId, ContestMember, Event, Payout, Pool, Record, division};
+use tally_rules::contest::{ActorKind, ContestId, ContestPlayer, Event, Payout, Pool, Record, division};
 use tally_rules::definition::Ranking;
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::MemberId;
@@ -141,7 +141,7 @@ fn members_of<'a>(
     let key = |player: &&PlayerId| EntrantKey { contest: record.no, player: PlayerId::clone(player) };
     let keys: Vec<EntrantKey> = players.iter().map(key).collect();
     let found = tally.store.ledger().enrolled(&keys)?;
-    let member = |(key, enrolled): (EntrantKey, Option<ContestMember>)| Some((key.player, enrolled?.member?));
+    let member = |(key, enrolled): (EntrantKey, Option<ContestPlayer>)| Some((key.player, enrolled?.member?));
     Ok(keys.into_iter().zip(found).filter_map(member).collect())
 }
 

@@ -10,7 +10,7 @@ use tally_lanes::WorkingSet;
 use tally_rules::Micros;
 use tally_rules::audit::{AuditEntry, AuditId};
 use tally_rules::clock::DecisionTime;
-use tally_rules::contest::{Application, ContestId, ContestMember, Payout, Record, SeriesRecord};
+use tally_rules::contest::{Application, ContestId, ContestPlayer, Payout, Record, SeriesRecord};
 use tally_rules::event::Event;
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::transfer_request::LedgerWrites;
@@ -25,7 +25,7 @@ use tally_store::{
 /// Rows that a batch adds beside those that it changes.
 #[derive(Debug, Default)]
 pub(crate) struct Added {
-    pub(crate) members: Vec<(EntrantKey, ContestMember)>,
+    pub(crate) members: Vec<(EntrantKey, ContestPlayer)>,
     pub(crate) payouts: BTreeMap<PayoutKey, Payout>,
     pub(crate) boards: Vec<BoardChange>,
     /// The number of the next leaderboard.
@@ -50,7 +50,7 @@ pub(crate) struct BatchState<'a> {
     pub(crate) contests: WorkingSet<ContestId, Record>,
     pub(crate) applications: WorkingSet<EntrantKey, Application>,
     /// Members of contests that join after the start.
-    pub(crate) joined: WorkingSet<EntrantKey, ContestMember>,
+    pub(crate) joined: WorkingSet<EntrantKey, ContestPlayer>,
     pub(crate) series: WorkingSet<ContestId, SeriesRecord>,
     pub(crate) payments: WorkingSet<WindowKey, Payment>,
     pub(crate) added: Added,

@@ -15,7 +15,7 @@ use tally_rules::audit::Audited;
 use tally_rules::clock::ClockWatch;
 use tally_rules::contest::definition::Fee;
 use tally_rules::contest::record::ContestTask;
-use tally_rules::contest::{ActorKind, Contest, ContestId, ContestMember, Record, State as Stands};
+use tally_rules::contest::{ActorKind, Contest, ContestId, ContestPlayer, Record, State as Stands};
 use tally_rules::idempotency::{Fingerprint, IdempotencyKey, KEEP_DEFAULT_MICROS, RequestKey};
 use tally_rules::instant::SECOND;
 use tally_rules::ledger::limits::{Limits, Spent};
@@ -148,7 +148,7 @@ fn refunded(
 ) -> (WriteSet, Result<ContestDone, Rejection>) {
     let row = |number: &u8| {
         let enrolled =
-            ContestMember { place: u32::from(*number), division: None, member: Some(member(*number)) };
+            ContestPlayer { place: u32::from(*number), division: None, member: Some(member(*number)) };
         (PlayerId::new(&format!("p{number}")).unwrap(), enrolled)
     };
     let action = Action::Refund(members.iter().map(row).collect(), true);

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use tally_rules::PlayerId;
 use tally_rules::contest::member::UnpaidReason;
-use tally_rules::contest::{ContestId, ContestMember, Record, State};
+use tally_rules::contest::{ContestId, ContestPlayer, Record, State};
 use tally_rules::ledger::Uuid;
 use tally_store::{BoardNo, StoreError, Window, WindowKey};
 
@@ -268,7 +268,7 @@ impl<'a> DebtScan<'a> {
                 return Ok(Some(RowPosition::Fee(after)));
             }
             let rows = self.tally.store.ledger().list_members(record.no, after.as_ref(), ROWS);
-            let rows: Vec<(PlayerId, ContestMember)> = self.read(rows)?;
+            let rows: Vec<(PlayerId, ContestPlayer)> = self.read(rows)?;
             let is_last = rows.len() < ROWS;
             for (player, enrolled) in rows {
                 if self.is_full() {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use tally_rules::contest::{
-    Application, Contest, ContestId, ContestMember, Payout, Record, Series, SeriesRecord, State, Status,
+    Application, Contest, ContestId, ContestPlayer, Payout, Record, Series, SeriesRecord, State, Status,
 };
 use tally_rules::definition::{BoardSpec, Update};
 use tally_rules::event::{ContestChanged, Event, EventKind};
@@ -323,7 +323,7 @@ fn listed_rows(of: MemberId) -> WriteSet {
         member: None,
         hold: None,
     };
-    let enrolled = |place| ContestMember { place, division: None, member: None };
+    let enrolled = |place| ContestPlayer { place, division: None, member: None };
     let payout = |name: &str| Payout {
         player: player(name),
         member: of,

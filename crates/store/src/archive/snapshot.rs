@@ -11,7 +11,7 @@ use crate::{CorruptRow, Ledger, ScoreSnapshot, Snapshot, StoreError};
 use std::cmp::Ordering;
 use std::iter::Peekable;
 use std::sync::Arc;
-use tally_rules::contest::{Application, ContestId, ContestMember, Payout};
+use tally_rules::contest::{Application, ContestId, ContestPlayer, Payout};
 use tally_rules::ledger::account::{AccountKey, Total};
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{
@@ -150,7 +150,7 @@ impl Snapshot for ArchivedSnapshot<'_> {
         reversals(after: Option<TransferId>, limit: usize) -> Page<TransferId, ReversalLink>;
         archived_months() -> Result<Months, StoreError>;
         contests(after: Option<&ContestId>, limit: usize) -> Page<ContestId, contest::Record>;
-        contest_members(no: Uuid, after: Option<&PlayerId>, limit: usize) -> Page<PlayerId, ContestMember>;
+        contest_members(no: Uuid, after: Option<&PlayerId>, limit: usize) -> Page<PlayerId, ContestPlayer>;
         payouts(no: Uuid, from: u32, limit: usize) -> Page<u32, Payout>;
         owners(of: ContestSnapshot, after: Option<&Uuid>, limit: usize) -> Page<Uuid, ()>;
         payments(after: Option<&WindowKey>, limit: usize) -> Page<WindowKey, Payment>;

@@ -19,7 +19,7 @@ use crate::contest_reads::{self, Due, DueAfter};
 use crate::contests::{ContestLoaded, ContestReadSet, ContestWriteSet, EntrantKey};
 use crate::{Listing, StoreError, WindowKey};
 use tally_rules::contest::application::Status;
-use tally_rules::contest::{Application, ContestId, ContestMember, Payout, Record, State};
+use tally_rules::contest::{Application, ContestId, ContestPlayer, Payout, Record, State};
 use tally_rules::ledger::{HoldId, MemberId, Uuid};
 use tally_rules::{Micros, PlayerId};
 
@@ -97,21 +97,21 @@ impl Table for Members {
     const REPLACED: &'static [&'static str] = &["place", "division", "member"];
     const BLANK: &'static str = "";
     type Key = EntrantKey;
-    type Value = ContestMember;
+    type Value = ContestPlayer;
 
     fn put_key(row: &mut RowScript<'_>, key: &EntrantKey) {
         Applications::put_key(row, key);
     }
 
-    fn put(row: &mut RowScript<'_>, enrolled: &ContestMember) {
+    fn put(row: &mut RowScript<'_>, enrolled: &ContestPlayer) {
         row.number(enrolled.place).signed_or_null(enrolled.division.map(i64::from));
         row.bytes_or_null(enrolled.member.as_ref().map(|id| &id.0.0[..]));
     }
 
-    fn decode(row: &mut Fields<'_>) -> Result<(EntrantKey, ContestMember), StoreError> {
+    fn decode(row: &mut Fields<'_>) -> Result<(EntrantKey, ContestPlayer), StoreError> {
         let key = EntrantKey { contest: Uuid(row.fixed()?), player: player(row)? };
         let (place, division) = (row.small()?, row.maybe_small()?);
-        Ok((key, ContestMember { place, division, member: row.maybe_fixed()?.map(|id| MemberId(Uuid(id))) }))
+        Ok((key, ContestPlayer { place, division, member: row.maybe_fixed()?.map(|id| MemberId(Uuid(id))) }))
     }
 }
 
@@ -326,13 +326,13 @@ impl contest_reads::Contests for MySqlStore {
         contest: Uuid,
         after: Option<&PlayerId>,
         limit: usize,
-    ) -> Result<Listing<(PlayerId, ContestMember)>, StoreError> {
+    ) -> Result<Listing<(PlayerId, ContestPlayer)>, StoreError> {
         let query = |limit| members(contest, after, limit);
         Ok(listing(self, "contest_members", limit, query, Members::decode)?
             .map(|(key, row)| (key.player, row)))
     }
 
-    fn enrolled(&self, keys: &[EntrantKey]) -> Result<Vec<Option<ContestMember>>, StoreError> {
+    fn enrolled(&self, keys: &[EntrantKey]) -> Result<Vec<Option<ContestPlayer>>, StoreError> {
         table::get::<Members>(&self.pool, keys)
     }
 

@@ -23,7 +23,7 @@ use crate::archive::ArchivedMonth;
 use crate::snapshot::{ContestSnapshot, Page, Snapshot};
 use crate::{CorruptRow, StoreError, WindowKey};
 use tally_rules::PlayerId;
-use tally_rules::contest::{ContestId, ContestMember, Payout, Record};
+use tally_rules::contest::{ContestId, ContestPlayer, Payout, Record};
 use tally_rules::ledger::account::{AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::member::Handle;
@@ -215,7 +215,7 @@ impl Snapshot for MySqlSnapshot {
         contest: Uuid,
         after: Option<&PlayerId>,
         limit: usize,
-    ) -> Page<PlayerId, ContestMember> {
+    ) -> Page<PlayerId, ContestPlayer> {
         let query = |limit| contests::members(contest, after, limit);
         Ok(contests::by_player(self.page("contest_members", limit, query, contests::Members::decode)?))
     }

@@ -7,7 +7,7 @@ use crate::payments::PaymentReads;
 use crate::series::SeriesReads;
 use crate::{Listing, StoreError, WindowKey};
 use tally_rules::contest::application::Status;
-use tally_rules::contest::{Application, ContestId, ContestMember, Payout, Record, SeriesRecord, State};
+use tally_rules::contest::{Application, ContestId, ContestPlayer, Payout, Record, SeriesRecord, State};
 use tally_rules::ledger::Uuid;
 use tally_rules::period::Payment;
 use tally_rules::{Micros, PlayerId};
@@ -95,11 +95,11 @@ impl Contests for Shards {
         contest: Uuid,
         after: Option<&PlayerId>,
         limit: usize,
-    ) -> Result<Listing<(PlayerId, ContestMember)>, StoreError> {
+    ) -> Result<Listing<(PlayerId, ContestPlayer)>, StoreError> {
         self.of_first(|first| first.list_members(contest, after, limit))
     }
 
-    fn enrolled(&self, keys: &[EntrantKey]) -> Result<Vec<Option<ContestMember>>, StoreError> {
+    fn enrolled(&self, keys: &[EntrantKey]) -> Result<Vec<Option<ContestPlayer>>, StoreError> {
         self.of_first(|first| first.enrolled(keys))
     }
 

@@ -10,7 +10,7 @@ use crate::score_snapshot::{ArchiveKey, Boards, ToPurge};
 use crate::snapshot::{ContestSnapshot, Page};
 use crate::{CorruptRow, ScoreSnapshot, Snapshot, StoreError};
 use std::collections::{BTreeMap, VecDeque};
-use tally_rules::contest::{Application, ContestId, ContestMember, Payout};
+use tally_rules::contest::{Application, ContestId, ContestPlayer, Payout};
 use tally_rules::ledger::account::{AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::member::Handle;
@@ -62,7 +62,7 @@ impl Snapshot for ShardSnapshot {
         reversals(after: Option<TransferId>, limit: usize) -> Page<TransferId, ReversalLink>;
         archived_months() -> Page<Month, ArchivedMonth>;
         contests(after: Option<&ContestId>, limit: usize) -> Page<ContestId, contest::Record>;
-        contest_members(no: Uuid, after: Option<&PlayerId>, limit: usize) -> Page<PlayerId, ContestMember>;
+        contest_members(no: Uuid, after: Option<&PlayerId>, limit: usize) -> Page<PlayerId, ContestPlayer>;
         payouts(no: Uuid, from: u32, limit: usize) -> Page<u32, Payout>;
         owners(of: ContestSnapshot, after: Option<&Uuid>, limit: usize) -> Page<Uuid, ()>;
         payments(after: Option<&WindowKey>, limit: usize) -> Page<WindowKey, Payment>;

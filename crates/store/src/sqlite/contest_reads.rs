@@ -24,7 +24,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use tally_rules::contest::application::Status;
-use tally_rules::contest::{Application, ContestId, ContestMember, Payout, Record, SeriesRecord, State};
+use tally_rules::contest::{Application, ContestId, ContestPlayer, Payout, Record, SeriesRecord, State};
 use tally_rules::ledger::Uuid;
 use tally_rules::period::Payment;
 use tally_rules::{Micros, PlayerId};
@@ -51,7 +51,7 @@ pub(super) const PRIZES: &str = "SELECT player, member, division, rank, currency
 pub(super) struct MemtableContests {
     contests: MemtableStates<Record>,
     applications: MemtableStates<Application>,
-    members: MemtableStates<ContestMember>,
+    members: MemtableStates<ContestPlayer>,
     series: MemtableStates<SeriesRecord>,
     payments: MemtableStates<Payment>,
 }
@@ -281,19 +281,19 @@ impl Contests for SqliteStore {
         contest: Uuid,
         after: Option<&PlayerId>,
         limit: usize,
-    ) -> Result<Listing<(PlayerId, ContestMember)>, StoreError> {
-        let all = |row: &ContestMember| Some(*row);
+    ) -> Result<Listing<(PlayerId, ContestPlayer)>, StoreError> {
+        let all = |row: &ContestPlayer| Some(*row);
         let in_memory =
             |memtables: &Memtables| of_contest::<Enrollments>(memtables, (contest, after), all, limit);
         self.shared.list(in_memory, |newer, tables| {
             let mut statement = tables.prepare_cached(MEMBERS)?;
             let mut rows = statement.query(params![contest.0, after.map_or("", PlayerId::as_str)])?;
-            let order = |player: &PlayerId, _: &ContestMember| player.clone();
+            let order = |player: &PlayerId, _: &ContestPlayer| player.clone();
             merged(newer, order, &mut rows, |row| entrant(contest, row, 3, decode_member), limit)
         })
     }
 
-    fn enrolled(&self, keys: &[EntrantKey]) -> Result<Vec<Option<ContestMember>>, StoreError> {
+    fn enrolled(&self, keys: &[EntrantKey]) -> Result<Vec<Option<ContestPlayer>>, StoreError> {
         let in_memory = |memtables: &Memtables| states::<Enrollments>(memtables, keys.iter().cloned());
         self.shared
             .read(in_memory, |found, tables| fill("contest_members", found, keys, |key| member(tables, key)))

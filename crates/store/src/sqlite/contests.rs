@@ -13,7 +13,7 @@ use crate::contests::{EntrantKey, PayoutKey};
 use rusqlite::{Connection, Row, params};
 use tally_rules::contest::application::Status;
 use tally_rules::contest::member::UnpaidReason;
-use tally_rules::contest::{Application, ContestId, ContestMember, Payout, Record, State};
+use tally_rules::contest::{Application, ContestId, ContestPlayer, Payout, Record, State};
 use tally_rules::ledger::{Amount, Currency, HoldId, MemberId, TransferId, Uuid};
 use tally_rules::{Micros, PlayerId};
 
@@ -71,10 +71,10 @@ fn read_application(row: &Row<'_>) -> Result<(PlayerId, Application), StoreError
     Ok((player(row, 5)?, Application { status, place, applied_at: Micros(row.get(2)?), member, hold }))
 }
 
-pub(super) fn decode_member(row: &Row<'_>) -> Result<(PlayerId, ContestMember), StoreError> {
-    let read = || -> Result<(PlayerId, ContestMember), StoreError> {
+pub(super) fn decode_member(row: &Row<'_>) -> Result<(PlayerId, ContestPlayer), StoreError> {
+    let read = || -> Result<(PlayerId, ContestPlayer), StoreError> {
         let member = uuid(row.get(2)?).map(MemberId);
-        Ok((player(row, 3)?, ContestMember { place: row.get(0)?, division: row.get(1)?, member }))
+        Ok((player(row, 3)?, ContestPlayer { place: row.get(0)?, division: row.get(1)?, member }))
     };
     read().map_err(|error| error.of_table("contest_members"))
 }
@@ -124,7 +124,7 @@ pub(super) fn application(
     Ok(one(connection, GET_APPLICATION, keys, decode_application)?.map(|(_, row)| row))
 }
 
-pub(super) fn member(connection: &Connection, key: &EntrantKey) -> Result<Option<ContestMember>, StoreError> {
+pub(super) fn member(connection: &Connection, key: &EntrantKey) -> Result<Option<ContestPlayer>, StoreError> {
     let keys = params![key.contest.0, key.player.as_str()];
     Ok(one(connection, GET_MEMBER, keys, decode_member)?.map(|(_, row)| row))
 }
@@ -270,9 +270,9 @@ pub(super) struct Enrollments;
 impl Table for Enrollments {
     const TAG: u8 = 19;
     type Key = EntrantKey;
-    type Value = ContestMember;
+    type Value = ContestPlayer;
 
-    fn check(_key: &EntrantKey, _value: Option<&ContestMember>) -> Result<(), StoreError> {
+    fn check(_key: &EntrantKey, _value: Option<&ContestPlayer>) -> Result<(), StoreError> {
         Ok(())
     }
 
@@ -284,18 +284,18 @@ impl Table for Enrollments {
         take_entrant(input)
     }
 
-    fn put_value(value: &ContestMember, out: &mut Vec<u8>) {
+    fn put_value(value: &ContestPlayer, out: &mut Vec<u8>) {
         put_number(value.place.into(), out);
         put_option(value.division, out, |no, out| put_number(no.into(), out));
         put_option(value.member, out, |id, out| put_id(&id.0, out));
     }
 
-    fn take_value(input: &mut Input<'_>) -> Option<ContestMember> {
+    fn take_value(input: &mut Input<'_>) -> Option<ContestPlayer> {
         let (place, division) = (input.small()?, input.option(Input::small)?);
-        Some(ContestMember { place, division, member: input.option(take_id)?.map(MemberId) })
+        Some(ContestPlayer { place, division, member: input.option(take_id)?.map(MemberId) })
     }
 
-    fn heap_bytes(key: &EntrantKey, _value: Option<&ContestMember>) -> usize {
+    fn heap_bytes(key: &EntrantKey, _value: Option<&ContestPlayer>) -> usize {
         16 + key.player.as_bytes().len()
     }
 
@@ -303,7 +303,7 @@ impl Table for Enrollments {
         for (key, row) in rows {
             let of = (key.contest.0, key.player.as_str());
             match row {
-                Some(ContestMember { place, division, member }) => connection
+                Some(ContestPlayer { place, division, member }) => connection
                     .prepare_cached(PUT_MEMBER)?
                     .execute(params![of.0, of.1, place, division, member.map(|id| id.0.0)])?,
                 None => connection.prepare_cached(REMOVE_MEMBER)?.execute(params![of.0, of.1])?,

@@ -29,7 +29,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use tally_rules::PlayerId;
-use tally_rules::contest::{ContestId, ContestMember, Payout, Record};
+use tally_rules::contest::{ContestId, ContestPlayer, Payout, Record};
 use tally_rules::ledger::account::{AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::member::Handle;
@@ -290,14 +290,14 @@ impl Snapshot for SqliteSnapshot<'_> {
         contest: Uuid,
         after: Option<&PlayerId>,
         limit: usize,
-    ) -> Page<PlayerId, ContestMember> {
+    ) -> Page<PlayerId, ContestPlayer> {
         let is_after = |player: &PlayerId| after.is_none_or(|after| player > after);
         let newer = self.newer.enrolled.iter();
         let newer = newer.filter(|(key, _)| key.contest == contest && is_after(&key.player));
         let newer = newer.map(|(key, row)| (key.player.clone(), *row)).collect();
         let mut statement = self.reader.prepare_cached(MEMBERS_OF)?;
         let mut rows = statement.query(params![contest.0, after.map_or("", PlayerId::as_str)])?;
-        let order = |player: &PlayerId, _: &ContestMember| player.clone();
+        let order = |player: &PlayerId, _: &ContestPlayer| player.clone();
         let decode =
             |row: &Row<'_>| Ok(self.sound(entrant(contest, row, 3, contests::decode_member))?.flatten());
         Ok(merged(newer, order, &mut rows, decode, limit)?.rows)

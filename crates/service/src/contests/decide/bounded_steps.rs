@@ -12,7 +12,7 @@ use tally_rules::audit::{AuditAction, AuditEntry, AuditId, Audited};
 use tally_rules::contest::member::UnpaidReason;
 use tally_rules::contest::record::ContestTask;
 use tally_rules::contest::{
-    ActorKind, Application, ContestMember, Event, Payout, Record, State as Stands, state,
+    ActorKind, Application, ContestPlayer, Event, Payout, Record, State as Stands, state,
 };
 use tally_rules::ledger::{Amount, Currency, TransferId, TransferKind, TransferRequest, Uuid};
 use tally_rules::{PlayerId, Rejection};
@@ -216,7 +216,7 @@ impl BatchState<'_> {
         &mut self,
         request: &ContestRequest,
         mut record: Record,
-        (rows, last): (&[(PlayerId, ContestMember)], bool),
+        (rows, last): (&[(PlayerId, ContestPlayer)], bool),
         ids: &[Uuid],
     ) -> ContestDecision {
         if request.observed.as_ref().is_none_or(|observed| observed.work != record.work) {

@@ -4,7 +4,7 @@ use super::{ContestDecision, outdated};
 use crate::contests::actions::{ActionResult, ContestRequest};
 use crate::ledger::state::BatchState;
 use std::sync::Arc;
-use tally_rules::contest::{Application, ContestMember, Event, Record, Status, division, state};
+use tally_rules::contest::{Application, ContestPlayer, Event, Record, Status, division, state};
 use tally_rules::ledger::hold::Ending;
 use tally_rules::ledger::{HoldId, MemberId, TransferId};
 use tally_rules::{PlayerId, Rejection};
@@ -42,7 +42,7 @@ impl BatchState<'_> {
             self.book.end_for(hold, whole, (capture, Some(&reference)), self.time)?;
         }
         let member = member.filter(|_| record.contest.needs_members());
-        self.joined.set(&key, Some(ContestMember { place, division, member }));
+        self.joined.set(&key, Some(ContestPlayer { place, division, member }));
         record.members += 1;
         let board = new.map(|division| self.make_board(&request.id, &record, Some(division)));
         let (status, now) = (Status::Accepted, self.time.now);

@@ -8,7 +8,7 @@ use tally_rules::PlayerId;
 use tally_rules::contest::record::{ApplicationLocation, ContestTask, FAILED_KEPT, Report};
 use tally_rules::contest::start::{Facts, invalid_reason, select_members};
 use tally_rules::contest::{
-    ActorKind, Application, ContestId, ContestMember, Event, OnInvalid, Record, division, state,
+    ActorKind, Application, ContestId, ContestPlayer, Event, OnInvalid, Record, division, state,
 };
 use tally_rules::ledger::hold::Ending;
 use tally_rules::ledger::{Hold, TransferId, Uuid};
@@ -57,7 +57,7 @@ impl BatchState<'_> {
                 self.book.end_for(hold, whole, (TransferId(*id), Some(&reference)), self.time)?;
             }
             let division = division::of(place, record.contest.division_size);
-            let enrolled = ContestMember { place, division, member: application.member };
+            let enrolled = ContestPlayer { place, division, member: application.member };
             self.added.members.push((Self::entrant(&record, &player), enrolled));
         }
         let boards = self.make_boards(&request.id, &record, members);

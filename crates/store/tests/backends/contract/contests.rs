@@ -9,7 +9,7 @@ use tally_rules::contest::pool::{Pool, PoolPrize, PoolResult};
 use tally_rules::contest::record::{ApplicationLocation, ContestTask, Report};
 use tally_rules::contest::start::{InvalidApplication, InvalidReason};
 use tally_rules::contest::{
-    Application, BelowMin, Contest, ContestId, ContestMember, OnInvalid, Payout, Prize, PrizeTies,
+    Application, BelowMin, Contest, ContestId, ContestPlayer, OnInvalid, Payout, Prize, PrizeTies,
     Record as Row, Series, SeriesRecord, State, Status,
 };
 use tally_rules::ledger::{Amount, Currency, HoldId, MemberId, TransferId, Uuid};
@@ -269,7 +269,7 @@ pub(crate) fn applications_come_in_order_of_arrival(backend: &dyn Backend) {
 
 pub(crate) fn members_and_prizes_read_back_page_by_page(backend: &dyn Backend) {
     let store = open(backend);
-    let enrolled = |place: u32| ContestMember {
+    let enrolled = |place: u32| ContestPlayer {
         place,
         division: place.is_multiple_of(2).then_some(place),
         member: place.is_multiple_of(3).then_some(MemberId(number(9))),

@@ -3,7 +3,7 @@
 use super::ledger::{change, member_id, wallet_key};
 use super::*;
 use tally_rules::audit::{AuditEntry, AuditId};
-use tally_rules::contest::{ContestMember, Payout};
+use tally_rules::contest::{ContestPlayer, Payout};
 use tally_rules::ledger::{Amount, Currency, Hold, HoldId, Kind, Transfer, TransferId, Uuid};
 use tally_rules::{Actor, Origin};
 use tally_store::{
@@ -60,7 +60,7 @@ fn payout(no: u32, player: &str) -> (PayoutKey, Payout) {
 
 pub(crate) fn redacted_rows_are_replaced_where_they_are(backend: &dyn Backend) {
     let store = open(backend);
-    let place = |place| ContestMember { place, division: Some(1), member: Some(member_id(1)) };
+    let place = |place| ContestPlayer { place, division: Some(1), member: Some(member_id(1)) };
     let contests = ContestWriteSet {
         members: vec![(entrant("ann"), place(0)), (entrant("bob"), place(1))],
         payouts: vec![payout(0, "ann"), payout(1, "bob")],

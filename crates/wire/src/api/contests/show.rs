@@ -9,7 +9,7 @@ use tally_rules::contest::application::ApplicationCounts;
 use tally_rules::contest::member::UnpaidReason;
 use tally_rules::contest::record::Report;
 use tally_rules::contest::start::InvalidApplication;
-use tally_rules::contest::{Application, Contest, ContestId, ContestMember, Payout, Prize, Record, division};
+use tally_rules::contest::{Application, Contest, ContestId, ContestPlayer, Payout, Prize, Record, division};
 use tally_rules::{Micros, PlayerId};
 
 /// A contest; `counts` are its counters of applications, if available.
@@ -123,7 +123,7 @@ impl<'a> ApplicationJson<'a> {
 /// A member of a contest, whether it is banned, and its attempts if they are counted. With `money`, also the member of its wallet.
 pub fn write_member(
     player: &PlayerId,
-    enrolled: &ContestMember,
+    enrolled: &ContestPlayer,
     (banned, attempts): (bool, Option<u32>),
     money: bool,
 ) -> Value {
