@@ -130,7 +130,7 @@ impl<W: BatchHandler, R: Reply<Result<W::Answer, W::Fault>>> Runner<W, R> {
         (taken.batch, BatchWeight { requests, rows: taken.rows, taken: now })
     }
 
-    /// Answers every request of the batch, in order.
+    /// Commits the batch piece by piece, publishes each piece, then sends its replies in order.
     fn settle(&mut self, batch: Batch<W::Request, R>, weight: BatchWeight) -> MaybeUnresolved<W> {
         let mut pieces = Pieces::whole(batch);
         while let Some(mut piece) = pieces.next() {

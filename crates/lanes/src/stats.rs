@@ -1,7 +1,7 @@
 //! Counters of a lane. Only the lane's thread writes them; any thread may read.
 //!
 //! The lane counts before it sends the answers of a batch, so a caller with an answer is already counted.
-//! No decision depends on them, hence relaxed atomics. The lane measures time for them alone.
+//! No decision depends on them, hence relaxed atomics. The lane measures time for them and for `LaneTimings`.
 
 use crate::batch::Cut;
 use crate::histogram::{Histogram, Times};

@@ -51,7 +51,8 @@ export function adjust(member, now, changed) {
     // The direction and the currency stay. The rest is of one adjustment.
     filled.querySelectorAll("input").forEach((input) => (input.value = ""));
     sums.show();
-    await again(values.currency);
+    // It is done: what the page cannot read anew is no reason to send it again.
+    await again(values.currency).catch(failed);
   };
   sums.show();
   turn();

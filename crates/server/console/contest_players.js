@@ -17,7 +17,8 @@ export function players(path, contest, signal, decides, changed = () => {}) {
   const why = acting && reason(t("contest.ban_reason"));
   const act = async (player, what, given) => {
     await change("POST", withQuery(`${path}/players/${part(player)}/${what}`, { reason: given }), {});
-    await Promise.all([all.reload(), changed()]);
+    // It is done, whatever becomes of the page.
+    await Promise.all([all.reload(), changed()]).catch(failed);
   };
   const said = () => why.querySelector("input").value.trim();
   const ban = async (player) => {

@@ -36,7 +36,7 @@ export function render(root, { player }, signal) {
   let past = null;
   let missed = null;
   let bannedOn = new Set();
-  const acts = may("audit:read") && audit(player, signal);
+  const acts = may("audit:read") ? audit(player, signal) : null;
   const place = h("div", { class: "stack" });
   const load = async () => {
     const { items, complete } = await everywhere(path, signal);

@@ -82,6 +82,9 @@ async function bansOf(players, signal) {
   return new Map(await Promise.all([...new Set(players)].map(one)));
 }
 
+/** Of a player whose bans could not be read. */
+const NO_BANS = { all: 0, banned: [] };
+
 function banned(state) {
   const mark = banChip(state);
   return mark && h("span", { class: "under" }, mark);
@@ -93,13 +96,14 @@ export function banChip({ all, banned: on }) {
 }
 
 /** The same in few words, for a row of a payment with `bans`: its own leaderboard comes first. */
-export function paymentBan({ board, bans: { all, banned: on } }) {
+export function paymentBan({ board, bans }) {
+  const { all, banned: on } = bans ?? NO_BANS;
   return on.length > 0 && chip(on.includes(board) ? t("player.banned") : t("player.banned_on", { banned: on.length, all }), "bad");
 }
 
-/** The same rows with the bans of their players, each of which is read once. */
+/** The same rows with the bans of their players, each of which is read once. Without them the rows are shown all the same. */
 export async function withBans(rows, signal) {
-  const states = await bansOf(rows.map(({ player }) => player), signal);
+  const states = await bansOf(rows.map(({ player }) => player), signal).catch(() => new Map());
   return rows.map((row) => ({ ...row, bans: states.get(row.player) }));
 }
 

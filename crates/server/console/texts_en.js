@@ -420,7 +420,7 @@ export default {
   "board.remove_title": "Remove this player?",
   "board.remove_about": "Its scores go from all time and the open periods of this leaderboard, for ever. Closed periods stay. It cannot be undone. A ban can be.",
   "board.remove_kept": "The audit log keeps the scores that go.",
-  "board.remove_unkept": "It leaves no row in the audit log, because this key has not the role admin.",
+  "board.remove_unkept": "It leaves no row in the audit log, because this key does not have the role admin.",
   "board.removed": "{player} is removed from {board}",
   "board.bans": "Banned players",
   "board.bans_of": "Banned players of {board}",

@@ -103,7 +103,7 @@ export default {
   "error.origin_refused": "다른 출처의 페이지에서 보낸 요청입니다",
   "error.period_has_history": "점수가 있는 기간이 삭제되는 변경입니다",
   "error.pin_locked": "PIN이 잠겼습니다. 잠시 후 다시 시도하세요",
-  "error.player_in_contest": "진행 중인 대회에 속한 플레이어입니다",
+  "error.player_in_contest": "끝나지 않은 대회의 참가자이거나 대회·시리즈 운영진입니다",
   "error.recipient_not_found": "받는 회원을 찾을 수 없습니다",
   "error.same_wallet": "보내는 회원과 받는 회원이 같습니다",
   "error.score_overflow": "합계가 점수의 범위를 벗어납니다",
@@ -115,7 +115,7 @@ export default {
   "error.too_many_streams": "실시간 연결 수가 한도에 도달했습니다",
   "error.too_many_webhooks": "웹훅 수가 한도에 도달했습니다",
   "error.wallet_not_empty": "지갑에 돈이 남아 있습니다",
-  "error.wallet_not_found": "해당 통화의 지갑이 없습니다",
+  "error.wallet_not_found": "회원이 아니거나 해당 통화의 지갑이 없습니다",
 
   // app: frame, key, theme, languages
   "app.skip": "본문으로 건너뛰기",

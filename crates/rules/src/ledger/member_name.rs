@@ -49,7 +49,7 @@ impl NameKey {
 
     /// The name in its one form, as far as it is compared.
     pub fn name(&self) -> &str {
-        self.0.trim_start_matches(MARK).split(MARK).next().unwrap_or_default()
+        self.0.strip_prefix(MARK).and_then(|text| text.rsplit_once(MARK)).map_or("", |(name, _)| name)
     }
 
     /// The text.
@@ -129,6 +129,14 @@ mod tests {
             "\u{1}a\u{2}\u{1}0",
         ] {
             assert_eq!(NameKey::of_stored(bad), None, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_name_of_spaces_alone_is_an_empty_one() {
+        for name in ["", " ", "\u{1}"] {
+            let key = NameKey::new(name, ID);
+            assert_eq!((key.name(), NameKey::of_stored(key.as_str())), ("", Some(key.clone())), "{name:?}");
         }
     }
 

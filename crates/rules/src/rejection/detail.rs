@@ -214,7 +214,7 @@ fn exists(what: &str, id: &str) -> String {
 }
 
 fn full(places: u32) -> String {
-    format!("all {places} places are taken: before the start, raise `capacity` or reject an accepted player")
+    format!("all {places} places are taken; before the start, raise `capacity` or reject an accepted player")
 }
 
 fn without_wallet(currency: Option<Currency>) -> String {

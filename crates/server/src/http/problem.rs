@@ -135,14 +135,15 @@ fn with_more(mut problem: Problem, rejection: &Rejection) -> Problem {
 
 /// Leaves out what is in a wallet, for a caller that may not see the wallet.
 pub(super) fn without_balance(problem: Problem) -> Problem {
-    if problem.code == (Rejection::InsufficientFunds { needed: 0, available: 0 }).code() {
-        return Problem::new(
-            problem.status,
-            problem.code,
-            "the wallet can pay less for this than is needed: deposit first",
-        );
-    }
-    problem
+    let detail = match problem.code {
+        "insufficient_funds" => "the wallet can pay less for this than is needed: deposit first",
+        "wallet_not_empty" => {
+            "there is money in the member's wallets: withdraw it first, or close the member with `\"force\":true`, which \
+             an erasure does not take"
+        }
+        _ => return problem,
+    };
+    Problem::new(problem.status, problem.code, detail)
 }
 
 /// A field that a rule rejects.

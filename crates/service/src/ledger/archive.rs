@@ -41,7 +41,7 @@ const REST_MAX: Duration = Duration::from_secs(1);
 const DELETED_MIN: usize = 500;
 const DELETED_MAX: usize = 8_000;
 /// A step that takes longer has deleted too much: others of the store wait for it.
-const DELETED_TIME_MAX: Duration = Duration::from_millis(200);
+const DELETED_TIME_MAX: Duration = Duration::from_millis(50);
 
 /// How many transfers a step deletes: twice as many after each quick step, and half as many after one that was not.
 #[derive(Debug)]
@@ -227,7 +227,7 @@ mod tests {
             pace.after(took);
             pace.0
         };
-        let quick = [(); 5].map(|()| after(Duration::from_millis(50)));
+        let quick = [(); 5].map(|()| after(DELETED_TIME_MAX / 2));
         assert_eq!(quick, [1_000, 2_000, 4_000, 8_000, 8_000]);
         let slow = [(); 5].map(|()| after(DELETED_TIME_MAX));
         assert_eq!(slow, [4_000, 2_000, 1_000, 500, 500]);

@@ -1,5 +1,5 @@
-//! Correcting a score: a record is set whatever the update rule says, in all time or in an open period. On the leaderboard of a
-//! contest it is that of all time, while the contest is reviewed.
+//! Correcting a score: a record is set whatever the update rule says, in all time or in an open period. In a contest only the
+//! record of all time can be corrected, and only during the review.
 //!
 //! It is a submit with another decision: the reply, the retry and the publication are those of `submit`. The record keeps its
 //! instant, so ties stay as they were. Not here: whether a player takes part in a contest (`contests::correct`).

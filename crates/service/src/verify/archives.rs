@@ -64,7 +64,8 @@ pub(super) fn name_missing(
     let least = PlayerId::new("\0").expect("a name of one byte");
     let mut at = ScoreKey { board, window, player: least };
     let mut sought: BTreeSet<PlayerId> = BTreeSet::new();
-    if snapshot.scores_of(std::slice::from_ref(&at))?.iter().any(Option::is_some) {
+    let is_sought = !banned.contains(&at.player);
+    if is_sought && snapshot.scores_of(std::slice::from_ref(&at))?.iter().any(Option::is_some) {
         sought.insert(at.player.clone());
     }
     let mut named = 0;

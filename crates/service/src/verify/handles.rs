@@ -24,13 +24,13 @@ fn kind(handle: &Handle) -> &'static str {
     }
 }
 
-/// A handle for people: a player's name may have letters that a terminal would obey.
+/// A handle for people: a player's name may have control characters.
 fn name(handle: &Handle) -> String {
     let text = if let Handle::Name(key) = handle { key.name() } else { handle.as_str() };
     format!("{} {}", kind(handle), text.escape_debug())
 }
 
-/// Scans handles; `of_members` is the sum of the handles in members. Their names may have none unless `names` is true.
+/// Scans handles; `of_members` is the sum of the handles in members. If `names` is false, handles of names may be missing.
 pub(super) fn replay(
     snapshot: &mut dyn Snapshot,
     (of_members, names): (Sum, bool),
@@ -96,8 +96,7 @@ fn name_handles(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), St
             match ids.binary_search(id).ok().and_then(|at| found[at].as_ref()) {
                 None => run.found("handles", name(handle), format!("its member is not there: {}", id.0)),
                 Some(member) if member.closed_at.is_some() => {
-                    let what =
-                        format!("its member is closed: {}; the next start of the server releases it", id.0);
+                    let what = format!("its member is closed: {}; close it again, which releases it", id.0);
                     run.found("handles", name(handle), what);
                 }
                 Some(member) if !member.handles(*id).contains(handle) => {

@@ -5,7 +5,7 @@
 //!
 //! - `wallets`: balances against entries and open holds, wallets against members
 //! - `handles`: the handles of members against members
-//! - `moves`: transfers against entries and captured holds, totals against transfers
+//! - `transfers`: transfers against entries and captured holds, totals against transfers
 //! - `reversals`: reversals against the transfers that they reverse
 //! - `contests`, `periods`: fees, prizes and refunds against their transfers
 //! - `pools`: pools of contests against their wallets

@@ -217,6 +217,17 @@ fn money_and_contests_come_first() {
     let gone = world.member("gone", 5);
     local.post(&format!("/v1/members/{gone}/close"), &json!({"force": true})).expect(200);
     local.send(&erase(&gone)).refused(409, "wallet_not_empty");
+    // Whoever may close a member and not read money learns no balance.
+    let close = format!("/v1/members/{ann}/close");
+    for (scopes, is_told) in
+        [(json!(["members:write"]), false), (json!(["members:write", "money:read"]), true)]
+    {
+        let made = local.post("/v1/keys", &json!({"scopes": scopes})).expect(201);
+        let mut staff = world.server.client().with_key(made["key"].as_str().expect("a key"));
+        let answer = staff.post(&close, &json!({}));
+        answer.refused(409, "wallet_not_empty");
+        assert_eq!(answer.text().contains("100 KRW"), is_told, "{}", answer.text());
+    }
     let hold = local.post("/v1/holds", &json!({"member": ann, "amount": 100})).expect(201);
     refused(&mut local, "wallet_not_empty");
     let capture = format!("/v1/holds/{}/capture", hold["id"].as_str().expect("an id"));

@@ -341,6 +341,21 @@ fn what_a_role_may_not_do_is_not_shown() {
         console.check(hash);
     }
     console.picture("settings-reader");
+    // A key without the audit log adjusts all the same, and is told of no failure.
+    let game = client.post("/v1/keys", &json!({"role": "server"})).expect(201)["key"].clone();
+    console.page.eval(&format!("sessionStorage.setItem('tally.key', {game}); true"));
+    console.show("#/players/cheater");
+    console.sees_row(&["arcade", "1", "of 2", "9 000"]);
+    console.click("Adjust the wallet");
+    console.fill("Adjust", "withdrawals");
+    console.fill("Amount", "20");
+    console.page.wait("help.fill('Reason', 'won by a script', 'details')");
+    console.click("Adjust");
+    console.sees("20 KRW taken");
+    console.sees("80 KRW");
+    let failures =
+        "help.all('.notice, .toast').filter((one) => one.textContent.includes('is not a function')).length";
+    assert_eq!(console.page.eval(failures), json!(0));
     // The first key ends the access without one, which the page that was open still had.
     console.page.allow("status of 401");
     console.end();
