@@ -29,8 +29,8 @@ export function history(player, found, isBanned, signal) {
     const closed = all.filter(({ state }) => state === "closed");
     const found = closed.length === 0 ? [] : await rankedIn(board, player, closed, signal);
     view.update(found, { flash: false });
-    // A ban takes the ranks of closed periods too.
-    const none = closed.length > 0 && isBanned(board) ? [t("player.closed_banned"), t("player.closed_banned_about")] : [t("player.no_closed"), t("player.no_closed_about")];
+    // A ban takes the ranks of closed periods too, and one without another player is not listed.
+    const none = isBanned(board) ? [t("player.closed_banned"), t("player.closed_banned_about")] : [t("player.no_closed"), t("player.no_closed_about")];
     set(place, found.length > 0 ? view.element : empty(...none));
   };
   let shown = boards[0];

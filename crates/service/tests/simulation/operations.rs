@@ -185,7 +185,8 @@ impl Callers {
         Box::pin(async move {
             match callers.answer(&tally, &operation, key.map(identity)).await {
                 Ok(fate) => fate,
-                Err(Failure::Rejected(rejection)) => Fate::Refused(format!("{rejection:?}")),
+                // A detail may have ids, which are of this run alone.
+                Err(Failure::Rejected(rejection)) => Fate::Refused(rejection.code().into()),
                 Err(Failure::Fault(Fault::OutcomeUnknown(why))) => Fate::Unknown(why),
                 Err(Failure::Fault(fault @ (Fault::Broken(_) | Fault::Damaged(_)))) => {
                     panic!("a disk that fails is no damage: {fault:?}")

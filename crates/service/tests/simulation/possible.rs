@@ -9,7 +9,7 @@ use crate::traffic::Answered;
 use tally_rules::idempotency::KEEP_DEFAULT_MICROS;
 
 /// The reply to a request whose key is used by another running one.
-pub(crate) const IN_PROGRESS: &str = "IdempotencyInProgress";
+pub(crate) const IN_PROGRESS: &str = "idempotency_in_progress";
 
 /// One of the worlds that the answers allow.
 #[derive(Clone, Debug, Default)]
