@@ -14,8 +14,8 @@ use tally_store::mysql::{MySqlStore, Options};
 use tally_store::{BoardNo, Store};
 use tally_testkit::{DatabaseKind, ScratchDatabase, wait_until};
 
-/// Longer than everything that must not wait, and than a batch waits for others, also on a busy machine.
-const LOCK_WAIT: Duration = Duration::from_secs(60);
+/// Longer than everything that must not wait, and than several batches in a row wait for others, also on a busy machine.
+const LOCK_WAIT: Duration = Duration::from_secs(150);
 
 fn start(url: &str, lanes: usize) -> Arc<Tally> {
     let options = Options { lock_wait: LOCK_WAIT, query_timeout: 2 * LOCK_WAIT, ..Options::default() };
