@@ -14,8 +14,8 @@ use tally_store::mysql::{MySqlStore, Options};
 use tally_store::{BoardNo, Store};
 use tally_testkit::{DatabaseKind, ScratchDatabase, wait_until};
 
-/// Longer than everything that must not wait, and than several batches in a row wait for others, also on a busy machine.
-const LOCK_WAIT: Duration = Duration::from_secs(150);
+/// Longer than everything that must not wait, and than a batch waits for others, also on a busy machine.
+const LOCK_WAIT: Duration = Duration::from_secs(60);
 
 fn start(url: &str, lanes: usize) -> Arc<Tally> {
     let options = Options { lock_wait: LOCK_WAIT, query_timeout: 2 * LOCK_WAIT, ..Options::default() };
@@ -56,7 +56,7 @@ fn a_change_of_a_leaderboard_that_waits_for_a_row_delays_no_other_leaderboard() 
     std::thread::scope(|scope| {
         let row = server.hold_locks(database, &locking);
         let change = scope.spawn(|| boards::put(tally, held, &spec, &Origin::BACKGROUND, None).map(drop));
-        let waiting = || server.waiting_transaction(database);
+        let waiting = || server.waiting_statement(database);
         wait_until("the change waits for the row", || !waiting().is_empty());
         let first = waiting();
         let has_not_waited =
@@ -95,7 +95,7 @@ fn a_change_that_waits_too_long_for_a_batch_is_told_as_contention() {
     std::thread::scope(|scope| {
         let row = server.hold_locks(database, &lock_of(no));
         let score = scope.spawn(|| runtime.block_on(submit(tally, new)).map(drop));
-        wait_until("the score waits for the row", || !server.waiting_transaction(database).is_empty());
+        wait_until("the score waits for the row", || !server.waiting_statement(database).is_empty());
         let done = boards::put(tally, other, &with_periods(), &Origin::BACKGROUND, None).map(drop);
         assert!(matches!(done, Err(Failure::Fault(Fault::Contention(_)))), "{done:?}");
         drop(row);

@@ -226,7 +226,7 @@ fn a_locked_row_of_one_database_is_given_up_after_one_wait_and_others_go_on() {
         let before = world.tries();
         let both = scope.spawn(|| world.add_to_both([&there, &here]));
         // On a busy machine the wait may be over before it is seen.
-        let waits = || both.is_finished() || !server.waiting_transaction(database).is_empty();
+        let waits = || both.is_finished() || !server.waiting_statement(database).is_empty();
         wait_until("the batch waits for the row", waits);
         let meanwhile = world.add(&world.player(0, 1));
         let replies = both.join();
