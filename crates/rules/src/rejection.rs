@@ -247,7 +247,7 @@ pub enum Rejection {
     PlayerTaken(PlayerId),
     /// The player has applied to or plays in that open or running contest, or is staff of it or of that series.
     PlayerInContest(Box<str>),
-    /// Wallets of the member are not empty. Contains their balances.
+    /// Wallets of the member are not empty. Contains their balances; none are for a caller that may not see them.
     WalletNotEmpty(Vec<(Currency, i64)>),
     /// No webhook has this id.
     WebhookNotFound,

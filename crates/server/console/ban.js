@@ -2,7 +2,7 @@
 //
 // A place is `{name, path}`: a leaderboard or a contest, and the path of the player on it. One that refuses does not stop the others.
 
-import { change, part, Problem, withQuery } from "./api.js";
+import { change, part, Problem, walk, withQuery } from "./api.js";
 import { failed, toast } from "./dialog.js";
 import { h } from "./dom.js";
 import { UNDONE, reason } from "./form.js";
@@ -14,6 +14,13 @@ const REASONS = ["score", "bot", "client", "bug", "accounts", "collusion"];
 /** A player on a leaderboard. */
 export function place(board, player) {
   return { name: board, path: `/v1/leaderboards/${part(board)}/players/${part(player)}` };
+}
+
+/** The players that a leaderboard has banned, as far as some pages of them go. */
+export async function bannedOn(board, pagesMax, signal) {
+  const found = new Set();
+  await walk(`/v1/leaderboards/${part(board)}/bans`, {}, "items", (items) => items.forEach(({ player }) => found.add(player)), signal, pagesMax);
+  return found;
 }
 
 /** The field of the reason beside the buttons, with frequent ones to choose from; `said()` is what it has. */

@@ -1,6 +1,7 @@
 // The prizes of one period of a board: the winners with what became of each prize, the totals, and another try for what is owed.
 
-import { get, part, walk } from "./api.js";
+import { part, walk } from "./api.js";
+import { bannedOn } from "./ban.js";
 import { prizes as tableOf } from "./board_changes.js";
 import { failed, inline } from "./dialog.js";
 import { button, card, chip, empty, facts, h, playerLink, set } from "./dom.js";
@@ -69,11 +70,10 @@ export function prizesOf(board, period, rule, signal, changed) {
 
 /** Fills the card; returns whether a prize is unpaid. */
 async function show(board, period, rule, signal, { place, side, again }) {
-  const [{ items: found, settled }, bans] = await Promise.all([
+  const [{ items: found, settled }, banned] = await Promise.all([
     payoutsOf(board.board, period.period, signal),
-    get(`/v1/leaderboards/${part(board.board)}/bans`, { limit: WINNERS_MAX }, signal),
+    bannedOn(board.board, 1, signal),
   ]);
-  const banned = new Set(bans.items.map(({ player }) => player));
   const items = await withMembers(found, signal);
   const sum = sums(items);
   const unpaid = Boolean(sum.owed || sum.missed);

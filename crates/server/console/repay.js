@@ -1,6 +1,7 @@
 // Another try for the payments of a contest or a closed period that were not made: asked with its numbers, and what came of it.
 
 import { change, get, part, walk, withQuery } from "./api.js";
+import { bannedOn } from "./ban.js";
 import { confirmActs, toast } from "./dialog.js";
 import { h, playerLink } from "./dom.js";
 import { periodOf, totalOf } from "./format.js";
@@ -56,13 +57,8 @@ async function ofContest({ contest }) {
 
 function ofPeriod({ board, period }) {
   const path = `/v1/leaderboards/${part(board)}/prizes`;
-  const bans = async () => {
-    const found = new Set();
-    await walk(`/v1/leaderboards/${part(board)}/bans`, {}, "items", (items) => items.forEach(({ player }) => found.add(player)), undefined, PAGES_MAX);
-    return found;
-  };
   const send = (reason) => change("POST", withQuery(`${path}/repay`, { period }), reason ? { reason } : {});
-  return { name: periodOf(board, period), list: path, query: { period }, send, bans };
+  return { name: periodOf(board, period), list: path, query: { period }, send, bans: () => bannedOn(board, PAGES_MAX) };
 }
 
 const keyOf = ({ division, rank, player, currency, pool }) => JSON.stringify([division, rank, player, currency, pool]);

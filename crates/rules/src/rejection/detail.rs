@@ -202,10 +202,13 @@ fn same_wallet(member: MemberId) -> String {
 
 fn not_empty(balances: &[(Currency, i64)]) -> String {
     let all: Vec<String> = balances.iter().map(|(currency, units)| format!("{units} {currency}")).collect();
+    let listed = match all.as_slice() {
+        [] => String::new(),
+        all => format!(": {}, in smallest units", all.join(", ")),
+    };
     format!(
-        "there is money in the member's wallets: {}, in smallest units; withdraw it first, or close the member with \
-         `\"force\":true`, which an erasure does not take",
-        all.join(", ")
+        "there is money in the member's wallets{listed}; withdraw it first, or close the member with `\"force\":true`, \
+         which an erasure does not take"
     )
 }
 

@@ -19,6 +19,8 @@ use std::time::Instant;
 use tally_rules::contest::ContestId;
 use tally_rules::idempotency::{IdempotencyKey, RequestFingerprint, RequestKey};
 use tally_rules::ledger::{MemberId, Uuid};
+use tally_rules::role::Permission;
+use tally_rules::scope::Scope;
 use tally_rules::{BoardId, Micros, Origin, PlayerId};
 use tally_service::{Caller, Tally};
 use tally_wire::api::audit::{query_reason, take_reason};
@@ -140,6 +142,11 @@ impl Call {
     pub(super) fn origin_of_query(&mut self) -> Origin {
         let reason = query_reason(&mut self.query);
         self.origin(reason)
+    }
+
+    /// Whether the caller may read money: balances, wallets and transfers.
+    pub(super) fn reads_money(&self) -> bool {
+        self.caller.may(Permission::Scope(Scope::MoneyRead))
     }
 
     /// The board in the path.

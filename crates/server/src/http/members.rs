@@ -13,8 +13,6 @@ use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::member::{Handle, Login, Phone};
 use tally_rules::ledger::pin::Attempts;
 use tally_rules::ledger::{Member, MemberId};
-use tally_rules::role::Permission;
-use tally_rules::scope::Scope;
 use tally_rules::{Micros, Origin, PlayerId};
 use tally_service::members::NewMember;
 use tally_service::members::change::{MemberChange, Set};
@@ -179,11 +177,9 @@ pub(super) async fn close(mut call: Call) -> Result<Response, Problem> {
     let origin = body.as_mut().map_or_else(|| Ok(call.origin(None)), |body| call.origin_of(body))?;
     let force = members::read_close(body).map_err(Problem::fields)?;
     let closed = tally_service::members::close(&tally, member, force, origin, identity).await;
-    let reads_money = call.caller.may(Permission::Scope(Scope::MoneyRead));
-    let replayed = closed.map_err(|failure| {
-        let problem = problem::of_failure(&failure);
-        if reads_money { problem } else { problem::without_balance(problem) }
-    })?;
+    let refused =
+        |failure: Failure| problem::with_balance_if(call.reads_money(), problem::of_failure(&failure));
+    let replayed = closed.map_err(refused)?;
     Ok(response::replayed(response::ok(&show(tally, member).await?), replayed))
 }
 

@@ -133,14 +133,12 @@ fn with_more(mut problem: Problem, rejection: &Rejection) -> Problem {
     }
 }
 
-/// Leaves out what is in a wallet, for a caller that may not see the wallet.
-pub(super) fn without_balance(problem: Problem) -> Problem {
+/// Leaves out what is in a wallet, unless the caller sees the wallet.
+pub(super) fn with_balance_if(sees: bool, problem: Problem) -> Problem {
     let detail = match problem.code {
-        "insufficient_funds" => "the wallet can pay less for this than is needed: deposit first",
-        "wallet_not_empty" => {
-            "there is money in the member's wallets: withdraw it first, or close the member with `\"force\":true`, which \
-             an erasure does not take"
-        }
+        _ if sees => return problem,
+        "insufficient_funds" => "the wallet can pay less for this than is needed: deposit first".into(),
+        "wallet_not_empty" => Rejection::WalletNotEmpty(Vec::new()).detail(),
         _ => return problem,
     };
     Problem::new(problem.status, problem.code, detail)

@@ -104,8 +104,7 @@ pub(super) async fn status(mut call: Call) -> Result<Response, Problem> {
     status["caches"] = caches.into();
     status["contests"] = contests(tally.contest_counts());
     let (today, yesterday) = tally.activity();
-    let reads_money = call.caller.may(Permission::Scope(Scope::MoneyRead));
-    let day = |counts: &DayCounts| day(counts, reads_money);
+    let day = |counts: &DayCounts| day(counts, call.reads_money());
     status["activity"] = json!({"today": day(&today), "yesterday": yesterday.as_ref().map(day)});
     if admin {
         status["settings"] = call.readiness.settings();

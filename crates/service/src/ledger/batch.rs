@@ -206,7 +206,7 @@ impl BatchHandler for LedgerBatchHandler {
     }
 }
 
-/// The ids of imports. Their transfers were made elsewhere before, so they are not what was done today.
+/// The ids of imports. Their transfers are copies of earlier ones of another system, so they are no activity of today.
 fn imported(batch: &[Box<dyn AnyRequest>], mut ids: &[Uuid]) -> BTreeSet<Uuid> {
     let is_import: Vec<bool> = batch.iter().map(|request| request.needs().is_import).collect();
     if !is_import.contains(&true) {

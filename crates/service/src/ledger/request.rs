@@ -51,7 +51,7 @@ pub(crate) struct Needs {
     pub(crate) makes_boards: bool,
     /// No score may be decided meanwhile.
     pub(crate) excludes_scores: bool,
-    /// It copies what was done elsewhere.
+    /// It copies transfers of another system.
     pub(crate) is_import: bool,
 }
 

@@ -37,8 +37,7 @@ pub(in crate::http) async fn apply(mut call: Call) -> Result<Response, Problem> 
     let sees = sees_wallet(&call, &actor, &player);
     let done = blocking(move || applying::apply(&tally, &id, &actor, &applicant, identity.as_ref())).await;
     let done = done.map_err(|problem| {
-        let problem = with_player(of_event(problem, Event::Apply), &player);
-        if sees { problem } else { problem::without_balance(problem) }
+        problem::with_balance_if(sees, with_player(of_event(problem, Event::Apply), &player))
     })?;
     let ActionResult::Applied(application) = &done.result else { return Err(unexpected(&done.result)) };
     let body = ApplicationJson::new(&player, application);

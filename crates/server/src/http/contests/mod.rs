@@ -18,8 +18,6 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use tally_rules::contest::{ContestId, Event, Record, State, state};
 use tally_rules::idempotency::IdempotencyKey;
-use tally_rules::role::Permission;
-use tally_rules::scope::Scope;
 use tally_rules::{Origin, PlayerId};
 use tally_service::contests::execute::{ActingAs, ContestActor};
 use tally_service::contests::read;
@@ -55,7 +53,7 @@ pub(in crate::http) async fn sees_money(
     tally: &Arc<Tally>,
     id: Option<&ContestId>,
 ) -> Result<bool, Problem> {
-    if call.caller.may(Permission::Scope(Scope::MoneyRead)) {
+    if call.reads_money() {
         return Ok(true);
     }
     let (CallerKind::Member(_), Some(id)) = (call.caller.kind, id.cloned()) else { return Ok(false) };

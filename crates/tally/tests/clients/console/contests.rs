@@ -338,8 +338,8 @@ fn a_contest_without_a_winner_is_settled() {
     console.click("Settle and pay prizes");
     console.sees("No player gets a prize.");
     console.click("Settle");
-    console.sees("Settled: nobody won a prize, so nothing was paid");
-    console.sees("Nobody won a prize Nothing was paid.");
+    console.sees("Settled: no player won a prize, so nothing was paid");
+    console.sees("No player won a prize Nothing was paid.");
     console.check("contest-without-winner");
     console.end();
 }
