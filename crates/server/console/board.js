@@ -57,9 +57,9 @@ async function show(top, body, { name, player, period, anew }, signal) {
   const ranks = ranking(name, signal, { nothing: () => noPlayers(name), tool: parts.element, zone });
   const history = periods(board, chosen, signal, (value) => {
     parts.add(value);
-    ranks.follow(value);
+    // While the rows are away, the browser would keep the periods below them where they are.
+    ranks.follow(value).then(() => ranks.element.scrollIntoView({ block: "start" }));
     found.again();
-    ranks.element.scrollIntoView({ block: "start" });
   });
   const left = h("div", { class: "stack" }, ranks.element, history.element);
   const hidden = bans(name, signal, () => Promise.all([ranks.refresh(), history.refresh(), found.again()]));

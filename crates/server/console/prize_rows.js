@@ -82,10 +82,10 @@ const PERCENT = /^\d{1,3}(\.\d{1,2})?$/;
 /** Per cent in parts of ten thousand. */
 const parts = (percent) => Math.round(Number(percent) * 100);
 
-/** A row as the API takes it; an empty one is left out. */
+/** A row as the API takes it; an empty one is left out. A place needs its amount: without one it would pay nothing. */
 function read(row, n, shares) {
   const { from, to, amount, currency } = row.text();
-  if (amount === "" && (from === "" || to === "")) return null;
+  if (amount === "" && from === "" && to === "") return null;
   const wrong = (at, key) => {
     row.inputs[at].setAttribute("aria-invalid", "true");
     row.inputs[at].focus();

@@ -26,7 +26,7 @@ export function columns() {
 
 /**
   * A card of ranks. `nothing` returns the content of an empty ranking, `tool` is in its head.
-  * `follow(period)` shows another window of the board. `zone` returns the time zone of the shown one, if it has its own.
+  * `follow(period)` shows another window of the board, and resolves once it is there. `zone` returns the time zone of the shown one, if it has its own.
  */
 export function ranking(board, signal, { nothing, tool, title = t("board.ranks"), zone = () => undefined }) {
   const state = { period: null, order: "best", limit: 20, before: [], cursor: null, next: null };
@@ -77,11 +77,11 @@ export function ranking(board, signal, { nothing, tool, title = t("board.ranks")
   const now = () => {
     view.clear();
     nameZone();
-    load().catch(failed);
+    return load().catch(failed);
   };
   const begin = (change) => {
     Object.assign(state, change, { before: [], cursor: null });
-    now();
+    return now();
   };
   const turn = (way) => {
     if (way > 0) {

@@ -23,6 +23,32 @@ fn a_board_from_its_first_player_to_its_end() {
     console.end();
 }
 
+/// The ranks of a period come into sight when it is chosen below them. The browser would keep the periods where they are.
+#[test]
+fn a_period_that_is_chosen_comes_into_sight() {
+    let mut console = Console::empty();
+    let rules = [("daily", "0 0 * * *"), ("weekly", "0 0 * * 1"), ("monthly", "0 0 1 * *")]
+        .map(|(name, schedule)| json!({"name": name, "schedule": schedule}));
+    let mut client = console.server.client();
+    client.put("/v1/leaderboards/arcade", &json!({"periods": rules})).expect(201);
+    let scores: Vec<Value> = (1..=30)
+        .map(|at| json!({"board": "arcade", "player": format!("player {at}"), "score": at}))
+        .collect();
+    client.post("/v1/scores/batch", &json!({"scores": scores})).expect(200);
+    console.page.resize(1280, 700, false);
+    console.show("#/boards/arcade");
+    let week = "help.all('button').find((one) => one.textContent.startsWith('Week of '))";
+    console.page.wait(&format!(
+        "(() => {{ {week}?.scrollIntoView({{ block: 'center' }}); return window.scrollY > 500; }})()"
+    ));
+    console.page.eval(&format!("{week}.focus(); {week}.click(); true"));
+    console.page.wait(
+        "(() => { const ranks = help.all('section')[0]; const { top } = ranks.getBoundingClientRect(); \
+         return ranks.querySelectorAll('tbody tr').length === 20 && top > -5 && top < 300; })()",
+    );
+    console.end();
+}
+
 /// A change says what it does before it is made. One that takes ranks away asks for the name.
 #[test]
 fn a_change_of_periods_says_first_what_it_does() {

@@ -359,6 +359,8 @@ fn a_series_is_made_changed_and_ended() {
     console.fill("Starts at", "18:00");
     console.fill("Ends at", "21:00");
     console.click("Add a prize");
+    console.click("Create");
+    console.sees("Row 1: the amount must be a whole number from 1.");
     console.fill("Amount each, prize 1", "500");
     console.check("series-create");
     console.picture("series-create");
