@@ -29,9 +29,9 @@ export function why() {
   return { element, said: () => element.querySelector("input").value.trim() };
 }
 
-/** The acts of the audit log on a player, for callers that may read it. */
-export function actsOn(player) {
-  return may("audit:read") && h("a", { href: `#${withQuery("/audit", { subject: player })}` }, t("player.to_acts"));
+/** The acts of the audit log on a player, or another subject, for callers that may read it. */
+export function actsOn(subject) {
+  return may("audit:read") && h("a", { href: `#${withQuery("/audit", { subject })}` }, t("player.to_acts"));
 }
 
 /** Bans on these places, with one undo for all of them. `changed()` is called when it was done, and when it was undone. */

@@ -42,7 +42,7 @@ async function show(top, body, { name, player, period, anew }, signal) {
     may("scores:write") && button(t("board.import"), () => importer(board, () => Promise.all([ranks.refresh(), history.refresh()])), { failed }),
     button(t("board.export"), () => exporter(name, parts.value), { failed }),
     own && mayEdit(board) && button(t("board.edit"), async () => edit(await get(path, {}, signal), anew), { failed }),
-    own && button(t("board.delete"), () => remove(name), { kind: "danger", failed }),
+    own && button(t("board.delete"), async () => remove(await get(path, {}, signal)), { kind: "danger", failed }),
   ].filter(Boolean);
   set(top, head(name, { crumb: ["#/boards", t("boards.list")], marks: marks(board), about: t("board.made", { date: date(board.created_at) }), actions }));
 
@@ -99,8 +99,14 @@ function seen(element) {
   if (element.getBoundingClientRect().top > window.innerHeight) element.scrollIntoView({ block: "start" });
 }
 
-async function remove(name) {
-  const sure = await confirmTyped(t("board.delete_title"), t("board.delete_about"), name, t("board.delete"), { audited: true });
+async function remove({ board: name, counts, periods: rules }) {
+  const paying = rules.filter(({ prizes }) => prizes).map((rule) => rule.name);
+  const text = [
+    t("board.delete_about"),
+    t("board.delete_players", { n: Math.max(0, ...Object.values(counts)) }),
+    paying.length > 0 && t("board.delete_prizes", { names: paying.join(", ") }),
+  ];
+  const sure = await confirmTyped(t("board.delete_title"), text.filter(Boolean).join(" "), name, t("board.delete"), { audited: true });
   if (!sure) return;
   await change("DELETE", withQuery(`/v1/leaderboards/${part(name)}`, sure));
   location.hash = "/boards";

@@ -7,6 +7,7 @@ import { contestFacts, factsCard } from "./contest_facts.js";
 import { mayChange } from "./contest_form.js";
 import { payments } from "./contest_payments.js";
 import { players } from "./contest_players.js";
+import { actsOn } from "./ban.js";
 import { link as boardLink } from "./boards.js";
 import { seriesLink, stateChip, title as contests } from "./contests.js";
 import { failed, inline, toast } from "./dialog.js";
@@ -95,15 +96,17 @@ function headOf(contest, act, change) {
   const main = acts.map((name) => button(t(`contest.act.${name}`), () => act(name), { kind: name === "cancel" ? "danger" : "main", failed }));
   const alter = mayChange(contest) && button(t("contest.edit"), change, { failed });
   const series = contest.series && h("a", { class: "small", href: seriesLink(contest.series) }, t("contests.of_series", { series: contest.series }));
-  const marks = [stateChip(contest.state), h("code", { class: "soft" }, contest.id), series];
+  const acted = actsOn(contest.id);
+  const marks = [stateChip(contest.state), h("code", { class: "soft" }, contest.id), series, acted && h("span", { class: "small" }, acted)];
   // The usual next act first, cancelling last.
   const actions = [main[0], alter, ...main.slice(1)].filter(Boolean);
   return head(contest.title, { crumb: ["#/contests", contests], marks, actions });
 }
 
 /** A server's key acts on a contest as one of its staff; an admin's needs no player. */
-function actingAs({ staff }, signal, chosen) {
-  if (staff.length === 0 || isAdmin() || !may("contests:manage")) return null;
+function actingAs({ staff, state }, signal, chosen) {
+  if (isAdmin() || !may("contests:manage")) return null;
+  if (staff.length === 0) return ACTS[state] && h("p", { class: "soft" }, t("contest.admin_only"));
   actAs(null, signal);
   const options = [["", t("contest.the_key")], ...staff.map((player) => [player, player])];
   const choose = field({ name: "acting", label: t("contest.act_as"), options, hint: t("contest.act_as_hint") });

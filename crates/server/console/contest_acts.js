@@ -21,7 +21,7 @@ export async function confirmAct(name, path, signal) {
   const won = name === "settle" ? await preview(path, signal).catch(() => null) : null;
   const says = { open: opens, start: starts, finish: finishes, settle: () => settles(won), cancel: cancels }[name];
   const label = won?.totals.prizes === 0 ? t("contest.do.settle_none") : t(`contest.do.${name}`);
-  return confirmActs(t(`contest.sure.${name}`, { title: contest.title }), says(contest), label, { reason: true, danger: name === "cancel" });
+  return confirmActs(t(`contest.sure.${name}`, { title: contest.title }), says(contest), label, { reason: true, ...(name === "cancel" && { danger: true, keep: t("contest.keep") }) });
 }
 
 /** So many fees. */

@@ -22,10 +22,10 @@ export function dialog(title, content, { wide } = {}) {
 
 /**
   * Confirms an act that can be undone, or one with few consequences. `consequences` says what it does, in numbers: a list of
-  * texts or elements. `label` is the act's own verb. `why` asks for a reason, which may stay empty: true, or
+  * texts or elements. `label` is the act's own verb, and `keep` the word of the way out if it is not *Cancel*. `why` asks for a reason, which may stay empty: true, or
   * `{frequent, required, kept}` with frequent reasons to choose from. Resolves to `null`, or to `{reason}`.
  */
-export function confirmActs(title, consequences, label, { reason: why, danger } = {}) {
+export function confirmActs(title, consequences, label, { reason: why, danger, keep } = {}) {
   return new Promise((resolve) => {
     let sure = null;
     const made = dialog(title, (box) => {
@@ -35,7 +35,7 @@ export function confirmActs(title, consequences, label, { reason: why, danger } 
       };
       const facts = consequences.filter(Boolean).map((one) => h("li", {}, one));
       const content = why ? [reason(why.kept, why)] : [];
-      return [facts.length > 0 && h("ul", { class: "acts" }, facts), form(content, label, go, { cancel: () => box.close(), kind: danger ? "main danger" : "main" })];
+      return [facts.length > 0 && h("ul", { class: "acts" }, facts), form(content, label, go, { cancel: () => box.close(), keep, kind: danger ? "main danger" : "main" })];
     });
     made.addEventListener("close", () => resolve(sure));
     // Links of the consequences come before it.

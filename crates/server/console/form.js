@@ -53,12 +53,13 @@ export function values(form) {
 }
 
 /**
-  * A form with an action. `send(values)` may be asynchronous; an error that it throws is shown in the form and its fields.
+  * A form with an action. `send(values)` may be asynchronous; an error that it throws is shown in the form and its fields. `keep` is
+  * the word of the way out.
  */
-export function form(content, label, send, { cancel, kind = "main", inline: line } = {}) {
+export function form(content, label, send, { cancel, keep = t("common.cancel"), kind = "main", inline: line } = {}) {
   const said = h("div", {});
   const go = h("button", { type: "submit", class: kind }, label);
-  const ends = h("div", { class: line ? "row" : "ends row" }, cancel && button(t("common.cancel"), cancel), go);
+  const ends = h("div", { class: line ? "row" : "ends row" }, cancel && button(keep, cancel), go);
   const made = h("form", { novalidate: true }, line ? h("div", { class: "inline" }, content, ends) : content, said, !line && ends);
   made.addEventListener("submit", async (event) => {
     event.preventDefault();

@@ -87,8 +87,13 @@ function changes(member, { name, player, phone_number: phone, password, pin, pas
 /** Closes a member for good, after what it has is shown; `done` is called afterwards. */
 export async function closeMember(member, done) {
   const { items: wallets } = may("money:read") ? await get(`/v1/wallets/${part(member.id)}`) : { items: [] };
-  const left = wallets.filter(({ balance }) => balance !== "0").map(({ balance, currency }) => money(balance, currency));
-  const text = [t("wallet.close_text"), left.length > 0 && t("wallet.close_money", { sums: left.join(", ") })].filter(Boolean).join(" ");
+  const sums = (name) => wallets.filter((wallet) => wallet[name] !== "0").map((wallet) => money(wallet[name], wallet.currency));
+  const [left, held] = [sums("balance"), sums("held")];
+  const text = [
+    t("wallet.close_text"),
+    left.length > 0 && t("wallet.close_money", { sums: left.join(", ") }),
+    held.length > 0 && t("wallet.close_held", { sums: held.join(", ") }),
+  ].filter(Boolean).join(" ");
   const sure = await confirmTyped(t("wallet.close_ask", { name: member.name }), text, member.login_id, t("wallet.close_go"), { audited: true });
   if (!sure) return;
   // Without the scope the console does not know what is left, and the server refuses a wallet that is not empty.

@@ -7,6 +7,7 @@ import { failed, toast } from "./dialog.js";
 import { chip, facts, h, notice, put, set } from "./dom.js";
 import { money, referenceOf, when } from "./format.js";
 import { UNSAID, field, form, reason, storedReason } from "./form.js";
+import { copyable } from "./members.js";
 import { may } from "./rights.js";
 import { named, t } from "./texts.js";
 
@@ -22,7 +23,7 @@ export async function look(place, id, link, changed, { close } = {}) {
 }
 
 function shown(movement, link) {
-  const { type, amount, currency, at, reference, debit, credit, actor, reason: why } = movement;
+  const { id, type, amount, currency, at, reference, debit, credit, actor, reason: why } = movement;
   const side = (label, { account, member, name }) => h("tr", {},
     h("th", { scope: "row" }, label),
     h("td", {}, account, member && h("a", { class: "under name", href: link(member) }, name || t("wallet.a_pool"))),
@@ -30,7 +31,7 @@ function shown(movement, link) {
   const heads = [t("wallet.side"), t("wallet.account"), t("wallet.amount")];
   const heading = h("thead", {}, h("tr", {}, heads.map((text, column) => h("th", { scope: "col", class: column === 2 ? "num" : null }, text))));
   const view = h("table", {}, h("caption", { class: "unseen" }, t("wallet.sides")), heading, h("tbody", {}, side(t("wallet.debit"), debit), side(t("wallet.credit"), credit)));
-  const about = facts([[t("wallet.by"), actorOf(actor)], why && [t("wallet.reason"), storedReason(why)]]);
+  const about = facts([[t("wallet.by"), actorOf(actor)], why && [t("wallet.reason"), storedReason(why)], [t("wallet.transaction_id"), copyable(id)]]);
   return [h("p", {}, chip(named(`wallet.type.${type}`)), " ", h("span", { class: "soft small" }, when(at))), reference && h("p", { class: "name" }, `“${referenceOf(movement)}”`), view, about, taken(movement)];
 }
 

@@ -2,6 +2,7 @@
 
 import { adjust, mayAdjust } from "./adjust.js";
 import { change, get, part } from "./api.js";
+import { actsOn } from "./ban.js";
 import { failed, inline, toast } from "./dialog.js";
 import { button, card, chip, choice, facts, h, head, notice, playerLink, put, set } from "./dom.js";
 import { money, when } from "./format.js";
@@ -122,5 +123,5 @@ function identity(member, load) {
     button(t("wallet.close_member"), () => closeMember(member, load), { kind: "small danger", failed }));
   const id = h("div", { class: "small" }, h("div", { class: "soft" }, t("wallet.id")), copyable(member.id));
   const warned = locked && notice("warn", h("p", {}, locked), may("members:write") && button(t("wallet.unlock"), unlock, { kind: "small", failed }));
-  return card(t("wallets.member"), h("div", { class: "body stack" }, warned, facts(pairs), id, acts));
+  return card(t("wallets.member"), h("div", { class: "body stack" }, warned, facts(pairs), id, acts), { side: actsOn(member.id) });
 }

@@ -14,6 +14,7 @@ fn a_board_from_its_first_player_to_its_end() {
     one_player(&mut console);
     export(&mut console);
     console.click("Delete");
+    console.sees("It has 45 players.");
     console.confirm("arcade", "Delete");
     console.sees("Leaderboard arcade is gone");
     console.sees("No leaderboard yet");

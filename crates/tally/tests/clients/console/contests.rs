@@ -87,9 +87,16 @@ fn create(console: &mut Console) {
     console.sees("It cannot be undone.");
     console.picture("contest-cancel");
     console.check("contest-cancel");
+    console.click("Keep the contest");
+    console.page.wait("document.querySelector('dialog') === null");
+    console.click("Cancel the contest");
+    console.sees("It cannot be undone.");
     console.click("Cancel the contest");
     console.sees("The contest is cancelled");
     console.sees("No players took part");
+    console.click("Acts in the audit log");
+    console.page.wait("location.hash === '#/audit?subject=friday-cup'");
+    console.sees_row(&["Contest cancelled", "friday-cup"]);
 }
 
 /// The form proposes an id made from the title. One that was typed stays.

@@ -260,6 +260,9 @@ fn staff(console: &mut Console, admin: &str) {
     console.page.wait("document.querySelector('main [role=alert]') === null");
     console.check("contest-staff");
     console.picture("contest-staff");
+    client.post("/v1/contests", &json!({"id": "alone", "title": "Alone"})).expect(201);
+    console.show("#/contests/alone");
+    console.sees("This contest has no staff: only a key of role admin");
     use_key(console, admin);
     client.delete(&format!("/v1/keys/{}", made["id"].as_str().expect("an id"))).expect(204);
 }

@@ -38,6 +38,7 @@ fn a_stored_name_is_never_markup() {
     // In dialogs and messages, too.
     console.show(&format!("#/boards/{board}"));
     console.click("Delete");
+    console.page.wait("document.querySelector('dialog[open]') !== null");
     console.sees(NAME);
     console.picture("markup-delete");
     console.page.press("Escape");

@@ -430,8 +430,9 @@ fn a_member_is_made_changed_and_closed() {
     console.sees("Nothing moved yet");
 
     client.post("/v1/deposits", &json!({"to": found["id"], "amount": 5})).expect(201);
+    client.post("/v1/holds", &json!({"member": found["id"], "amount": 2})).expect(201);
     console.click("Close");
-    console.sees("5 KRW stay in its wallet, out of reach.");
+    console.sees("5 KRW stay in its wallet, out of reach. 2 KRW of it are held.");
     console.check("member-close");
     console.picture("member-close");
     console.confirm("zoe@example.org", "Close the member");
