@@ -1,6 +1,6 @@
 // Contests: the list by state, and creating one.
 
-import { change, somePage } from "./api.js";
+import { change, somePage, withQuery } from "./api.js";
 import { contestFields } from "./contest_form.js";
 import { dialog, inline, toast } from "./dialog.js";
 import { button, chip, choice, empty, h, head, put, set } from "./dom.js";
@@ -37,15 +37,15 @@ export function seriesLink(series) {
   return `#/series/${encodeURIComponent(series)}`;
 }
 
-export function render(root, { state = "" }, signal) {
+export function render(root, { state = "", q = "" }, signal) {
   const make = () => may("contests:manage") && button(t("contests.new"), create, { kind: "main", icon: "plus" });
   const nothing = () => empty(t("contests.none"), t("contests.none_text"), make());
   const toSeries = h("a", { class: "button", href: "#/series" }, t("contests.to_series"));
-  put(root, head(title, { about: t("contests.about"), actions: [toSeries, make()].filter(Boolean) }), contestList(signal, { state, nothing }));
+  put(root, head(title, { about: t("contests.about"), actions: [toSeries, make()].filter(Boolean) }), contestList(signal, { state, q, nothing }));
 }
 
-/** The contests, or those of one series, with a choice of the state; with a heading it is one card among others. */
-export function contestList(signal, { state = "", series, nothing, heading }) {
+/** The contests, or those of one series, with a choice of the state; with a heading it is one card among others. `q` is a search. */
+export function contestList(signal, { state = "", q = "", series, nothing, heading }) {
   let present = state;
   const view = table(title, [
     { label: t("contests.contest"), cell: (contest) => name(contest, series) },
@@ -54,8 +54,8 @@ export function contestList(signal, { state = "", series, nothing, heading }) {
     { label: t("contests.fee"), kind: "wide num", cell: ({ entry_fee: fee }) => (fee ? money(fee.amount, fee.currency) : h("span", { class: "soft" }, t("contests.no_fee"))) },
     { label: t("contests.next", { zone: zoneName() }), kind: "wide", cell: next },
   ], { key: ({ id }) => id });
-  const none = () => (present === "" ? nothing() : empty(t("contests.none_in", { state: t(`contest_state.${present}`) }), t("contests.none_in_text")));
-  const all = list(view, (cursor) => somePage("/v1/contests", { state: present, series, limit: 50, cursor }, signal), none);
+  const none = () => (q ? empty(t("contests.none_found", { text: q }), t("contests.none_found_text")) : present === "" ? nothing() : empty(t("contests.none_in", { state: t(`contest_state.${present}`) }), t("contests.none_in_text")));
+  const all = list(view, (cursor) => somePage("/v1/contests", { state: present, series, prefix: q, limit: 50, cursor }, signal), none);
   const said = h("div", {});
   const failed = (error) => inline(said, error);
   const choices = [["", t("contests.all")], ...Object.keys(STATES).map((one) => [one, t(`contest_state.${one}`)])];
@@ -63,13 +63,23 @@ export function contestList(signal, { state = "", series, nothing, heading }) {
     present = chosen;
     all.reload().catch(failed);
   });
+  let found = false;
   every(PAUSE, signal, async () => {
-    await all.refresh();
+    // A search may read many contests, so it is done once.
+    if (!found) await all.refresh();
+    found = q !== "";
     set(said);
   }, failed);
   const top = heading && h("div", { class: "top" }, h("h2", {}, heading), states);
   const card = h("section", { class: "card" }, top, said, all.element);
-  return heading ? card : h("div", { class: "stack" }, states, card);
+  return heading ? card : h("div", { class: "stack" }, search(q, () => present), states, card);
+}
+
+/** The search. It is in the address, so that what is found can be shared. */
+function search(q, state) {
+  const input = field({ name: "q", label: t("contests.find"), type: "search", value: q, hint: t("contests.find_hint") });
+  const send = ({ q: text }) => (location.hash = withQuery("/contests", { state: state(), q: text }));
+  return h("section", { class: "card" }, h("div", { class: "body" }, form([input], t("contests.find_go"), send, { inline: true })));
 }
 
 /** The cell of a contest: its title leads to its page. Below are the id, unless that is the title, and `more`. */

@@ -10,6 +10,15 @@ const OPEN: &str = "copa-america-2024";
 fn a_contest_from_its_applications_to_its_prizes() {
     let mut console = Console::demo();
     create(&mut console);
+    console.show("#/contests");
+    console.fill("Id or title", "COPA");
+    console.click("Find");
+    console.page.wait("location.hash === '#/contests?q=COPA'");
+    console.page.wait("help.row('Copa América 2021') !== null && help.row('Euro 2024') === null");
+    console.fill("Id or title", "no-such-cup");
+    console.click("Find");
+    console.sees("No contest found for “no-such-cup”");
+    console.check("contests-none-found");
     console.show("#/contests?state=open");
     console.sees_row(&["Copa América 2024", "open", "7 waiting"]);
     console.click("Copa América 2024");
