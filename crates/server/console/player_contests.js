@@ -21,6 +21,8 @@ export async function contestsOf(player, boards, signal) {
   const others = [...new Set(boards.map(contestOf))].filter((id) => id && !found.has(id));
   const one = async (id, at) => [id, { id, ...(at < ONE_BY_ONE_MAX && await get(`/v1/contests/${part(id)}`, {}, signal).catch(() => null)) }];
   for (const [id, contest] of await Promise.all(others.map(one))) found.set(id, contest);
+  // One that was read alone has all of its staff, and a row of the list says whether the player is among them.
+  for (const contest of found.values()) if (Array.isArray(contest.staff)) contest.staff = contest.staff.includes(player);
   return { found, complete };
 }
 

@@ -141,6 +141,21 @@ const NEEDS: &str = r#"(async () => {
     return [first.children.length, more.textContent, more.getAttribute('href'), whole.children.length, whole.textContent.includes('more')];
 })()"#;
 
+/// Whether a player is staff of a contest in which it has a score, for a caller that may not read the contests of a player.
+const STAFF: &str = r#"(async () => {
+    const { contestsOf } = await import('/console/player_contests.js');
+    const fetch = window.fetch;
+    const answers = { '/v1/contests/cup': { id: 'cup', title: 'Cup', state: 'running', staff: ['cleo'] } };
+    const none = { items: [] };
+    window.fetch = (path, options) => (answers[path] || path.startsWith('/v1/players/') ? Promise.resolve(new Response(JSON.stringify(answers[path] ?? none))) : fetch(path, options));
+    try {
+        const read = async (player) => (await contestsOf(player, ['contest:cup'])).found.get('cup').staff;
+        return [await read('ann'), await read('cleo')];
+    } finally {
+        window.fetch = fetch;
+    }
+})()"#;
+
 const NUMBERS: &str = r#"(async () => {
     const { grouped, bytes, seconds, brief, percent } = await import('/console/format.js');
     return [grouped('-9223372036854775808'), grouped(1234.5), grouped(null), grouped('inf'), bytes(1536), bytes(12),
@@ -208,6 +223,7 @@ fn modules_compute_what_they_should() {
     assert_eq!(console.page.eval(TIMES), times);
     assert_eq!(console.page.eval(NEEDS), json!([21, "2 more", "#/?needs=all", 22, false]));
     assert_eq!(console.page.eval(AXES), json!(["100.0 %", "2"]));
+    assert_eq!(console.page.eval(STAFF), json!([false, true]));
     console.end();
 }
 
