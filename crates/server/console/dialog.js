@@ -94,7 +94,7 @@ function forgetFailures() {
 /** The address at which a message was shown. One that takes something back has none: it stays on all pages. */
 const shownAt = new WeakMap();
 
-/** A dialog is not covered by what was said before: only a message that takes something back stays. */
+/** A dialog is not covered by what was said before. A message that takes something back waits until the dialog is closed. */
 function forgetSaid() {
   [...toasts.children].filter((made) => shownAt.has(made)).forEach((made) => made.remove());
 }
@@ -109,7 +109,7 @@ window.addEventListener("tally:changed", forgetFailures);
 
 /** Reports shortly a success, or a failure, which has no time of its own; `undo` is `{label, run}`. */
 export function toast(kind, title, text, undo) {
-  const made = h("div", { class: `toast ${kind}`, role: kind === "bad" ? "alert" : "status" });
+  const made = h("div", { class: `toast ${kind}${undo ? " undo" : ""}`, role: kind === "bad" ? "alert" : "status" });
   if (!undo) shownAt.set(made, location.hash);
   const close = button("", () => made.remove(), { kind: "plain small", icon: "close" });
   close.setAttribute("aria-label", t("common.close_message"));

@@ -94,8 +94,8 @@ const PAYOUTS: &str = r#"(async () => {
     }
 })()"#;
 
-/// A message above an open dialog can be clicked, and stays when the dialog is closed. One from before the dialog is gone. It goes with its page, unless it takes something
-/// back or is of the act that led to the next page.
+/// A message above an open dialog can be clicked, and stays when the dialog is closed. One from before the dialog is gone, or waits if it takes something back. It goes with
+/// its page, unless it takes something back or is of the act that led to the next page.
 const MESSAGES: &str = r#"(async () => {
     const { dialog, toast } = await import('/console/dialog.js');
     toast('ok', 'Before a dialog');
@@ -109,15 +109,23 @@ const MESSAGES: &str = r#"(async () => {
     await closed;
     const stays = made.parentElement.parentElement === document.body && made.textContent === 'A message';
     made.remove();
-    toast('ok', 'Of the page');
     toast('ok', 'To be undone', null, { label: 'Undo', run: () => {} });
+    const shown = () => document.querySelector('.toast.undo').getClientRects().length > 0;
+    const before = shown();
+    const over = dialog('Another dialog', () => []);
+    const under = shown();
+    const gone = new Promise((resolve) => over.addEventListener('close', resolve));
+    over.close();
+    await gone;
+    const after = shown();
+    toast('ok', 'Of the page');
     const moved = new Promise((resolve) => window.addEventListener('hashchange', resolve, { once: true }));
     location.hash = '#/boards?of=messages';
     toast('ok', 'Of the next page');
     await moved;
     const kept = [...document.querySelectorAll('.toast')];
     kept.forEach((one) => one.remove());
-    return [above, stays, kept.map((one) => one.querySelector('.strong').textContent)];
+    return [above, stays, [before, under, after], kept.map((one) => one.querySelector('.strong').textContent)];
 })()"#;
 
 /// A time in a zone may have its name, and a zone that the browser does not know is no error. A window of a board has a zone, and its
@@ -216,7 +224,8 @@ fn modules_compute_what_they_should() {
         console.page.eval(PAYOUTS),
         json!([1001, true, ["7 007 KRW paid"], ["at least 7 000 KRW paid"]])
     );
-    assert_eq!(console.page.eval(MESSAGES), json!([true, true, ["To be undone", "Of the next page"]]));
+    let messages = json!([true, true, [true, false, true], ["To be undone", "Of the next page"]]);
+    assert_eq!(console.page.eval(MESSAGES), messages);
     let windows = json!(["Asia/Seoul", "Europe/Paris", null, "Europe/Paris"]);
     let names = json!(["Week of 21 Nov 2026, 18:29", "sprint from 23 Nov 2026", "All time", "x"]);
     let times = json!([names, "28 Nov 2026, 14:03", "28 Nov 2026, 14:03 GMT+9", true, true, "–", windows]);
