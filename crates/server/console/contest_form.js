@@ -4,6 +4,7 @@ import { definition, definitionFields } from "./definition.js";
 import { h } from "./dom.js";
 import { currencies } from "./format.js";
 import { field } from "./form.js";
+import { idOf } from "./ids.js";
 import { prizeRows } from "./prize_rows.js";
 import { may } from "./rights.js";
 import { t } from "./texts.js";
@@ -21,8 +22,6 @@ const UNTIL = {
 const TIMES = ["opens_at", "starts_at", "ends_at"];
 const NUMBERS = ["capacity", "players_min", "attempts_max", "division_size"];
 const PLAIN = ["on_invalid", "auto_accept", "below_min", "prize_ties"];
-/** The longest id of a series. That of a contest may be longer. */
-const ID_MAX = 51;
 const UNITS = [["1", "seconds"], ["60", "minutes"], ["3600", "hours"], ["86400", "days"]];
 
 /** Whether anything of a contest may still change. */
@@ -94,13 +93,6 @@ function propose(id, title) {
     if (!typed) to.value = idOf(from.value);
   });
   return () => !typed;
-}
-
-/** Letters and digits with dashes between; nothing for a title in a script that ids do not have. */
-function idOf(title) {
-  const plain = title.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
-  if (/(?![a-z])\p{L}/u.test(plain)) return "";
-  return plain.replace(/[^a-z0-9]+/g, "-").replace(/^-/, "").slice(0, ID_MAX).replace(/-$/, "");
 }
 
 function group(name, fields) {

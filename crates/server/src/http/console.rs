@@ -83,6 +83,7 @@ const FILES: &[File] = &[
     file!("format.js" SCRIPT),
     file!("holds.js" SCRIPT),
     file!("icon.svg" SVG),
+    file!("ids.js" SCRIPT),
     file!("live.js" SCRIPT),
     file!("member_data.js" SCRIPT),
     file!("member_form.js" SCRIPT),

@@ -108,10 +108,12 @@ fn create(console: &mut Console) {
     console.sees_row(&["Contest cancelled", "friday-cup"]);
 }
 
-/// The form proposes an id made from the title. One that was typed stays.
+/// The form proposes an id made from the title, in Latin letters. One that was typed stays.
 fn titled(console: &mut Console) {
     console.fill("Title", "Copa América");
     console.page.wait("help.field('Id').value === 'copa-america'");
+    console.fill("Title", "금요일 컵 3");
+    console.page.wait("help.field('Id').value === 'geumyoil-keop-3'");
     console.fill("Id", "own");
     console.fill("Title", "Friday cup");
     console.page.wait("help.field('Id').value === 'own'");
