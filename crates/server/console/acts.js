@@ -3,7 +3,7 @@
 import { Problem, get, kept, part, walk, withQuery } from "./api.js";
 import { h, playerLink, set } from "./dom.js";
 import { storedReason } from "./form.js";
-import { money, periodName, periodOf, sourceOf, when } from "./format.js";
+import { grouped, money, periodName, periodOf, sourceOf, when } from "./format.js";
 import { findMember, loginLink } from "./members.js";
 import { isAdmin, may } from "./rights.js";
 import { named, t, tt } from "./texts.js";
@@ -200,15 +200,18 @@ function corrected(detail) {
   const [, board, period, before, after] = CORRECTED.exec(detail) ?? [];
   if (board === undefined) return null;
   const place = period ? periodOf(board, period) : board;
-  return t("audit.corrected", { place, before: before === "none" ? t("audit.no_score") : before, after });
+  return t("audit.corrected", { place, before: before === "none" ? t("audit.no_score") : scoreOf(before), after: scoreOf(after) });
 }
+
+/** A stored score; its subscore follows a slash. */
+const scoreOf = (text) => text.split("/").map((number) => grouped(number)).join("/");
 
 /** `arcade: all_time 9, weekly:2026-11-23 7`: the scores that went. */
 function removed(detail) {
   const end = detail.lastIndexOf(": ");
   const scores = detail.slice(end + 2).split(", ").map((one) => one.split(" "));
   if (end < 0 || scores.some(({ length }) => length !== 2)) return null;
-  return `${detail.slice(0, end)}: ${scores.map(([period, score]) => `${periodName(period)} (${score})`).join(", ")}`;
+  return `${detail.slice(0, end)}: ${scores.map(([period, score]) => `${periodName(period)} (${scoreOf(score)})`).join(", ")}`;
 }
 
 /** `prize: 700 KRW to {member} of arcade/weekly:2026-11-23, transaction …`, with a link to the period or the contest. */

@@ -1,7 +1,7 @@
 // What a change of a leaderboard's periods does, in sentences.
 
 import { h } from "./dom.js";
-import { grouped, money } from "./format.js";
+import { money, placesOf } from "./format.js";
 import { words } from "./schedules.js";
 import { t } from "./texts.js";
 
@@ -48,6 +48,6 @@ function differences(before, after, closed) {
 /** The prizes of a rule in one line: `1: 500 KRW, 2–3: 50 KRW`. */
 export function prizes({ prizes: rows = [], prize_ties: ties = "split" }) {
   if (rows.length === 0) return t("periods.no_prizes");
-  const one = ({ from, to, amount, currency }) => `${from === to ? grouped(from) : `${grouped(from)}–${grouped(to)}`}: ${money(amount, currency)}`;
+  const one = (row) => `${placesOf(row)}: ${money(row.amount, row.currency)}`;
   return [...rows.map(one), ties === "each" && t("periods.ties_each")].filter(Boolean).join(", ");
 }

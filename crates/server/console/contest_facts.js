@@ -1,7 +1,7 @@
 // What a contest is, or what the contests of a series will be: names with their values.
 
 import { facts, h, playerLink } from "./dom.js";
-import { grouped, money, seconds, zoned } from "./format.js";
+import { grouped, money, placesOf, seconds, zoned } from "./format.js";
 import { seriesLink } from "./contests.js";
 import { t } from "./texts.js";
 
@@ -40,15 +40,13 @@ export function rules(contest) {
     contest.attempts_max !== null && [t("contest.fact.attempts"), t("contest.at_most", { n: contest.attempts_max })],
     contest.division_size !== null && [t("contest.fact.division_size"), grouped(contest.division_size)],
     [t("contest.fact.fee"), fee ? money(fee.amount, fee.currency) : t("contest.none")],
-    [t("contest.fact.prizes"), prizes.length > 0 ? prizes.map((one) => h("span", {}, `${range(one)}: ${money(one.amount, one.currency)}`)) : t("contest.none")],
-    pool && [t("contest.fact.shares"), pool.prizes.map((one) => h("span", {}, `${range(one)}: ${percent(one.share)}`))],
+    [t("contest.fact.prizes"), prizes.length > 0 ? prizes.map((one) => h("span", {}, `${placesOf(one)}: ${money(one.amount, one.currency)}`)) : t("contest.none")],
+    pool && [t("contest.fact.shares"), pool.prizes.map((one) => h("span", {}, `${placesOf(one)}: ${percent(one.share)}`))],
     pool && [t("contest.fact.rake"), percent(pool.rake)],
     pool?.min && [t("contest.fact.pool_min"), money(pool.min, fee.currency)],
     won && [t("contest.fact.to_win"), won.join(" ")],
     [t("contest.fact.staff"), staff.length > 0 ? staff.map((player) => h("span", {}, playerLink(player))) : t("contest.none")],
   ];
 }
-
-const range = ({ from, to }) => (from === to ? `${from}` : `${from}–${to}`);
 
 const percent = (parts) => `${parts / 100} %`;

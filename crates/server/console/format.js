@@ -46,6 +46,11 @@ export function money(amount, currency) {
   return currency ? `${decimal(amount, currency)}${space}${currency}` : grouped(amount);
 }
 
+/** The places of a prize: `1`, or `2–3`. */
+export function placesOf({ from, to }) {
+  return from === to ? t("unit.place", { from }) : t("unit.places", { from, to });
+}
+
 /** The sums of rows by currency: of their amounts, or of what `of` returns. */
 export function sumsOf(rows, of = ({ amount }) => amount) {
   const sums = new Map();

@@ -24,6 +24,8 @@ export default {
   "unit.minutes": "{minutes} min {seconds} s",
   "unit.hours": "{hours} h {minutes} min",
   "unit.days": "{days} d {hours} h",
+  "unit.place": "{from}",
+  "unit.places": "{from}–{to}",
   "error.unauthorized": "This server needs an API key",
   "error.forbidden": "Permission denied",
   "error.invalid_field": "A field is wrong",

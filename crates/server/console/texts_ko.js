@@ -24,6 +24,8 @@ export default {
   "unit.minutes": "{minutes}분 {seconds}초",
   "unit.hours": "{hours}시간 {minutes}분",
   "unit.days": "{days}일 {hours}시간",
+  "unit.place": "{from}위",
+  "unit.places": "{from}–{to}위",
   "error.unauthorized": "이 서버를 쓰려면 API 키가 필요합니다",
   "error.forbidden": "권한이 없습니다",
   "error.invalid_field": "입력값이 올바르지 않습니다",

@@ -182,13 +182,13 @@ fn correct(console: &mut Console) {
     console.sees_row(&["arcade", "2", "of 2", "12"]);
     // Of one window alone.
     console.sees_row(&["Week of ", "1", "of 2", "9 000"]);
-    console.sees_row(&["Score corrected", "arcade: 9000 to 12", "“it ran a script”"]);
+    console.sees_row(&["Score corrected", "arcade: 9 000 to 12", "“it ran a script”"]);
     let undo = "(() => { const said = help.all('.toast').find((one) => one.innerText.includes('is corrected')); \
                 const undo = [...(said?.querySelectorAll('button') ?? [])].find((one) => one.textContent === 'Undo'); \
                 undo?.click(); return Boolean(undo); })()";
     console.page.wait(undo);
     console.sees_row(&["arcade", "1", "of 2", "9 000"]);
-    console.sees_row(&["Score corrected", "arcade: 12 to 9000", "“undone”"]);
+    console.sees_row(&["Score corrected", "arcade: 12 to 9 000", "“undone”"]);
 }
 
 fn adjust(console: &mut Console) {
