@@ -16,6 +16,8 @@ export function dialog(title, content, { wide } = {}) {
   forgetSaid();
   document.body.append(made);
   made.showModal();
+  // A number is mostly typed anew.
+  if (document.activeElement.matches("input[inputmode]")) document.activeElement.select();
   raise();
   return made;
 }
@@ -124,6 +126,9 @@ export function toast(kind, title, text, undo) {
   if (kind !== "bad") setTimeout(() => made.remove(), undo ? SHOWN_TO_UNDO : SHOWN);
 }
 
+/** The words of a problem. The server writes English: another language has a sentence for a frequent code. */
+export const wordsOf = (code, detail) => (language !== "en" && has(`error.${code}`) ? t(`error.${code}`) : detail);
+
 /** What a problem says: its sentence; and its wrong fields, with the request id for the log. */
 function said(error) {
   if (error.code === "unreachable") return [t("common.no_answer"), error.changing && t("common.no_answer_change")];
@@ -132,8 +137,8 @@ function said(error) {
   const others = (error.fields ?? []).filter(({ detail: wrong }) => !error.message.includes(wrong));
   const fields = others.map(({ pointer, detail: wrong }) => `${pointer ?? ""} ${wrong}`.trim());
   const request = error.request && t("common.request", { id: error.request });
-  // The server writes English. Another language has a sentence for a frequent code, and what the server wrote follows.
-  const own = language !== "en" && has(`error.${error.code}`) && t(`error.${error.code}`);
+  // What the server wrote follows.
+  const own = wordsOf(error.code, null);
   const more = [fields.length > 0 ? fields.join("; ") : own && detail, request].filter(Boolean).join(" · ");
   return [own || detail, more];
 }

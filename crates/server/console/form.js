@@ -1,7 +1,7 @@
 // Forms: a label and an explanation for every field, errors beside them, one result.
 
 import { button, h, put, set } from "./dom.js";
-import { inline } from "./dialog.js";
+import { inline, wordsOf } from "./dialog.js";
 import { t } from "./texts.js";
 
 /** The reason of an act that takes another one back: the log has one word for it, in whatever language the console is. */
@@ -74,10 +74,10 @@ export function form(content, label, send, { cancel, keep = t("common.cancel"), 
     } catch (error) {
       inline(said, error);
       said.scrollIntoView({ block: "nearest" });
-      for (const { pointer, detail } of error.fields ?? []) {
+      for (const { pointer, code, detail } of error.fields ?? []) {
         const name = pointer?.split("/").pop();
         const input = name && made.querySelector(`[name="${CSS.escape(name)}"]`);
-        if (input) mark(input, detail);
+        if (input) mark(input, wordsOf(code, detail));
       }
     } finally {
       go.disabled = false;

@@ -16,7 +16,7 @@ export function render(root, _parameters, signal) {
   const audit = may("audit:read") && h("a", { class: "button", href: "#/audit" }, t("audit.title"));
   const webhooks = isAdmin() && h("a", { class: "button", href: "#/webhooks" }, t("webhooks.title"));
   put(root, head(t("nav.settings"), { about: t("settings.about"), actions: [webhooks, audit] }),
-    h("div", { class: "two" }, h("section", { class: "card" }, place), isAdmin() && keys(signal)));
+    h("div", { class: "two" }, h("section", { class: "card" }, place), isAdmin() && h("div", { class: "sooner" }, keys(signal))));
   get("/v1/status", {}, signal)
     .then(({ settings }) => show(place, settings))
     .catch((error) => inline(place, error));

@@ -51,7 +51,7 @@ export default {
   "error.insufficient_funds": "잔액이 부족합니다",
   "error.limit_exceeded": "한도를 초과했습니다",
   "error.mint_cap_reached": "이 키의 일일 발행 한도에 도달했습니다",
-  "error.invalid_amount": "금액이 올바르지 않습니다",
+  "error.invalid_amount": "금액은 최소 단위로 1 이상의 정수여야 합니다",
   "error.transaction_not_found": "거래를 찾을 수 없습니다",
   "error.not_reversible": "되돌릴 수 없는 거래입니다",
   "error.exceeds_reversible": "되돌릴 수 있는 금액을 초과했습니다",

@@ -1,9 +1,11 @@
 // The transactions of a wallet, newest first: each with both sides, and an adjustment with its way back.
 
-import { get, part } from "./api.js";
+import { get, part, withQuery } from "./api.js";
+import { link as boardLink } from "./boards.js";
+import { link as contestLink } from "./contests.js";
 import { dialog, failed, inline } from "./dialog.js";
 import { button, card, chip, choice, empty, h, renew } from "./dom.js";
-import { decimal, referenceOf, when } from "./format.js";
+import { decimal, referenceOf, sourceOf, when } from "./format.js";
 import { storedReason } from "./form.js";
 import { link } from "./members.js";
 import { look } from "./movement.js";
@@ -22,6 +24,16 @@ const ADJUSTMENTS = new Set(["deposit", "withdrawal", "promotion"]);
 /** A transfer that takes another one back. */
 const REVERSALS = new Set(["reversal_in", "reversal_out"]);
 
+/** What moves for a contest or a period; the reference of another transfer is the word of its maker. */
+const FOR_CONTESTS = new Set(["fee", "prize", "refund"]);
+
+/** The reference of a transfer, as a link to the contest or the period that it names. */
+function source(one) {
+  const { board, period, contest } = (FOR_CONTESTS.has(one.type) && sourceOf(one.reference)) || {};
+  if (contest) return h("a", { href: contestLink(contest) }, referenceOf(one));
+  return board ? h("a", { href: withQuery(boardLink(board), { period }) }, referenceOf(one)) : referenceOf(one);
+}
+
 /** The card, of one currency at a time; `now()` returns the wallets, `changed` is called after a reversal. */
 export function transactions(member, now, changed, signal) {
   let currency = now()[0]?.currency ?? null;
@@ -36,7 +48,7 @@ export function transactions(member, now, changed, signal) {
   };
   const out = ({ before, after, type }) => (before === after ? OUT.has(type) : BigInt(after) < BigInt(before));
   const view = table(t("wallet.transactions_newest"), [
-    { label: t("wallet.what"), cell: (one) => [chip(named(`wallet.type.${one.type}`), out(one) ? "" : "ok"), h("span", { class: "under" }, when(one.at)), one.reference && h("span", { class: "under name" }, referenceOf(one)), one.reason && h("span", { class: "under name" }, `“${storedReason(one.reason)}”`)] },
+    { label: t("wallet.what"), cell: (one) => [chip(named(`wallet.type.${one.type}`), out(one) ? "" : "ok"), h("span", { class: "under" }, when(one.at)), one.reference && h("span", { class: "under name" }, source(one)), one.reason && h("span", { class: "under name" }, `“${storedReason(one.reason)}”`)] },
     { label: t("wallet.with"), kind: "wide", cell: ({ counterparty, counterparty_name: name }) => (counterparty ? h("a", { class: "name", href: link(counterparty) }, name || t("wallet.a_pool")) : h("span", { class: "soft" }, "–")) },
     { label: t("wallet.amount"), kind: "num", cell: (one) => [h("span", { class: "strong" }, `${out(one) ? "−" : "+"}${decimal(one.amount, one.currency)}`), h("span", { class: "under narrow" }, t("wallet.then", { balance: decimal(one.after, one.currency) }))] },
     { label: t("wallet.balance_after"), kind: "num wide", cell: ({ after, currency: code }) => h("span", { class: "soft" }, decimal(after, code)) },

@@ -324,8 +324,13 @@ fn a_missed_prize_is_paid_from_the_list_of_what_is_owed() {
     console.sees("700 KRW paid to bob Everything of rush (minutely from ");
     console.sees("Nothing is owed");
     let bob = client.get("/v1/members?player=bob").expect(200)["items"][0]["id"].clone();
-    let wallets = client.get(&format!("/v1/wallets/{}", bob.as_str().expect("an id"))).expect(200);
+    let bob = bob.as_str().expect("an id");
+    let wallets = client.get(&format!("/v1/wallets/{bob}")).expect(200);
     assert_eq!(wallets["items"][0]["balance"], json!("700"));
+    // The prize in the wallet leads to its period.
+    console.show(&format!("#/wallets/{bob}"));
+    console.sees_row(&["prize", "rush (minutely from ", "+700"]);
+    console.page.wait("help.all('td a').some((one) => one.hash.startsWith('#/boards/rush?period=minutely'))");
     console.end();
 }
 
