@@ -68,7 +68,8 @@ export function under(parts) {
   return given.length > 0 && h("span", { class: "under" }, given.flatMap((one, at) => (at === 0 ? [one] : [" · ", one])));
 }
 
-function outcome({ paid, code, reversed, currency }) {
+/** What became of a payment. */
+export function outcome({ paid, code, reversed, currency }) {
   if (paid) return [chip(t("contest.paid"), "ok"), reversed && h("span", { class: "under" }, t("contest.reversed", { amount: money(reversed, currency) }))];
   if (!code) return chip(t("contest.under_way"), "warn");
   const mark = code === "reversed" ? chip(t("contest.not_owed")) : chip(t("contest.not_paid"), "bad");

@@ -30,3 +30,9 @@ export function every(wait, signal, work, failed = () => {}) {
   run();
   return run;
 }
+
+/** Whether a dialog is open, or a field of the page has what was typed or is being typed into: a refresh waits for its end. */
+export function isEdited(root) {
+  const fields = [...root.querySelectorAll("input, textarea")];
+  return document.querySelector("dialog[open]") !== null || fields.some((one) => one === document.activeElement || one.value !== one.defaultValue);
+}

@@ -4,10 +4,11 @@ import { actCell, actorOf, readNames, withReversals } from "./acts.js";
 import { get, part, walk } from "./api.js";
 import { actsOn } from "./ban.js";
 import { inline } from "./dialog.js";
-import { card, chip, empty, h, head, put, set } from "./dom.js";
+import { card, chip, empty, h, head, put, renew, set } from "./dom.js";
 import { when } from "./format.js";
+import { every, isEdited } from "./live.js";
 import { memberOf } from "./members.js";
-import { contestOf, contests, contestsOf } from "./player_contests.js";
+import { contestOf, contests, contestsOf, isOver } from "./player_contests.js";
 import { history } from "./player_history.js";
 import { money } from "./player_money.js";
 import { owed } from "./player_owed.js";
@@ -17,6 +18,8 @@ import { may } from "./rights.js";
 import { list, table } from "./table.js";
 import { t } from "./texts.js";
 
+/** Milliseconds between refreshes: each asks much. */
+const PAUSE = 10000;
 /** Pages of leaderboards that are read; more are reported and left out. */
 const PAGES_MAX = 5;
 /** Leaderboards that are read one by one for their periods. */
@@ -25,31 +28,34 @@ const ONE_BY_ONE_MAX = 20;
 export const title = ({ player }) => player;
 
 export function render(root, { player }, signal) {
-  const top = h("div", {}, headOf(player, null, []));
+  const top = h("div", {});
   const wrong = h("div", {});
   const left = h("div", { class: "stack" });
   const right = h("div", { class: "stack" });
   put(root, top, wrong, h("div", { class: "two" }, left, right));
   const path = `/v1/players/${part(player)}`;
   let profile = null;
-  let known = null;
-  let past = null;
-  let missed = null;
+  let rules = null;
+  let played = { found: new Map() };
+  let [past, purse, missed] = [null, null, null];
   let bannedOn = new Set();
+  const showHead = (items) => renew(top, [profile, items.map(({ board, banned, final }) => [board, banned, final])], () => headOf(player, profile, items));
+  showHead([]);
   const acts = may("audit:read") ? audit(player, signal) : null;
-  const place = h("div", { class: "stack" });
+  const places = ranks(player, () => again());
+  const joined = contests(player, signal);
   const load = async () => {
     const { items, complete } = await everywhere(path, signal);
     const names = items.map(({ board }) => board);
-    // No act of this page changes the contests of the player, or the periods of a leaderboard.
-    known ??= await Promise.all([withPeriods(names, signal), contestsOf(player, names, signal)]);
-    const [rules, played] = known;
+    // The page changes no rule of a leaderboard.
+    [rules, played] = await Promise.all([rules ?? withPeriods(names, signal), contestsOf(player, names, signal, played.found)]);
     bannedOn = new Set(items.filter(({ banned }) => banned).map(({ board }) => board));
-    const shown = items.map((item) => ({ ...item, final: isFinal(played.found.get(contestOf(item.board))), rules: rules.get(item.board)?.periods ?? [] }));
+    const shown = items.map((item) => ({ ...item, final: isOver(played.found.get(contestOf(item.board))), rules: rules.get(item.board)?.periods ?? [] }));
+    showHead(shown);
+    places.update(shown, complete);
+    joined.update(played, shown);
     set(wrong);
-    set(top, headOf(player, profile, shown));
-    set(place, ranks(player, shown, complete, again));
-    return { names: new Set(names), rules, played };
+    return new Set(names);
   };
   const again = async () => {
     await load();
@@ -63,17 +69,26 @@ export function render(root, { player }, signal) {
       throw error;
     });
     // As the API answers them: the player need not be in an open period.
-    const { names, rules, played } = await load();
+    const names = await load();
     const boards = [...rules.values()].filter(({ board }) => names.has(board));
     past = history(player, boards, (board) => bannedOn.has(board), signal);
-    put(left, place, past?.element, acts?.element);
+    put(left, places.element, past?.element, acts?.element);
     // A new member, and a payment, show what they changed without leaving the page.
     const moved = () => Promise.all([purse?.reload(), missed?.reload(), acts?.reload()]);
-    const purse = money(player, signal, moved, () => acts?.reload());
+    purse = money(player, signal, moved, () => acts?.reload());
     missed = owed(player, signal, moved);
-    put(right, profile && about(profile), purse?.element, missed?.element, contests(played));
+    put(right, profile && about(profile), purse?.element, missed?.element, joined.element);
   };
-  start().catch((error) => inline(wrong, error));
+  const refresh = async () => {
+    await load();
+    await Promise.all([past?.reload(), purse?.reload(), missed?.reload(), acts?.refresh()]);
+  };
+  let started = false;
+  every(PAUSE, signal, async () => {
+    if (started && isEdited(root)) return;
+    await (started ? refresh() : start());
+    started = true;
+  }, (error) => inline(wrong, error));
 }
 
 /**
@@ -87,9 +102,6 @@ async function everywhere(path, signal) {
   const kept = await walk(`${path}/ranks`, { closed: true }, "items", add, signal, PAGES_MAX);
   return { items: [...all.values()], complete: open && kept };
 }
-
-/** A contest that is over keeps its result: no player is banned on it any more. */
-const isFinal = (contest) => ["settled", "cancelled"].includes(contest?.state);
 
 function headOf(player, profile, items) {
   const open = items.filter(({ banned, final }) => banned || !final);
@@ -136,9 +148,11 @@ function audit(player, signal) {
   ], { key: ({ id }) => id });
   const all = list(view, actsOf(player, signal), () => empty(t("player.no_act"), t("player.no_act_about")));
   const said = h("div", {});
-  const reload = () => readNames(signal).then(all.reload).catch((error) => inline(said, error));
+  const shown = (read) => read.then(() => set(said), (error) => inline(said, error));
+  const reload = () => shown(readNames(signal).then(all.reload));
+  const refresh = () => shown(all.refresh());
   reload();
-  return { element: card(t("player.acts"), h("div", {}, said, all.element), { side: actsOn(player) }), reload };
+  return { element: card(t("player.acts"), h("div", {}, said, all.element), { side: actsOn(player) }), reload, refresh };
 }
 
 /** Acts whose subject is a player. */

@@ -3,7 +3,7 @@
 import { ask, get, part, withQuery } from "./api.js";
 import { link as boardLink } from "./boards.js";
 import { inline } from "./dialog.js";
-import { card, empty, h, set } from "./dom.js";
+import { card, empty, h, renew, set } from "./dom.js";
 import { grouped, periodName, zoned } from "./format.js";
 import { table } from "./table.js";
 import { t } from "./texts.js";
@@ -23,25 +23,29 @@ export function history(player, found, isBanned, signal) {
     { label: t("board.score"), kind: "num", cell: ({ score }) => h("span", { class: "strong" }, grouped(score)) },
     { label: t("player.scored_at"), kind: "wide num", cell: ({ board, period, at }) => h("span", { class: "soft" }, zoned(at, zoneOf(rules(board), period))) },
   ], { key: ({ period }) => period });
+  const said = h("div", {});
   const place = h("div", { "aria-live": "polite" });
+  let shown = boards[0];
   const load = async (board) => {
     const { items: all } = await get(`/v1/leaderboards/${part(board)}/periods`, { limit: PERIODS_MAX }, signal);
     const closed = all.filter(({ state }) => state === "closed");
     const found = closed.length === 0 ? [] : await rankedIn(board, player, closed, signal);
+    // Another leaderboard was chosen meanwhile.
+    if (board !== shown) return;
+    set(said);
     view.update(found, { flash: false });
     // A ban takes the ranks of closed periods too, and one without another player is not listed.
     const none = isBanned(board) ? [t("player.closed_banned"), t("player.closed_banned_about")] : [t("player.no_closed"), t("player.no_closed_about")];
-    set(place, found.length > 0 ? view.element : empty(...none));
+    renew(place, found.length > 0 || none, () => (found.length > 0 ? view.element : empty(...none)));
   };
-  let shown = boards[0];
-  const reload = () => load(shown).catch((error) => inline(place, error));
+  const reload = () => load(shown).catch((error) => inline(said, error));
   const show = (board) => {
     shown = board;
     return reload();
   };
   const choose = boards.length > 1 && h("select", { "aria-label": t("boards.board"), change: ({ target }) => show(target.value) }, boards.map((board) => h("option", { value: board }, board)));
   reload();
-  const element = card(boards.length > 1 ? t("player.closed_periods") : t("player.closed_periods_of", { board: boards[0] }), place, { side: choose });
+  const element = card(boards.length > 1 ? t("player.closed_periods") : t("player.closed_periods_of", { board: boards[0] }), h("div", {}, said, place), { side: choose });
   return { element, reload };
 }
 

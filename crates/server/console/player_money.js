@@ -3,7 +3,7 @@
 import { adjust, mayAdjust } from "./adjust.js";
 import { get, part } from "./api.js";
 import { inline } from "./dialog.js";
-import { button, card, chip, empty, facts, h, put, set } from "./dom.js";
+import { button, card, chip, empty, facts, h, put, renew, set } from "./dom.js";
 import { money as amountOf, when } from "./format.js";
 import { makeMember } from "./member_form.js";
 import { link, memberOf } from "./members.js";
@@ -12,33 +12,55 @@ import { t } from "./texts.js";
 
 const HOLDS_MAX = 20;
 
-/** A card; nothing for a caller that may not read members. `changed` is called once the player is a member, `adjusted` after an adjustment or its undo. */
+/**
+ * A card, with its `reload`; nothing for a caller that may not read members. `changed` is called once the player is a member,
+ * `adjusted` after an adjustment or its undo.
+ */
 export function money(player, signal, changed, adjusted) {
   if (!may("members:read")) return null;
+  const said = h("div", {});
   const place = h("div", {});
+  let seen = null;
+  let purse = null;
   const load = async () => {
     const member = await memberOf(player, signal);
-    if (!member) {
-      const make = may("members:write") && button(t("wallets.new"), () => makeMember({ player }, changed), { kind: "small" });
-      set(place, empty(t("wallet.player_alone"), t("wallet.player_alone_text"), ...[make].filter(Boolean)));
-      return;
-    }
-    let wallets = [];
-    const purse = h("div", { class: "stack" });
-    const show = async () => {
-      const found = await walletsAndHolds(member, signal);
-      wallets = found.wallets;
-      set(purse, shown(found));
-    };
-    if (may("money:read")) await show();
-    const again = () => Promise.all([may("money:read") && show(), adjusted()]);
-    const adjusts = !member.closed_at && mayAdjust() &&
-      h("details", {}, h("summary", {}, t("wallet.adjust_title")), h("div", { class: "body" }, adjust(member, () => wallets, again)));
-    set(place, put(h("div", { class: "body stack" }), identity(member), purse, adjusts));
+    const text = JSON.stringify(member);
+    const same = text === seen;
+    if (!same) purse = member && may("money:read") ? purseOf(member, signal) : null;
+    await purse?.load();
+    set(said);
+    // The same member keeps its form, with what was typed.
+    if (same) return;
+    set(place, member ? ofMember(member, purse, adjusted) : nobody(player, changed));
+    seen = text;
   };
-  const reload = () => load().catch((error) => inline(place, error));
+  const reload = () => load().catch((error) => inline(said, error));
   reload();
-  return { element: card(t("wallet.of_player"), place), reload };
+  return { element: card(t("wallet.of_player"), h("div", {}, said, place)), reload };
+}
+
+function nobody(player, changed) {
+  const make = may("members:write") && button(t("wallets.new"), () => makeMember({ player }, changed), { kind: "small" });
+  return empty(t("wallet.player_alone"), t("wallet.player_alone_text"), ...[make].filter(Boolean));
+}
+
+/** The wallets of a member with its open holds: `load` reads them, `wallets()` returns those that were read. */
+function purseOf(member, signal) {
+  const element = h("div", { class: "stack" });
+  let wallets = [];
+  const load = async () => {
+    const found = await walletsAndHolds(member, signal);
+    wallets = found.wallets;
+    renew(element, found, () => shown(found, member));
+  };
+  return { element, load, wallets: () => wallets };
+}
+
+function ofMember(member, purse, adjusted) {
+  const again = () => Promise.all([purse?.load(), adjusted()]);
+  const adjusts = !member.closed_at && mayAdjust() &&
+    h("details", {}, h("summary", {}, t("wallet.adjust_title")), h("div", { class: "body" }, adjust(member, () => purse?.wallets() ?? [], again)));
+  return put(h("div", { class: "body stack" }), identity(member), purse?.element, adjusts);
 }
 
 function identity(member) {
@@ -59,9 +81,10 @@ async function walletsAndHolds(member, signal) {
   return { wallets, items, more };
 }
 
-function shown({ wallets, items, more }) {
+function shown({ wallets, items, more }, member) {
   const one = ({ currency, balance, held, available }) => facts([[t("wallet.balance"), amountOf(balance, currency)], [t("wallet.held"), amountOf(held, currency)], [t("wallet.available"), amountOf(available, currency)]]);
   const hold = ({ amount, currency, reason, expires_at: ends }) => h("li", {}, amountOf(amount, currency), ends && ` ${t("wallet.ends", { at: when(ends) })}`, reason && ` “${reason}”`);
   const listed = items.length > 0 && h("div", {}, h("h3", {}, t("wallets.open_holds"), " ", chip(more ? t("wallet.or_more", { n: items.length }) : String(items.length), "warn")), h("ul", { class: "plain" }, items.map(hold)));
-  return [wallets.map(one), wallets.length === 0 && h("p", { class: "soft" }, t("wallet.empty_wallet")), listed];
+  const all = h("p", { class: "small" }, h("a", { href: link(member.id) }, t("wallet.to_transactions")));
+  return [wallets.map(one), wallets.length === 0 ? h("p", { class: "soft" }, t("wallet.empty_wallet")) : all, listed];
 }

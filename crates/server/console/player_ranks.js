@@ -4,7 +4,7 @@ import { change, withQuery } from "./api.js";
 import { ban, place, restore, actsOn, why } from "./ban.js";
 import { link as boardLink } from "./boards.js";
 import { dialog, failed, toast } from "./dialog.js";
-import { button, card, chip, empty, h, notice } from "./dom.js";
+import { button, card, chip, empty, h, notice, renew } from "./dom.js";
 import { grouped, periodName, zoned } from "./format.js";
 import { UNDONE, field, form, reason } from "./form.js";
 import { may } from "./rights.js";
@@ -12,23 +12,32 @@ import { table } from "./table.js";
 import { t } from "./texts.js";
 import { zoneOf } from "./zones.js";
 
-/** A card for the leaderboards of a player, of which some are `final` and some have period `rules`; `again` reads them anew. */
-export function ranks(player, items, complete, again) {
-  const asked = may("boards:admin") && items.length > 0 && why();
-  const rows = items.flatMap((item) => rowsOf(item));
+/** A card for the leaderboards of a player: `update` shows them, of which some are `final` and some have period `rules`; `again` reads them anew. */
+export function ranks(player, again) {
+  const asked = may("boards:admin") && why();
+  const acted = () => {
+    // A reason is of one act.
+    asked.element.querySelector("input").value = "";
+    return again();
+  };
   const view = table(t("player.boards_of", { player }), [
     { label: t("boards.board"), cell: (row) => board(player, row) },
     { label: t("board.rank"), kind: "num", cell: ({ rank, total, banned }) => (banned || !rank ? h("span", { class: "soft" }, t(banned ? "player.banned" : "player.only_closed")) : [h("span", { class: "strong" }, grouped(rank)), h("span", { class: "under" }, t("player.of", { n: total }))]) },
     { label: t("board.score"), kind: "num", cell: ({ score, subscore }) => [h("span", { class: "strong" }, grouped(score)), subscore !== undefined && h("span", { class: "under" }, grouped(subscore))] },
     { label: t("player.scored_at"), kind: "wide num", cell: ({ at, zone }) => h("span", { class: "soft" }, zoned(at, zone)) },
-    ...(asked ? [{ label: t("board.actions"), kind: "actions", cell: (row) => acts(player, row, asked, again) }] : []),
+    ...(asked ? [{ label: t("board.actions"), kind: "actions", cell: (row) => acts(player, row, asked, acted) }] : []),
   ], { key: ({ board: name, period }) => `${name} ${period}` });
-  view.update(rows, { flash: false });
-  const more = !complete && notice("warn", h("p", {}, t("player.first_boards", { n: items.length })));
-  const none = empty(t("player.no_board"), t("player.no_board_about"));
-  const about = asked && items.some(({ banned, final }) => !banned && !final) && h("p", { class: "small soft" }, t("player.ban_about"));
-  const top = asked && h("div", { class: "body" }, about, h("div", { class: "inline" }, asked.element, everywhere(player, items, asked, again)));
-  return card(t("boards.list"), h("div", {}, top, more, rows.length > 0 ? view.element : none));
+  const [top, more, place] = [h("div", {}), h("div", {}), h("div", {})];
+  const update = (items, complete) => {
+    view.update(items.flatMap((item) => rowsOf(item)), { flash: false });
+    const places = items.map(({ board: name, banned, final }) => ({ board: name, banned, final }));
+    renew(top, places, () => asked && places.length > 0 && h("div", { class: "body" },
+      places.some(({ banned, final }) => !banned && !final) && h("p", { class: "small soft" }, t("player.ban_about")),
+      h("div", { class: "inline" }, asked.element, everywhere(player, places, asked, acted))));
+    renew(more, [complete, items.length], () => !complete && notice("warn", h("p", {}, t("player.first_boards", { n: items.length }))));
+    renew(place, items.length > 0, () => (items.length > 0 ? view.element : empty(t("player.no_board"), t("player.no_board_about"))));
+  };
+  return { element: card(t("boards.list"), h("div", {}, top, more, place)), update };
 }
 
 /** A row for each window, in its time zone; a ban without a score, and a score in closed periods alone, have one too. */

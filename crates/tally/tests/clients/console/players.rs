@@ -289,6 +289,50 @@ fn a_contest_is_found_and_a_player_has_it_without_a_score() {
     console.end();
 }
 
+/// The page of a player has its rank and its prize in each contest, and shows changes without being loaded again.
+#[test]
+fn a_player_has_its_rank_and_its_prize_in_a_contest() {
+    let mut console = Console::empty();
+    let mut client = console.server.client();
+    for player in ["ann", "bob"] {
+        let member = json!({"login_id": player, "name": player, "player": player});
+        client.post("/v1/members", &member).expect(201);
+    }
+    let prizes = json!([{"from": 1, "to": 1, "currency": "KRW", "amount": 500}]);
+    client.post("/v1/contests", &json!({"id": "cup", "title": "Friday cup", "prizes": prizes})).expect(201);
+    let mut act = |path: &str, body: Value| {
+        let status = client.post(&format!("/v1/contests/cup/{path}"), &body).status;
+        assert!(status < 300, "{path}: {status}");
+    };
+    let mut players = console.server.client();
+    let mut submit = |player: &str, score: u32| {
+        let row = json!({"player": player, "score": score});
+        players.post("/v1/leaderboards/contest:cup/scores", &row).expect(200);
+    };
+    act("open", json!({}));
+    act("applications", json!({"player": "ann"}));
+    act("applications", json!({"player": "bob"}));
+    act("applications/accept", json!({"players": ["ann", "bob"]}));
+    act("start", json!({}));
+    submit("ann", 5);
+    submit("bob", 70);
+    console.show("#/players/ann");
+    console.sees_row(&["Friday cup", "running", "takes part", "2", "of 2", "Score 5"]);
+    submit("ann", 90);
+    console.sees_row(&["Friday cup", "running", "1", "of 2", "Score 90"]);
+    act("finish", json!({}));
+    act("settle", json!({}));
+    console.sees_row(&["Friday cup", "settled", "of 2", "Score 90", "500 KRW", "paid"]);
+    console.sees("Balance 500 KRW");
+    console.check("player-prize");
+    console.picture("player-prize");
+    // The wallet has the prize among its transactions.
+    console.click("All transactions");
+    console.page.wait("location.hash.startsWith('#/wallets/')");
+    console.sees_row(&["prize", "500"]);
+    console.end();
+}
+
 /// An address that leads nowhere says so, and leads back.
 #[test]
 fn who_is_not_there_is_not_the_end() {
