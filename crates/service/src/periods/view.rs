@@ -1,6 +1,7 @@
 //! Reading a window of a leaderboard: all time, a period in memory, or a closed one from its archive.
 
 use super::archive::StoredWindow;
+use super::prizes::has_prizes;
 use super::{ALL_TIME_NAME, LiveWindow};
 use crate::boards::Board;
 use crate::failure::{Failure, Fault};
@@ -233,7 +234,7 @@ impl View {
     }
 }
 
-/// Every period of a board, newest first; past ones without players are not there.
+/// Every period of a board, newest first; past ones without players are not there, unless they have prizes.
 pub fn list(board: &Board, now: Micros) -> Vec<Listed> {
     list_with(board, now, |live| live.ranking.total())
 }
@@ -256,15 +257,16 @@ pub fn list_with(board: &Board, now: Micros, total: impl Fn(&LiveWindow) -> u64)
             },
             total,
         };
-        let closed = state.closed.iter().filter(|row| row.version > 0);
-        all.extend(closed.map(|row| listed(row.span, row.total)));
-        all.extend(state.live.iter().map(|live| listed(live.span, total(live))));
+        // A ban may take the last player of a closed period. What the period pays stays.
+        let is_shown = |row: &&WindowRow| row.version > 0 && (row.total > 0 || has_prizes(state, row));
+        all.extend(state.closed.iter().filter(is_shown).map(|row| listed(row.span, row.total)));
+        let has_some = |one: &Listed| one.total > 0 || one.state == "open";
+        all.extend(state.live.iter().map(|live| listed(live.span, total(live))).filter(has_some));
         let known =
             |span: &Span| state.live(state.target(*span).window).is_some() || state.closed(*span).is_some();
         let current = state.span_at(now).filter(|span| !known(span));
-        all.extend(current.map(|span| listed(span, 0)));
+        all.extend(current.map(|span| listed(span, 0)).filter(has_some));
     }
-    all.retain(|one| one.total > 0 || one.state == "open");
     all.sort_by(|a, b| (b.start, &a.name).cmp(&(a.start, &b.name)));
     all
 }

@@ -1,4 +1,4 @@
-//! `GET /v1/leaderboards/{board}/periods`: newest first; empty closed ones are left out.
+//! `GET /v1/leaderboards/{board}/periods`: newest first; empty closed ones without prizes are left out.
 
 use super::find;
 use crate::http::call::Call;

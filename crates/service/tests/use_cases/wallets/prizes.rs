@@ -15,7 +15,7 @@ use tally_rules::{Actor, BoardId, Micros, Origin, PlayerId, Rejection};
 use tally_service::members::NewMember;
 use tally_service::owed::DebtFilter;
 use tally_service::periods::pay_again::{self, PrizeCounts};
-use tally_service::periods::view::View;
+use tally_service::periods::view::{View, list};
 use tally_service::periods::{prizes, scheduler};
 use tally_service::players::erase;
 use tally_service::scan::Span;
@@ -197,6 +197,28 @@ fn a_player_that_is_restored_later_gets_no_prize_of_a_closed_period() {
         assert_eq!(shown(tally, world.now()), Some(Vec::new()));
         world.end(&[ann]);
     }
+}
+
+/// A ban takes the only player of a closed period. The period stays in the list with its prizes.
+#[test]
+fn a_closed_period_without_players_is_listed_if_it_has_prizes() {
+    let world = World::new(Kind::Sqlite);
+    let (tally, ann) = (&world.tally, world.member("ann", 0));
+    put(&world, tally, &daily(table(100), 12)).unwrap();
+    score(&world, tally, player_of(ann), 9);
+    world.advance(DAY);
+    scheduler::close_due(tally).unwrap();
+    prizes::pay_due(tally).unwrap();
+    let closed = || -> Vec<u64> {
+        let all = list(&tally.boards.get(&board()).unwrap(), world.now());
+        all.into_iter().filter(|one| one.state == "closed").map(|one| one.total).collect()
+    };
+    assert_eq!(closed(), [1]);
+    world.wait(erase::ban(tally, &board(), player_of(ann), true, Origin::BACKGROUND, None)).unwrap();
+    scheduler::refresh_due(tally).unwrap();
+    assert_eq!(closed(), [0]);
+    assert_eq!(shown(tally, world.now()), Some(vec![(1, 100, true)]));
+    world.end(&[ann]);
 }
 
 /// The service ends without notice after each step, and goes on with the stored state.
