@@ -209,6 +209,22 @@ mod tests {
     }
 
     #[test]
+    fn every_schema_and_every_field_says_what_it_is() {
+        let document = document();
+        let schemas = &document["components"]["schemas"];
+        for (name, schema) in schemas.as_object().expect("components") {
+            assert!(schema["description"].is_string(), "{name} has no description");
+        }
+        // A field that refers to a schema has the description of that schema, unless it has its own.
+        visit(schemas, "", &mut |at, value| {
+            for (name, field) in value.get("properties").and_then(Value::as_object).into_iter().flatten() {
+                let says = field.get("description").or(field.get("$ref")).is_some();
+                assert!(says, "{at}: the field `{name}` has no description");
+            }
+        });
+    }
+
+    #[test]
     fn older_names_are_deprecated_and_nothing_else_is() {
         let document = document();
         let mut found = 0;
