@@ -125,14 +125,15 @@ namespace TallyClient
     /// <summary>A score of a batch.</summary>
     public sealed class BatchRow
     {
-        public string Board, Player, At, Id;
+        /// <summary>With IdempotencyKey it counts once, however often it is sent. At is when it happened.</summary>
+        public string Board, Player, At, IdempotencyKey;
         public long Score;
         public long? Subscore;
 
         internal Json ToJson()
         {
             return Json.Object().With("board", Board).With("player", Player).With("score", (long?)Score)
-                .With("subscore", Subscore).With("at", At).With("id", Id);
+                .With("subscore", Subscore).With("at", At).With("idempotency_key", IdempotencyKey);
         }
     }
 

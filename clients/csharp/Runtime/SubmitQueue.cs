@@ -99,8 +99,10 @@ namespace TallyClient
                 var list = Load();
                 if (list.Count >= max)
                     throw new TallyError("queue_full", list.Count + " scores wait, and the queue takes " + max + "; flush it first");
-                var id = Guid.NewGuid().ToString("N");
-                var row = new BatchRow { Board = board, Player = player, Score = score, Subscore = subscore, At = at, Id = id };
+                var row = new BatchRow
+                {
+                    Board = board, Player = player, Score = score, Subscore = subscore, At = at, IdempotencyKey = Guid.NewGuid().ToString("N"),
+                };
                 Save(new List<Queued>(list) { new Queued { Row = row } });
             }
         }
@@ -202,7 +204,9 @@ namespace TallyClient
                     var row = new BatchRow
                     {
                         Board = json["board"].Text, Player = json["player"].Text, Score = json["score"].Long,
-                        Subscore = json["subscore"].LongOrNull, At = json["at"].Text, Id = json["id"].Text,
+                        Subscore = json["subscore"].LongOrNull, At = json["at"].Text,
+                        // Earlier releases of this package named it `id`.
+                        IdempotencyKey = json["idempotency_key"].Text ?? json["id"].Text,
                     };
                     list.Add(new Queued { Row = row, SentAt = json["sent_at"].Long });
                 }

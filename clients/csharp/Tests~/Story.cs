@@ -268,6 +268,13 @@ static class Story
         memory.Save("[{\"board\":\"sums\",\"player\":\"q1\",\"score\":4,\"id\":\"old\",\"sent_at\":" + sent + "}]");
         Equal((await queue(tally, memory).FlushAsync()).Refused, 1);
         Equal(told.Last(), "q1 outcome_unknown");
+        // A score that an earlier release of the package stored counts once, under the key that it has there.
+        for (var time = 0; time < 2; time++)
+        {
+            memory.Save("[{\"board\":\"sums\",\"player\":\"q6\",\"score\":4,\"id\":\"stored-before\"}]");
+            Equal((await queue(tally, memory).FlushAsync()).Sent, 1);
+        }
+        Equal(await Score("q6"), 4);
         memory.Save("{broken");
         Equal((await Failure(() => { Equal(queue(tally, memory).Count, 0); return Task.CompletedTask; })).Code, "storage_failed");
     }

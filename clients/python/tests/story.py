@@ -250,6 +250,11 @@ def queue() -> None:
     memory.save(json.dumps([old]))
     equal(SubmitQueue(tally, storage=memory, on_refused=refused).flush().refused, 1)
     equal(told[-1], "q1 outcome_unknown")
+    # A score that an earlier release of the package stored counts once, under the key that it has there.
+    for _ in range(2):
+        memory.save(json.dumps([{"board": "sums", "player": "q6", "score": 4, "id": "stored-before"}]))
+        equal(SubmitQueue(tally, storage=memory).flush().sent, 1)
+    equal(score("q6"), 4)
     memory.save("{broken")
     equal(failure(SubmitQueue(tally, storage=memory).size).code, "storage_failed")
 

@@ -39,10 +39,17 @@ export class LocalStorage implements QueueStorage {
 /** A score that waits. */
 export interface QueuedScore extends NewScore {
   board: string;
-  /** Its idempotency key: however often it is sent, it counts once. */
-  id: string;
+  /** However often it is sent, it counts once. */
+  idempotency_key: string;
   /** When it was first sent, in milliseconds since 1970. */
   sent_at?: number;
+}
+
+/** A score as earlier releases of this package stored it, too: they named its key `id`. */
+type StoredScore = QueuedScore & { id?: string };
+
+function present({ id, ...score }: StoredScore): QueuedScore {
+  return id === undefined ? score : { ...score, idempotency_key: id };
 }
 
 export interface FlushReport {
@@ -103,7 +110,7 @@ export class SubmitQueue {
         throw new TallyError("queue_full", `${waiting.length} scores wait, and the queue takes ${this.#max}; flush it first`);
       }
       const exact = typeof score.score === "bigint" ? String(score.score) : score.score;
-      const queued: QueuedScore = { ...score, score: exact, board, id: randomKey() };
+      const queued: QueuedScore = { ...score, score: exact, board, idempotency_key: randomKey() };
       waiting.push(queued);
       try {
         await this.#save();
@@ -149,7 +156,7 @@ export class SubmitQueue {
       const done = new Map<string, SubmittedRow | TallyError>();
       for (const score of batch) {
         const why = "it was sent more than 23 hours ago and not answered; read the player's score, then decide";
-        if (!fresh.includes(score)) done.set(score.id, new TallyError("outcome_unknown", why));
+        if (!fresh.includes(score)) done.set(score.idempotency_key, new TallyError("outcome_unknown", why));
       }
       try {
         const rows = fresh.map(({ sent_at: _, ...row }) => row);
@@ -159,18 +166,18 @@ export class SubmitQueue {
           if (!score) continue;
           const error = "error" in row ? new TallyError(row.error.code, row.error.detail) : undefined;
           if (error && PASSING.has(error.code)) report.error = error;
-          else done.set(score.id, error ?? (row as SubmittedRow));
+          else done.set(score.idempotency_key, error ?? (row as SubmittedRow));
         }
       } catch (error) {
         if (!(error instanceof TallyError)) throw error;
         report.error = error;
       }
       await this.#alone(async (waiting) => {
-        this.#waiting = waiting.filter((score) => !done.has(score.id));
+        this.#waiting = waiting.filter((score) => !done.has(score.idempotency_key));
         await this.#save();
       });
       for (const score of batch) {
-        const end = done.get(score.id);
+        const end = done.get(score.idempotency_key);
         if (end instanceof TallyError) {
           report.refused += 1;
           this.#options.onRefused?.(score, end);
@@ -215,7 +222,7 @@ export class SubmitQueue {
   async #load(): Promise<QueuedScore[]> {
     const text = await this.#storage.load();
     try {
-      return text === null ? [] : (JSON.parse(text) as QueuedScore[]);
+      return text === null ? [] : (JSON.parse(text) as StoredScore[]).map(present);
     } catch (error) {
       throw new TallyError("storage_failed", "the stored queue cannot be read; remove it to begin anew", { cause: error });
     }

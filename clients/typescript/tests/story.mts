@@ -189,6 +189,12 @@ async function queue(): Promise<void> {
   storage.save(JSON.stringify([old]));
   assert.equal((await new SubmitQueue(tally, options).flush()).refused, 1);
   assert.equal(told.at(-1), "q1 outcome_unknown");
+  // A score that an earlier release of the package stored counts once, under the key that it has there.
+  for (const _ of [1, 2]) {
+    storage.save(JSON.stringify([{ board: "sums", player: "q6", score: 4, id: "stored-before" }]));
+    assert.equal((await new SubmitQueue(tally, options).flush()).sent, 1);
+  }
+  assert.equal(await score("q6"), 4);
   storage.save("{broken");
   assert.equal((await failure(new SubmitQueue(tally, options).size())).code, "storage_failed");
 }

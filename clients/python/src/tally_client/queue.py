@@ -62,9 +62,16 @@ class FileStorage:
 
 
 class QueuedScore(t.BatchRow, total=False):
-    """A score that waits. ``id`` is its idempotency key; ``sent_at`` when it was first sent, in seconds since 1970."""
+    """A score that waits. With its ``idempotency_key`` it counts once; ``sent_at`` is when it was first sent, in seconds since 1970."""
 
     sent_at: float
+
+
+def _present(row: Any) -> QueuedScore:
+    """A stored score. Earlier releases of this package named its key ``id``."""
+    if "id" in row:
+        row["idempotency_key"] = row.pop("id")
+    return cast(QueuedScore, row)
 
 
 @dataclass
@@ -130,7 +137,8 @@ class SubmitQueue:
             if len(waiting) >= self._max:
                 message = f"{len(waiting)} scores wait, and the queue takes {self._max}; flush it first"
                 raise TallyError("queue_full", message)
-            queued: QueuedScore = {"board": board, "player": player, "score": score, "id": uuid.uuid4().hex}
+            key = uuid.uuid4().hex
+            queued: QueuedScore = {"board": board, "player": player, "score": score, "idempotency_key": key}
             if subscore is not None:
                 queued["subscore"] = subscore
             if at is not None:
@@ -190,7 +198,7 @@ class SubmitQueue:
     def _send(
         self, batch: List[QueuedScore], now: float, report: FlushReport
     ) -> Mapping[str, Union[t.BatchResult, TallyError]]:
-        """The outcomes by id."""
+        """The outcomes by idempotency key."""
         done: dict[str, Union[t.BatchResult, TallyError]] = {}
         fresh = []
         for score in batch:
@@ -198,7 +206,7 @@ class SubmitQueue:
                 fresh.append(score)
             else:
                 message = "it was sent more than 23 hours ago and not answered; read the player's score, then decide"
-                done[score["id"]] = TallyError("outcome_unknown", message)
+                done[score["idempotency_key"]] = TallyError("outcome_unknown", message)
         rows: List[Any] = [{name: value for name, value in score.items() if name != "sent_at"} for score in fresh]
         try:
             results = self._tally.submit_many(rows) if rows else []
@@ -207,22 +215,22 @@ class SubmitQueue:
             return done
         for score, result in zip(fresh, results):
             if "error" not in result:
-                done[score["id"]] = result
+                done[score["idempotency_key"]] = result
                 continue
             failure = TallyError(result["error"]["code"], result["error"]["detail"])
             if failure.code in _PASSING:
                 report.error = failure
             else:
-                done[score["id"]] = failure
+                done[score["idempotency_key"]] = failure
         return done
 
     def _settle(
         self, batch: List[QueuedScore], done: Mapping[str, Union[t.BatchResult, TallyError]], report: FlushReport
     ) -> None:
         with self._lock:
-            self._save([score for score in self._load() if score["id"] not in done])
+            self._save([score for score in self._load() if score["idempotency_key"] not in done])
         for score in batch:
-            outcome = done.get(score["id"])
+            outcome = done.get(score["idempotency_key"])
             if isinstance(outcome, TallyError):
                 report.refused += 1
                 if self._on_refused:
@@ -236,7 +244,7 @@ class SubmitQueue:
         if self._waiting is None:
             try:
                 text = self._storage.load()
-                self._waiting = cast(List[QueuedScore], json.loads(text)) if text is not None else []
+                self._waiting = [_present(row) for row in json.loads(text)] if text is not None else []
             except (OSError, ValueError) as error:
                 message = f"the stored queue cannot be read; remove it to begin anew: {error}"
                 raise TallyError("storage_failed", message) from error

@@ -4,6 +4,7 @@
 //! a reply that is lost after the commit, or a server that is killed and starts again. The examples of each page compile beside
 //! it. Not here: generated clients (`generated`).
 
+mod browser;
 mod publishing;
 
 use crate::TALLY;
@@ -93,11 +94,9 @@ fn folder(files: &[&str], page: &str, language: &str, name: &str) -> TempDir {
     folder
 }
 
-#[test]
-fn typescript() {
-    let files = ["typescript/tests/story.mts", "typescript/examples/tutorial.mts"];
-    let folder = folder(&files, "typescript/README.md", "ts", "page.mts");
-    // The package as a user has it, built and without its sources.
+/// Installs the package for TypeScript into a folder as a user has it, built and without its sources, and compiles these files.
+#[track_caller]
+fn compile_typescript(folder: &TempDir, files: &[&str]) {
     let installed = folder.path().join("node_modules/tally-client");
     std::fs::create_dir_all(&installed).expect("the folder can be made");
     std::fs::copy(package("typescript/package.json"), installed.join("package.json")).expect("it is copied");
@@ -108,8 +107,15 @@ fn typescript() {
     let strict = ["--strict", "--exactOptionalPropertyTypes", "--noUncheckedIndexedAccess", "--skipLibCheck"];
     let target = ["--target", "es2022", "--module", "nodenext", "--lib", "es2022,dom,dom.iterable"];
     let mut compile = tool_of_node("typescript/bin/tsc");
-    compile.args(strict).args(target).args(["--types", "node", "page.mts", "story.mts", "tutorial.mts"]);
-    run(compile.current_dir(&folder), "");
+    compile.args(strict).args(target).args(["--types", "node"]).args(files);
+    run(compile.current_dir(folder), "");
+}
+
+#[test]
+fn typescript() {
+    let files = ["typescript/tests/story.mts", "typescript/examples/tutorial.mts"];
+    let folder = folder(&files, "typescript/README.md", "ts", "page.mts");
+    compile_typescript(&folder, &["page.mts", "story.mts", "tutorial.mts"]);
     let node = |script: &str| {
         let mut command = Command::new("node");
         command.current_dir(&folder).arg(script);

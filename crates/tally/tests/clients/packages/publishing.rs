@@ -83,3 +83,15 @@ fn the_manifest_for_unity_names_what_is_there() {
     }
     assert_eq!(json("csharp/Runtime/TallyClient.asmdef")["name"], "TallyClient");
 }
+
+/// Only a .NET SDK builds the project, and the tests compile its sources with Mono: both take the same files.
+#[test]
+fn the_project_for_dotnet_has_the_sources_that_the_tests_compile() {
+    let project = "csharp/TallyClient.csproj";
+    assert_eq!(between(project, "<Compile Include=\"", "\""), "Runtime/**/*.cs");
+    let entries = std::fs::read_dir(package("csharp/Runtime")).expect("the folder can be read");
+    let folders = entries.filter(|entry| entry.as_ref().is_ok_and(|entry| entry.path().is_dir()));
+    assert_eq!(folders.count(), 0, "the tests compile the files of `Runtime`, and of no folder in it");
+    assert_eq!(between(project, "<TargetFramework>", "</TargetFramework>"), "netstandard2.1");
+    assert!(!text(&package(project)).contains("Reference"), "the package has no dependencies");
+}
