@@ -39,8 +39,7 @@ impl Problem {
     /// 400 for wrong fields or parameters. Its code is that of the first.
     pub fn fields(errors: Vec<FieldError>) -> Self {
         let code = errors.first().map_or(crate::fields::INVALID_FIELD, |error| error.code);
-        let shown: Vec<String> =
-            errors.iter().take(3).map(|error| format!("`{}` {}", error.pointer, error.detail)).collect();
+        let shown: Vec<String> = errors.iter().take(3).map(sentence).collect();
         let rest = if errors.len() > shown.len() {
             format!("; and {} more", errors.len() - shown.len())
         } else {
@@ -91,6 +90,14 @@ impl Problem {
     }
 }
 
+/// A wrong field in a sentence. The empty pointer is the whole body.
+fn sentence(error: &FieldError) -> String {
+    match error.pointer.as_str() {
+        "" => format!("the body {}", error.detail),
+        pointer => format!("`{pointer}` {}", error.detail),
+    }
+}
+
 /// The title of a status, from RFC 9110.
 fn title(status: u16) -> &'static str {
     match status {
@@ -109,5 +116,22 @@ fn title(status: u16) -> &'static str {
         431 => "Request Header Fields Too Large",
         503 => "Service Unavailable",
         _ => "Internal Server Error",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sentence_names_each_wrong_field_and_the_body_as_such() {
+        let detail = |pointers: &[&str]| {
+            let wrong = pointers.iter().map(|pointer| FieldError::invalid(*pointer, "must be an object"));
+            Problem::fields(wrong.collect()).detail
+        };
+        assert_eq!(detail(&[""]), "the body must be an object");
+        assert_eq!(detail(&["/a", "/b"]), "`/a` must be an object; `/b` must be an object");
+        let rest = "`/a` must be an object; `/a` must be an object; `/a` must be an object; and 1 more";
+        assert_eq!(detail(&["/a"; 4]), rest);
     }
 }

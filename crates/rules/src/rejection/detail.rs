@@ -14,6 +14,7 @@ const LEADERBOARD_DAMAGED: &str =
 const LAST_ADMIN_KEY: &str = "this is the last key of role admin: without one only commands on the server's machine can \
     make keys; to revoke it all the same, send `force=true` (`tally keys revoke --force`)";
 const DELIVERY_WAITS: &str = "an earlier event of this topic was not delivered; send that one again first";
+const RESERVED_NAME: &str = "names that begin with `contest:` are kept for contests: choose another";
 const TOO_MANY_BOARDS: &str =
     "the limit of leaderboards is reached: delete one, or raise the setting `limits.boards`";
 const TOO_MANY_KEYS: &str = "the limit of keys is reached: revoke one, or raise the setting `limits.keys`";
@@ -35,7 +36,7 @@ impl Rejection {
             Self::LeaderboardNotFound(near) => no_board(near.as_deref()),
             Self::DefinitionConflict(fields) => conflict(fields),
             Self::InvalidDefinition(wrong) => wrong.why.clone(),
-            Self::ReservedName => "names that begin with `contest:` are kept for contests".into(),
+            Self::ReservedName => RESERVED_NAME.into(),
             Self::TooManyBoards => TOO_MANY_BOARDS.into(),
             Self::TooManyKeys => TOO_MANY_KEYS.into(),
             Self::PeriodHasHistory(name) => has_history(name),
@@ -56,7 +57,7 @@ impl Rejection {
             Self::SeriesNotFound => "no such series of contests".into(),
             Self::SeriesExists(id) => exists("series of contests", id),
             Self::Forbidden(right) => forbidden(*right).into(),
-            Self::ContestState(state) => format!("the contest is {state}"),
+            Self::ContestState(state) => format!("the contest is {state}{}", so_far(*state)),
             Self::ContestFrozen { state, fields } => frozen(*state, fields),
             Self::InvalidContest(wrong) => all_wrong(wrong),
             Self::ContestTooLarge(most) => too_large(*most),
@@ -107,13 +108,24 @@ impl Rejection {
     }
 }
 
+/// What the state of a contest means for whatever was asked of it.
+fn so_far(state: State) -> &'static str {
+    match state {
+        State::Draft | State::Open => " and has not started yet",
+        State::Running => " and not settled yet",
+        State::Finished => ": it takes no more scores, and is not settled yet",
+        State::Settled => ": its scores and prizes are final",
+        State::Cancelled => ": it takes no more scores, and pays entry fees back by itself",
+    }
+}
+
 fn no_board(near: Option<&str>) -> String {
     let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
     format!("no such leaderboard{near}")
 }
 
 fn at_once(most: usize) -> String {
-    format!("one request removes at most {most} players, and these are more")
+    format!("one request removes at most {most} players, and these are more: remove them in several requests")
 }
 
 fn no_attempts(player: &str, most: u32) -> String {

@@ -77,7 +77,8 @@ async fn collect(readiness: &Readiness, mut body: Incoming, most: usize) -> Resu
     let (mut first, mut all) = (Bytes::new(), BytesMut::new());
     let (mut total, mut part) = (0, None::<OwnedSemaphorePermit>);
     while let Some(frame) = body.frame().await {
-        let broken = |_| Problem::new(400, "malformed_body", "the body did not arrive whole");
+        let broken =
+            |_| Problem::new(400, "malformed_body", "the body did not arrive whole: send the request again");
         let Ok(data) = frame.map_err(broken)?.into_data() else { continue };
         total += data.len();
         if total > most {
@@ -89,7 +90,7 @@ async fn collect(readiness: &Readiness, mut body: Incoming, most: usize) -> Resu
             let more = u32::try_from(more).unwrap_or(u32::MAX);
             let taken = Arc::clone(&readiness.bodies).try_acquire_many_owned(more).map_err(|_| {
                 let detail =
-                    "the bodies of other requests take all of `http.bodies_bytes_max`; nothing was done";
+                    "the bodies of other requests take all of `http.bodies_bytes_max`; nothing was done, try again";
                 Problem::new(503, "overloaded", detail).retry_after(1).header("connection", "close")
             })?;
             match &mut part {

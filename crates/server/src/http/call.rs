@@ -250,7 +250,10 @@ impl Call {
         match self.json_or_none().await? {
             None => Ok(()),
             Some(Value::Object(object)) if object.is_empty() => Ok(()),
-            Some(_) => Err(Problem::field("", "this request has no body")),
+            Some(_) => Err(Problem::field(
+                "",
+                "must be empty or `{}`: this request takes its values from the path and the query",
+            )),
         }
     }
 

@@ -105,8 +105,11 @@ impl Dispatch {
             && !HEALTH_PATHS.contains(&path)
             && !guard::is_this_machine(&self.readiness, peer.trust, request.headers())
         {
-            let full =
-                Problem::new(503, "too_many_connections", "all connections are in use; nothing was done");
+            let full = Problem::new(
+                503,
+                "too_many_connections",
+                "all connections are in use (setting `http.connections_max`); nothing was done, try again",
+            );
             return (problem::render(&full.retry_after(1), path, id), &self.unmatched);
         }
         if let Err(wrong) = guard::check_one_host(&request) {

@@ -299,7 +299,7 @@ fn unauthorized(detail: &str) -> Problem {
 fn loading(readiness: &Readiness) -> Problem {
     match readiness.not_loaded() {
         lost @ NotReady::Lost(_) => problem::of_not_ready(&lost),
-        _ => Problem::new(503, "loading", "the service is starting").retry_after(1),
+        _ => Problem::new(503, "loading", "the server is starting; see /readyz").retry_after(1),
     }
 }
 

@@ -48,7 +48,10 @@ fn read(bytes: &[u8]) -> Result<NewChunk, Problem> {
     let mut rows: Vec<NewLine> = Vec::new();
     for (number, line) in lines {
         if rows.len() == CHUNK_ROWS_MAX {
-            return Err(Problem::field("", format!("a chunk has at most {CHUNK_ROWS_MAX} rows")));
+            return Err(Problem::field(
+                "",
+                format!("must have at most {CHUNK_ROWS_MAX} rows after its head"),
+            ));
         }
         let row = imports::read_row(number, json((number, line))?).map_err(Problem::fields)?;
         let previous = rows.last().map_or(lines_before, |row| row.line);

@@ -52,7 +52,10 @@ fn read<L>(
     let mut rows: Vec<(u64, L)> = Vec::new();
     for (number, line) in lines {
         if rows.len() == CHUNK_ROWS_MAX {
-            return Err(Problem::field("", format!("a chunk has at most {CHUNK_ROWS_MAX} rows")));
+            return Err(Problem::field(
+                "",
+                format!("must have at most {CHUNK_ROWS_MAX} rows after its head"),
+            ));
         }
         let (line, row) = row(number, json((number, line))?).map_err(Problem::fields)?;
         let previous = rows.last().map_or(lines_before, |(line, _)| *line);

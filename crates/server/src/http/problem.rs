@@ -169,17 +169,19 @@ fn of_fault(fault: &Fault) -> Problem {
             Problem::new(503, "overloaded", "too many requests are waiting; nothing was done, try again").retry_after(1)
         }
         Fault::Draining => {
-            Problem::new(503, "draining", "the service is shutting down; nothing was done").retry_after(5)
+            let detail = "the server is shutting down; nothing was done, try again at another server or later";
+            Problem::new(503, "draining", detail).retry_after(5)
         }
         Fault::StoreUnavailable(_) => {
-            Problem::new(503, "store_unavailable", "the store cannot be used now; nothing was done").retry_after(5)
+            let detail = "the store cannot be used now; nothing was done, try again; see /readyz";
+            Problem::new(503, "store_unavailable", detail).retry_after(5)
         }
         Fault::Contention(_) => {
             let detail = "other requests changed the same rows at the same time; nothing was done, try again";
             Problem::new(503, "contention", detail).retry_after(1)
         }
         Fault::ShardUnavailable { shard, .. } => {
-            let detail = format!("{shard} of the store cannot be used now; nothing was done");
+            let detail = format!("{shard} of the store cannot be used now; nothing was done, try again");
             Problem::new(503, "store_unavailable", detail).retry_after(5)
         }
         Fault::Purging(_) => {

@@ -317,7 +317,7 @@ fn members_are_imported_once_with_and_without_a_server() {
             "6,phone_number: ",
             "9,player: ",
             "10,balance: must be",
-            "12,password: must have more characters",
+            "12,password: must have at least 8 characters",
         ] {
             assert!(rejects.contains(&format!("\n{line}")), "no {line:?} in {rejects}");
         }
@@ -386,7 +386,7 @@ fn the_server_says_how_short_imported_passwords_may_be() {
         let done = server.run(&["import", "members", path.to_str().expect("a path of text"), "--url", &url]);
         assert!(done.expect(0).contains("imported 1 members"), "{}", done.stdout);
         let rejects = std::fs::read_to_string(path.with_extension("rejects.csv")).expect("it is there");
-        assert!(rejects.contains("\n3,password: must have more characters"), "{rejects}");
+        assert!(rejects.contains("\n3,password: must have at least 12 characters"), "{rejects}");
     }
 }
 

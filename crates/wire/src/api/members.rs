@@ -81,10 +81,10 @@ pub struct MemberChange {
 
 /// Reads the body of `PATCH /v1/members/{member}`.
 pub fn read_change(body: Value, rules: MemberRules<'_>) -> Result<MemberChange, Vec<FieldError>> {
-    fn or_null<T>(
+    fn or_null<T, E: Into<String>>(
         fields: &mut Fields,
         name: &'static str,
-        read: impl FnOnce(&Value) -> Result<T, &'static str>,
+        read: impl FnOnce(&Value) -> Result<T, E>,
     ) -> FieldChange<T> {
         let given = fields.optional(name, |value| match value {
             Value::Null => Ok(None),
@@ -172,18 +172,20 @@ pub fn phone(value: &Value, country: Option<&str>) -> Result<Phone, &'static str
 }
 
 /// Reads a new password.
-fn password(value: &Value, length_min: usize) -> Result<String, &'static str> {
+fn password(value: &Value, length_min: usize) -> Result<String, String> {
     let text = text(value)?;
     check_password(&text, length_min).map(|()| text)
 }
 
 /// Checks a new password. The minimum is in characters, because users count characters.
-pub fn check_password(text: &str, length_min: usize) -> Result<(), &'static str> {
+pub fn check_password(text: &str, length_min: usize) -> Result<(), String> {
     if text.len() > PASSWORD_BYTES_MAX {
-        return Err("must be at most 256 bytes");
+        return Err(format!("must be at most {PASSWORD_BYTES_MAX} bytes"));
     }
     if text.chars().count() < length_min {
-        return Err("must have more characters: at least as many as `members.password_length_min` says");
+        return Err(format!(
+            "must have at least {length_min} characters (setting `members.password_length_min`)"
+        ));
     }
     Ok(())
 }

@@ -86,11 +86,11 @@ fn after(call: &Call, read: impl Fn(&str) -> Option<Offset>) -> Result<Option<Of
 pub(super) fn acquire(call: &Call) -> Result<StreamSlot, Problem> {
     call.readiness.streams.acquire(&call.caller).map_err(|full| match full {
         Full::Server => {
-            let detail = "as many streams of events are open as this server serves at once";
+            let detail = "as many streams of events are open as this server serves at once (setting `events.streams_max`)";
             Problem::new(503, "too_many_streams", detail).retry_after(5)
         }
         Full::Caller(most) => {
-            let detail = format!("the caller has {most} streams of events open, which is the most");
+            let detail = format!("the caller has {most} streams of events open, which is the most: close one first");
             Problem::new(429, "too_many_streams", detail).retry_after(5)
         }
     })
