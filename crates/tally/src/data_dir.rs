@@ -54,12 +54,19 @@ impl DataDir {
 
     /// Refuses an embedded store that does not exist: its directory may be mistyped.
     pub(crate) fn check_store(&self, config: &Config) -> Result<(), Usage> {
-        let Place::Sqlite(store) = self.place(config)? else { return Ok(()) };
-        if sqlite::is_there(&store) {
-            return Ok(());
+        match self.missing_store(config)? {
+            None => Ok(()),
+            Some(place) => Err(Usage(format!("no store in {}; `tally serve` creates one", place.display()))),
         }
-        let place = if store.parent() == Some(self.path()) { self.path() } else { store.as_path() };
-        Err(Usage(format!("no store in {}; `tally serve` creates one", place.display())))
+    }
+
+    /// Where an embedded store would be, if it does not exist: its directory, or a file elsewhere.
+    pub(crate) fn missing_store(&self, config: &Config) -> Result<Option<PathBuf>, Usage> {
+        let Place::Sqlite(store) = self.place(config)? else { return Ok(None) };
+        if sqlite::is_there(&store) {
+            return Ok(None);
+        }
+        Ok(Some(if store.parent() == Some(self.path()) { self.path.clone() } else { store }))
     }
 
     /// The directory of the settings; creates it if it is missing.

@@ -112,7 +112,13 @@ impl Target {
         }
         let data = match missing {
             Missing::Refused => DataDir::with_store(config)?,
-            Missing::Made => DataDir::open(config)?,
+            Missing::Made => {
+                // Its directory may be mistyped.
+                if let Some(place) = data.missing_store(config)? {
+                    eprintln!("There is no store in {}: this makes a new one", place.display());
+                }
+                DataDir::open(config)?
+            }
         };
         Ok((None, Some(data)))
     }
