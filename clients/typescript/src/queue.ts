@@ -220,8 +220,8 @@ export class SubmitQueue {
   }
 
   async #load(): Promise<QueuedScore[]> {
-    const text = await this.#storage.load();
     try {
+      const text = await this.#storage.load();
       return text === null ? [] : (JSON.parse(text) as StoredScore[]).map(present);
     } catch (error) {
       throw new TallyError("storage_failed", "the stored queue cannot be read; remove it to begin anew", { cause: error });

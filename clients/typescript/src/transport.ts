@@ -185,8 +185,10 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   });
 }
 
-/** 128 random bits. `crypto.randomUUID` is missing on pages without TLS. */
+/** 128 random bits. `crypto.randomUUID` is missing on pages without TLS, and all of `crypto` in Node 18. A key is no secret. */
 export function randomKey(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  const bytes = new Uint8Array(16);
+  if (globalThis.crypto) crypto.getRandomValues(bytes);
+  else for (const at of bytes.keys()) bytes[at] = Math.random() * 256;
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

@@ -78,6 +78,13 @@ async function retries(): Promise<void> {
   assert.equal((await tally.wallets(member.id))[0]?.balance, "70");
   assert.deepEqual((await tally.transactions(member.id).take(9)).map(({ amount }) => amount), ["70"]);
   assert.equal((await tally.findMember({ player: "ann" }))?.id, member.id);
+  // Node 18 has no global `crypto`.
+  const { crypto } = globalThis;
+  const replace = (value: unknown): unknown => Object.defineProperty(globalThis, "crypto", { value, configurable: true });
+  replace(undefined);
+  await Promise.all([1, 2].map((points) => tally.submit("sums", { player: "fay", score: points })));
+  replace(crypto);
+  assert.equal(await score("fay"), 3);
   // A server that is killed answers after its restart.
   const calls = Array.from({ length: 20 }, (_, at) => tally.submit("sums", { player: "eve", score: at }));
   await ask("kill");
@@ -197,6 +204,9 @@ async function queue(): Promise<void> {
   assert.equal(await score("q6"), 4);
   storage.save("{broken");
   assert.equal((await failure(new SubmitQueue(tally, options).size())).code, "storage_failed");
+  // A browser may forbid its storage.
+  const forbidden = { load: () => assert.fail("no access"), save: () => {} };
+  assert.equal((await failure(new SubmitQueue(tally, { storage: forbidden }).size())).code, "storage_failed");
 }
 
 async function members(): Promise<void> {
