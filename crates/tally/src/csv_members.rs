@@ -71,10 +71,11 @@ impl<R: Read> Lines<R> {
         }
         let places = COLUMNS.map(|name| header.iter().position(|column| column == name));
         if places[0].is_none() {
-            return Err(Usage("there is no column `login_id`".into()).into());
+            let all = header.join(", ");
+            return Err(Usage(format!("there is no column `login_id`; the file has: {all}")).into());
         }
-        if header.iter().enumerate().any(|(at, name)| header[..at].contains(name)) {
-            return Err(Usage("a column is there twice".into()).into());
+        if let Some((_, name)) = header.iter().enumerate().find(|(at, name)| header[..*at].contains(name)) {
+            return Err(Usage(format!("the column `{name}` is there twice")).into());
         }
         Ok(Self { reader, header, places, password_length_min: 0 })
     }
@@ -183,8 +184,8 @@ mod tests {
         for (header, wanted) in [
             ("login_id,sex\n", "the column `sex` means nothing here"),
             ("login_id;pin\n", "If ';' divides its columns, add --delimiter ';'"),
-            ("pin\n", "there is no column `login_id`"),
-            ("login_id,pin,pin\n", "a column is there twice"),
+            ("pin\n", "there is no column `login_id`; the file has: pin"),
+            ("login_id,pin,pin\n", "the column `pin` is there twice"),
         ] {
             let error = Lines::new(header.as_bytes(), COMMA).err().unwrap().to_string();
             assert!(error.contains(wanted), "{error}");
