@@ -1,4 +1,4 @@
-//! The files of `deploy` and the SQL of its pages, as somebody uses them: the unit of systemd, the manifest of Kubernetes, an account
+//! The files of `deploy` and the SQL of its pages, as somebody uses them: the unit of systemd, the manifests of Kubernetes, an account
 //! of a database, and passwords in files.
 //!
 //! Not here: alerts and the dashboard (`edges/watching`).
@@ -8,10 +8,12 @@ use serde_json::json;
 use std::path::Path;
 use std::process::Command;
 use tally_testkit::command::run_set;
-use tally_testkit::{Client, DatabaseKind, ScratchDatabase, TestTally};
+use tally_testkit::{Client, DatabaseKind, RedisKind, ScratchDatabase, ScratchRedis, TestTally, wait_until};
 
 const UNIT: &str = include_str!("../../../../deploy/systemd/tally.service");
 const MANIFEST: &str = include_str!("../../../../deploy/kubernetes/tally.yaml");
+const CLUSTER: &str = include_str!("../../../../deploy/kubernetes/tally-cluster.yaml");
+const MIGRATE: &str = include_str!("../../../../deploy/kubernetes/migrate.yaml");
 const COMPOSE: &str = include_str!("../../../../compose.yaml");
 const PAGE: &str = include_str!("../../../../docs/deploy/one-database.md");
 
@@ -74,32 +76,110 @@ fn systemd_reads_the_unit_and_finds_it_closed() {
     analyze(&["security", "--offline=yes", "--threshold=15", "--no-pager"], &unit);
 }
 
-#[test]
-fn the_manifest_of_kubernetes_has_settings_and_probes_that_work() {
-    let lines: Vec<&str> = MANIFEST.lines().map(str::trim).collect();
-    let mut server = TestTally::stopped(TALLY);
+/// The variables of the container in a manifest.
+fn variables(manifest: &str) -> Vec<(&str, &str)> {
+    let lines: Vec<&str> = manifest.lines().map(str::trim).collect();
+    let pairs = lines.windows(2).filter_map(|pair| {
+        let name = pair[0].strip_prefix("- name: ").filter(|name| name.starts_with("TALLY_"))?;
+        Some((name, pair[1].strip_prefix("value: ").expect("each variable has a value")))
+    });
+    pairs.collect()
+}
+
+/// What follows these words in a line of a manifest.
+fn of_manifest<'a>(manifest: &'a str, words: &str) -> Option<&'a str> {
+    manifest.lines().find_map(|line| line.trim().strip_prefix(words))
+}
+
+/// Gives a server the variables of a manifest, with its secrets in this folder. Returns `http.drain_delay` in seconds.
+fn set_by(manifest: &str, server: &mut TestTally, secrets: &Path) -> u64 {
     let mut drain_delay_s = 0;
-    for pair in lines.windows(2) {
-        let Some(name) = pair[0].strip_prefix("- name: TALLY_") else { continue };
-        let value = pair[1].strip_prefix("value: ").expect("each variable has a value");
+    for (name, value) in variables(manifest) {
         match name {
-            "DATA" => assert!(value.starts_with("/var/lib/tally/"), "it is in the volume"),
-            "HTTP_LISTEN" | "RESP_LISTEN" => assert!(value.starts_with("0.0.0.0:842"), "{value}"),
-            "ADMIN_LISTEN" => server.set("TALLY_ADMIN_LISTEN", "127.0.0.1:0"),
-            "HTTP_DRAIN_DELAY" => drain_delay_s = value.trim_end_matches('s').parse().expect("seconds"),
-            _ => server.set(&format!("TALLY_{name}"), value),
+            "TALLY_DATA" => assert!(value.starts_with("/var/lib/tally/"), "it is in the volume"),
+            "TALLY_HTTP_LISTEN" | "TALLY_RESP_LISTEN" => assert!(value.starts_with("0.0.0.0:842"), "{value}"),
+            "TALLY_ADMIN_LISTEN" => server.set(name, "127.0.0.1:0"),
+            "TALLY_HTTP_DRAIN_DELAY" => {
+                drain_delay_s = value.trim_end_matches('s').parse().expect("seconds");
+            }
+            _ => match value.strip_prefix("/run/secrets/tally/") {
+                Some(file) => server.set(name, secrets.join(file).to_str().expect("UTF-8")),
+                None => server.set(name, value),
+            },
         }
     }
+    drain_delay_s
+}
+
+/// Starts a server by a manifest, whose probes are answered and whose pod has time to end.
+fn starts_by(manifest: &str, server: &mut TestTally, secrets: &Path) {
+    let drain_delay_s = set_by(manifest, server, secrets);
     let ready = server.restart();
     let admin = ready.split(' ').find_map(|word| word.strip_prefix("admin=")).expect("its address");
     let mut client = Client::new(admin.parse().expect("an address"));
-    let paths: Vec<&str> = lines.iter().filter_map(|line| line.strip_prefix("path: ")).collect();
+    let paths: Vec<&str> = manifest.lines().filter_map(|line| line.trim().strip_prefix("path: ")).collect();
     assert_eq!(paths, ["/healthz", "/healthz", "/readyz"], "a start that loads is alive and not ready");
     paths.iter().for_each(|path| assert_eq!(client.get(path).status, 200, "{path}"));
-    let grace = lines.iter().find_map(|line| line.strip_prefix("terminationGracePeriodSeconds: "));
-    let grace: u64 = grace.expect("it has one").parse().expect("seconds");
+    let grace = of_manifest(manifest, "terminationGracePeriodSeconds: ").expect("it has one");
+    let grace: u64 = grace.parse().expect("seconds");
     assert!(drain_delay_s > 0 && grace > drain_delay_s + DRAIN_TIMEOUT_S);
-    assert!(lines.contains(&"enableServiceLinks: false"));
+    assert_eq!(of_manifest(manifest, "enableServiceLinks: "), Some("false"));
+}
+
+#[test]
+fn the_manifest_of_kubernetes_has_settings_and_probes_that_work() {
+    let mut server = TestTally::stopped(TALLY);
+    let folder = server.data().to_owned();
+    starts_by(MANIFEST, &mut server, &folder);
+}
+
+/// Two of its pods work on one database and one Redis, by the secrets that its first lines make.
+#[test]
+fn the_manifest_of_several_servers_has_servers_that_work_together() {
+    let database = ScratchDatabase::shared(DatabaseKind::MySql9);
+    let redis = ScratchRedis::start(RedisKind::Valkey9, &[]);
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, text) in [
+        ("secret", "5e".repeat(32)),
+        ("store_url", database.create_database()),
+        ("ranking_url", format!("redis://{}", redis.address())),
+    ] {
+        assert!(CLUSTER.contains(&format!(" --from-file={name}")), "the secret has {name}");
+        std::fs::write(folder.path().join(name), text).expect("it is written");
+    }
+    let mut servers: Vec<TestTally> = (0..2).map(|_| TestTally::stopped(TALLY)).collect();
+    for server in &mut servers {
+        // Those of the tests would be other sources.
+        ["TALLY_STORE_URL", "TALLY_RANKING_URL"].iter().for_each(|name| server.set(name, ""));
+        // A busy machine is late.
+        for text in [
+            "read changes of other servers",
+            "apply stored changes to rankings",
+            "`store.lease`",
+            "ranks are unavailable now",
+        ] {
+            server.allow(text);
+        }
+        starts_by(CLUSTER, server, folder.path());
+    }
+    let [one, other] = &mut servers[..] else { panic!("there are two") };
+    one.client().put("/v1/leaderboards/b", &json!({})).expect(201);
+    let path = "/v1/leaderboards/b";
+    wait_until("the other server knows the leaderboard", || other.client().get(path).status == 200);
+    let scores = format!("{path}/scores");
+    let score = json!({"player": "ann", "score": 1});
+    wait_until("the other server takes a score", || other.client().post(&scores, &score).status == 200);
+    wait_until("the first server has it", || one.client().get(&scores).json()["total"] == 1);
+    [&mut *one, &mut *other].into_iter().for_each(TestTally::terminate);
+    // The job of an upgrade has the same settings, and no listener.
+    let of_store: Vec<_> =
+        variables(CLUSTER).into_iter().take_while(|(name, _)| !name.contains("LISTEN")).collect();
+    assert_eq!(variables(MIGRATE), of_store);
+    assert_eq!(of_manifest(MIGRATE, "args: "), Some("[\"migrate\"]"));
+    one.run(&["migrate"]).expect(0);
+    for line in ["type: RollingUpdate", "maxUnavailable: 0", "kind: PodDisruptionBudget"] {
+        assert!(of_manifest(CLUSTER, line).is_some(), "{line}");
+    }
 }
 
 /// The environment of a container is shown to each account that may ask Docker for it.
