@@ -96,6 +96,22 @@ pub(crate) const PROGRAMS: &[Program] = &[
         data: None,
         why: "tests look into MySQL with its own client",
     },
+    Program {
+        suite: "unstable",
+        packages: &["mysql-client-core"],
+        path: "usr/bin/mysqldump",
+        args: &[],
+        data: None,
+        why: "a test runs the commands of docs/operate/backup.md",
+    },
+    Program {
+        suite: "unstable",
+        packages: &["mysql-client-core"],
+        path: "usr/bin/mysqlbinlog",
+        args: &[],
+        data: None,
+        why: "a test runs the commands of docs/operate/backup.md",
+    },
 ];
 
 /// The folders of trees and launchers, unless the variable names a folder with the programs.
@@ -145,11 +161,16 @@ fn folder(named: Option<PathBuf>) -> PathBuf {
 pub(crate) fn ensure() -> Result<()> {
     let named = named();
     let folder = folder(named.clone());
-    let missing: Vec<&Program> = PROGRAMS.iter().filter(|program| !program.is_in(&folder)).collect();
+    let debian = Path::new("/etc/debian_version").exists() && named.is_none();
+    if is_root() && debian {
+        for program in missing_in(&folder) {
+            launch_unpacked(Path::new(SHARED), program)?;
+        }
+    }
+    let missing = missing_in(&folder);
     for program in &missing {
         eprintln!("missing: {} ({})", folder.join(program.name()).display(), program.why);
     }
-    let debian = Path::new("/etc/debian_version").exists() && named.is_none();
     match plan(&missing, is_root(), debian) {
         Plan::Nothing => Ok(()),
         Plan::Make(suites) => {
@@ -157,6 +178,10 @@ pub(crate) fn ensure() -> Result<()> {
         }
         Plan::Ask(line) => bail!("do this once, then start again: {line}"),
     }
+}
+
+fn missing_in(folder: &Path) -> Vec<&'static Program> {
+    PROGRAMS.iter().filter(|program| !program.is_in(folder)).collect()
 }
 
 fn plan(missing: &[&Program], root: bool, debian: bool) -> Plan {
@@ -181,6 +206,22 @@ fn plan(missing: &[&Program], root: bool, debian: bool) -> Plan {
 
 fn of_suite(suite: &str) -> impl Iterator<Item = &'static Program> {
     PROGRAMS.iter().filter(move |program| program.suite == suite)
+}
+
+/// Writes the launcher of a program that came with the packages of others: a new row of the table needs no fetch then.
+fn launch_unpacked(shared: &Path, program: &Program) -> Result<()> {
+    let tree = shared.join(program.suite);
+    if program.data.is_some() || !tree.join(program.path).exists() {
+        return Ok(());
+    }
+    let scratch = shared.join(format!(".{}.{}", program.name(), std::process::id()));
+    let folder = shared.join("bin");
+    for folder in [&scratch, &folder] {
+        std::fs::create_dir_all(folder).with_context(|| format!("make the folder {}", folder.display()))?;
+    }
+    let launcher = write_launcher(&tree, program, &scratch)?;
+    std::fs::rename(&launcher, folder.join(program.name())).context("put a launcher in place")?;
+    std::fs::remove_dir(&scratch).context("remove the folder of a launcher")
 }
 
 /// Fetches and unpacks the packages of a suite with their dependencies, and writes the launchers of its programs.
@@ -291,87 +332,4 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn program(name: &str) -> &'static Program {
-        PROGRAMS.iter().find(|program| program.name() == name).unwrap()
-    }
-
-    #[test]
-    fn nothing_missing_means_nothing_done() {
-        assert_eq!(plan(&[], true, true), Plan::Nothing);
-        assert_eq!(plan(&[], false, false), Plan::Nothing);
-    }
-
-    #[test]
-    fn root_on_debian_makes_a_suite_with_all_its_packages() {
-        let valkey = program("valkey-server");
-        let all = vec!["valkey-server", "mysql-server-core", "mysql-client-core"];
-        assert_eq!(plan(&[valkey], true, true), Plan::Make(vec![("unstable", all)]));
-        let (redis, database) = (program("redis-server"), program("mariadbd"));
-        let Plan::Make(suites) = plan(&[redis, database, valkey], true, true) else { panic!("it is root") };
-        assert_eq!(suites.iter().map(|(suite, _)| *suite).collect::<Vec<_>>(), ["bookworm", "unstable"]);
-        assert!(suites[0].1.contains(&"mariadb-plugin-spider"));
-    }
-
-    #[test]
-    fn rows_say_why_have_names_of_their_own_and_stand_by_suite() {
-        for (at, row) in PROGRAMS.iter().enumerate() {
-            assert!(!row.why.is_empty() && !row.packages.is_empty(), "{}", row.path);
-            assert!(PROGRAMS[..at].iter().all(|other| other.name() != row.name()), "{}", row.path);
-        }
-        let mut suites: Vec<&str> = PROGRAMS.iter().map(|program| program.suite).collect();
-        suites.dedup();
-        assert_eq!(suites, ["bookworm", "unstable"]);
-    }
-
-    #[test]
-    fn a_database_server_is_there_with_its_data() {
-        let folder = std::env::temp_dir().join(format!("tally-launchers-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        for name in ["mysqld", "mysql"] {
-            std::fs::write(folder.join(name), "").unwrap();
-            process::run(Command::new("chmod").arg("755").arg(folder.join(name))).unwrap();
-        }
-        assert!(program("mysql").is_in(&folder));
-        assert!(!program("mysqld").is_in(&folder));
-        std::fs::create_dir(fresh_data::of(&folder, "mysqld")).unwrap();
-        assert!(program("mysqld").is_in(&folder));
-        std::fs::remove_dir_all(&folder).unwrap();
-    }
-
-    #[test]
-    fn everyone_else_gets_one_line() {
-        let missing = [program("redis-server"), program("valkey-server")];
-        let Plan::Ask(line) = plan(&missing, false, true) else { panic!("only root makes folders") };
-        assert!(line.ends_with("cargo xtask packages"));
-        let Plan::Ask(line) = plan(&missing, true, false) else { panic!("only Debian has its packages") };
-        assert!(line.contains("redis-server and valkey-server") && line.contains(FOLDER_VARIABLE));
-        let Plan::Ask(line) = plan(&[program("mysqld")], true, false) else { panic!("the same") };
-        assert!(line.contains("mysqld and a fresh data directory mysqld.data"), "{line}");
-    }
-
-    #[test]
-    fn the_loader_and_its_libraries_are_found_in_both_layouts() {
-        let folder = std::env::temp_dir().join(format!("tally-loader-{}", std::process::id()));
-        let (old, new) = (folder.join("lib/x86_64-linux-gnu"), folder.join("usr/lib/x86_64-linux-gnu"));
-        for part in [&old, &new] {
-            std::fs::create_dir_all(part).unwrap();
-        }
-        assert!(loader(&folder).unwrap_err().to_string().contains("no loader"));
-        std::fs::write(old.join("ld-linux-x86-64.so.2"), "").unwrap();
-        let (found, libraries) = loader(&folder).unwrap();
-        assert_eq!(found, old.join("ld-linux-x86-64.so.2"));
-        assert_eq!(libraries, format!("{}:{}", old.display(), new.display()));
-        std::fs::remove_dir_all(&folder).unwrap();
-    }
-
-    #[test]
-    fn the_kit_looks_where_the_launchers_are() {
-        let kit = include_str!("../../crates/testkit/src/process.rs");
-        assert!(kit.contains(&format!("\"{LAUNCHERS}\"")) && kit.contains(&format!("\"{FOLDER_VARIABLE}\"")));
-        let databases = include_str!("../../crates/testkit/src/database.rs");
-        assert!(databases.contains(&fresh_data::name("{}")));
-    }
-}
+mod tests;

@@ -1,4 +1,4 @@
-//! The commands of `docs/operate/backup.md` for MariaDB, run as the page has them, on a database with a server of tally.
+//! The commands of `docs/operate/backup.md` for MariaDB and MySQL, run as the page has them, on a database with a server of tally.
 
 use crate::TALLY;
 use serde_json::json;
@@ -63,7 +63,21 @@ fn next_second() -> u64 {
 #[test]
 fn the_commands_of_the_page_restore_an_instant_of_a_database() {
     let args = ["--log-bin=mariadb-bin", "--server-id=1", "--binlog-format=ROW", "--sync-binlog=1"];
-    let database = ScratchDatabase::start_with(DatabaseKind::MariaDb10, &args);
+    restores_an_instant(DatabaseKind::MariaDb10, &args, ["dump", "follow", "restore"], "mariadb-bin");
+}
+
+/// With the identities of transactions, which the page says how to leave out.
+#[test]
+fn the_commands_of_the_page_restore_an_instant_of_a_mysql() {
+    let args = ["--log-bin=binlog", "--gtid-mode=ON", "--enforce-gtid-consistency=ON"];
+    let blocks = ["mysql-dump", "mysql-follow", "mysql-restore"];
+    restores_an_instant(DatabaseKind::MySql9, &args, blocks, "binlog");
+}
+
+/// Runs these blocks of the page on a database whose log has this name.
+fn restores_an_instant(kind: DatabaseKind, args: &[&str], blocks: [&str; 3], log_name: &str) {
+    let [dump, follow, restore] = blocks;
+    let database = ScratchDatabase::start_with(kind, args);
     database.sql("CREATE DATABASE tally");
     let folder = tempfile::tempdir().expect("a folder");
     let home = folder.path();
@@ -77,23 +91,24 @@ fn the_commands_of_the_page_restore_an_instant_of_a_database() {
     server.restart();
     server.client().put("/v1/leaderboards/b", &json!({})).expect(201);
     (0..10).for_each(|no| submit(&server, no));
-    run(&commands("dump", home), home);
-    let follows = Running(shell(&commands("follow", home), home).spawn().expect("it starts"));
+    run(&commands(dump, home), home);
+    let follows = Running(shell(&commands(follow, home), home).spawn().expect("it starts"));
     (10..20).for_each(|no| submit(&server, no));
     let at = next_second();
     std::thread::sleep(Duration::from_millis(20));
     (20..30).for_each(|no| submit(&server, no));
     server.terminate();
     // The copied log is as long as that of the database, which has one file.
-    let log = database.folder().join("data/mariadb-bin.000001");
+    let file = format!("{log_name}.000001");
+    let log = database.folder().join("data").join(&file);
     let length = |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len());
-    let copied = home.join("mariadb-bin.000001");
+    let copied = home.join(&file);
     wait_until("the log is copied", || length(&copied) == length(&log) && length(&log) > 0);
     drop(follows);
     let stop = tally_wire::time::format(tally_rules::Micros(i64::try_from(at).expect("small") * 1_000_000));
     let stop = stop.replace('T', " ").replace('Z', "");
     let stop = stop.split('.').next().expect("a second");
-    run(&commands("restore", home).replace("2026-11-27 14:05:00", stop), home);
+    run(&commands(restore, home).replace("2026-11-27 14:05:00", stop), home);
     let mut other = TestTally::stopped(TALLY);
     std::fs::copy(server.data().join("secret"), other.data().join("secret")).expect("copied");
     other.set("TALLY_STORE_URL", &database.url("tally_restored"));
