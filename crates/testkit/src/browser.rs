@@ -19,8 +19,8 @@ use tempfile::TempDir;
 
 /// The names of suitable programs.
 const NAMES: [&str; 3] = ["chromium-headless-shell", "chromium", "chrome-headless-shell"];
-/// How long it may take to exit.
-const CLOSING: Duration = Duration::from_secs(5);
+/// How long it may take to exit; no measurement.
+const CLOSING: Duration = Duration::from_secs(30);
 const POLL_PAUSE: Duration = Duration::from_millis(15);
 
 /// Its pipes are the descriptors 3 and 4, which Rust's standard library cannot set.
@@ -139,25 +139,33 @@ impl Page {
         self.try_eval(expression).unwrap_or_else(|error| panic!("{expression}: {error}"))
     }
 
-    /// As [`Page::eval`]; the error is that of a page that goes to another while it is asked.
+    /// As [`Page::eval`]; the error is an exception, or that of a page that goes to another while it is asked.
     #[track_caller]
     fn try_eval(&mut self, expression: &str) -> Result<Value, Value> {
         let params = json!({"expression": expression, "awaitPromise": true, "returnByValue": true, "userGesture": true});
         let answer = self.reply("Runtime.evaluate", &params)?;
         let thrown = &answer["exceptionDetails"];
-        assert!(thrown.is_null(), "{expression}\n{}", thrown["exception"]["description"]);
-        Ok(answer["result"]["value"].clone())
+        if thrown.is_null() {
+            Ok(answer["result"]["value"].clone())
+        } else {
+            Err(thrown["exception"]["description"].clone())
+        }
     }
 
-    /// Waits until an expression is true, also while the page is loaded again.
+    /// Waits until an expression is true, also while the page is loaded again. An exception is not true: what the expression
+    /// reads may not be there yet.
     #[track_caller]
     pub fn wait(&mut self, expression: &str) {
         let started = Instant::now();
-        while !self.try_eval(expression).is_ok_and(|value| value == json!(true)) {
+        loop {
+            let found = self.try_eval(expression);
+            if found == Ok(json!(true)) {
+                return;
+            }
             if started.elapsed() > GIVE_UP {
                 let text = self.eval("document.body.innerText");
                 panic!(
-                    "it does not become true: {expression}\n{}\n{:#?}",
+                    "it does not become true: {expression}\n{found:?}\n{}\n{:#?}",
                     text.as_str().unwrap_or_default(),
                     self.complaints
                 );

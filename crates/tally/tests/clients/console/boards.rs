@@ -377,9 +377,7 @@ fn export(console: &mut Console) {
     console.sees("45 rows saved");
     let file = folder.join("arcade.csv");
     let whole = || std::fs::read_to_string(&file).is_ok_and(|text| text.ends_with("\r\n"));
-    let mut wait = || console.page.eval("new Promise((done) => setTimeout(done, 20)).then(() => true)");
-    assert!((0..1_000).any(|_| whole() || wait() != json!(true)), "the file is not saved");
-    assert!(whole());
+    wait_until("the file is saved", whole);
     // Spreadsheets take UTF-8 for another encoding without its mark.
     assert!(std::fs::read(&file).is_ok_and(|bytes| bytes.starts_with("\u{feff}rank,player".as_bytes())));
     let mut reader = csv::Reader::from_path(&file).expect("it can be read");

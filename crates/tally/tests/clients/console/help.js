@@ -7,8 +7,21 @@
   const all = (selector) => [...root().querySelectorAll(selector)].filter(seen);
   const one = (selector, name) => all(selector).find((element) => named(element) === name);
 
+  /** Goes to an address. What is shown until the page has heard of that is marked. */
+  const go = (hash) => {
+    if (location.hash !== hash) document.querySelector("main > *")?.setAttribute("data-before", "");
+    location.hash = hash;
+    return true;
+  };
+
+  /** The messages since the last click. A page shows each for seconds, and a busy machine may look later. */
+  let said = [];
+  const saw = (node) => { if (node.nodeType === Node.ELEMENT_NODE && node.matches(".toast")) said.push(clean(node.innerText)); };
+  new MutationObserver((changes) => changes.forEach((change) => change.addedNodes.forEach(saw))).observe(document, { childList: true, subtree: true });
+
   const click = (name, at = 0) => {
     const found = all("button, a, summary").filter((element) => named(element) === name && !element.disabled)[at];
+    if (found) said = [];
     found?.focus();
     found?.click();
     return Boolean(found);
@@ -33,6 +46,8 @@
   /** The text of a row that has all of these words. */
   const row = (...words) => all("tr").map((element) => clean(element.innerText)).find((text) => words.every((word) => text.includes(word))) ?? null;
   const text = () => clean(document.body?.innerText ?? "");
+  /** Whether a text is on the page, or was in a message. */
+  const sees = (words) => text().includes(words) || said.some((one) => one.includes(words));
 
   const pixel = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
   const colour = (name) => {
@@ -97,5 +112,5 @@
     return found;
   };
 
-  window.help = { seen, all, one, click, field, fill, row, text, faults };
+  window.help = { seen, all, one, click, field, fill, row, text, sees, go, faults };
 })();

@@ -53,20 +53,21 @@ impl Console {
         console
     }
 
-    /// Goes to a page of the console.
+    /// Goes to a page of the console, and waits until the one before is gone.
     #[track_caller]
     fn show(&mut self, hash: &str) {
-        self.page.eval(&format!("location.hash = {}; true", json!(hash)));
+        self.page.eval(&format!("help.go({})", json!(hash)));
         self.page.wait(&format!(
-            "document.querySelector('main h1') !== null && location.hash === {}",
+            "document.querySelector('main h1') !== null && document.querySelector('main > [data-before]') === null \
+             && location.hash === {}",
             json!(hash)
         ));
     }
 
-    /// Waits for a text.
+    /// Waits for a text, on the page or in a message since the last click.
     #[track_caller]
     fn sees(&mut self, text: &str) {
-        self.page.wait(&format!("help.text().includes({})", json!(text)));
+        self.page.wait(&format!("help.sees({})", json!(text)));
     }
 
     /// Waits for a row of a table that has all of these words.
