@@ -5,13 +5,15 @@
 
 use crate::http::{Client, segment};
 use crate::process::{Plan, Server};
-use crate::wait_until;
+use crate::{GIVE_UP, wait_until};
 use std::fmt::Write as _;
 use std::net::SocketAddr;
+use std::time::{Duration, Instant};
 
 /// The window of rates and increases.
 const WINDOW: &str = "[10s]";
 const INTERVAL: &str = "500ms";
+const POLL_PAUSE: Duration = Duration::from_millis(20);
 
 /// A running server.
 #[derive(Debug)]
@@ -63,12 +65,22 @@ impl ScratchPrometheus {
         result.iter().map(|one| one["metric"]["alertname"].as_str().unwrap_or_default().to_owned()).collect()
     }
 
-    /// Waits until an alert fires for this server.
+    /// Waits until each of these alerts has fired for this server: some end soon after their cause, in any order.
     #[track_caller]
-    pub fn wait_firing(&self, alert: &str, instance: &str) {
-        let expression =
-            format!(r#"count(ALERTS{{alertstate="firing",alertname="{alert}",instance=~"{instance}"}})"#);
-        wait_until(&format!("{alert} of {instance} fires"), || self.value(&expression).is_some());
+    pub fn wait_firing(&self, alerts: &[&str], instance: &str) {
+        let fires = |alert: &str| {
+            let labels = format!(r#"alertstate="firing",alertname="{alert}",instance=~"{instance}""#);
+            self.value(&format!("count(ALERTS{{{labels}}})")).is_some()
+        };
+        let (started, mut left) = (Instant::now(), alerts.to_vec());
+        loop {
+            left.retain(|alert| !fires(alert));
+            if left.is_empty() {
+                return;
+            }
+            assert!(started.elapsed() < GIVE_UP, "of {instance} never fire: {left:?}");
+            std::thread::sleep(POLL_PAUSE);
+        }
     }
 
     /// Waits until each server was scraped several times.
