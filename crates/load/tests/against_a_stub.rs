@@ -47,7 +47,8 @@ fn serve(stream: TcpStream, answer: Answer) -> Option<()> {
 
 fn load(kind: Kind, answer: Answer) -> (Outcome, Acknowledged, Target) {
     let target = Target { address: stub(answer), token: None, board: "b".into(), players: 8 };
-    let (warm_up, duration) = (Duration::from_millis(20), Duration::from_millis(100));
+    // So long that a busy machine answers several requests of each connection.
+    let (warm_up, duration) = (Duration::from_millis(20), Duration::from_millis(800));
     let plan = Plan { kind, skew: Skew::Zipf, connections: 4, warm_up, duration, seed: 1 };
     let mut acknowledged = Acknowledged::new(target.players);
     let outcome = run(&target, &plan, &mut acknowledged).unwrap();
@@ -61,7 +62,7 @@ fn answers_of_success_are_counted_and_timed() {
         assert!(outcome.succeeded > 0);
         assert_eq!(outcome.succeeded, outcome.latencies().count());
         assert_eq!(outcome.failed(), 0);
-        assert!(outcome.seconds >= 0.1, "{}", outcome.seconds);
+        assert!(outcome.seconds >= 0.8, "{}", outcome.seconds);
     }
 }
 

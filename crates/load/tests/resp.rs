@@ -50,10 +50,10 @@ fn what_warms_up_is_sent_and_does_not_count() {
 #[test]
 fn time_ends_it_as_well() {
     let redis = ScratchRedis::start(RedisKind::Redis7, &[]);
-    let short = Pipelines { duration: Duration::from_millis(300), ..plan(2, u64::MAX) };
+    let short = Pipelines { duration: Duration::from_secs(1), ..plan(2, u64::MAX) };
     let replied = run(&redis, &short, request(&["PING"]), 1);
     assert_eq!(replied.succeeded, replied.latencies.count());
-    assert!(replied.succeeded > 0 && replied.seconds >= 0.3, "{replied:?}");
+    assert!(replied.succeeded > 0 && replied.seconds >= 1.0, "{replied:?}");
 }
 
 #[test]

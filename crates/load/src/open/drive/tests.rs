@@ -123,13 +123,13 @@ fn refusals_and_broken_connections_are_told_apart_and_outlived() {
 fn an_answer_that_does_not_come_is_given_up() {
     let address = listen(|number| {
         if number == 0 {
-            std::thread::sleep(Duration::from_secs(5));
+            std::thread::sleep(Duration::from_secs(60));
         }
         Some(CREATED)
     });
     let scene = scene(address, Journey::Scores);
     let schedule = Schedule::parse("20", &[Duration::from_millis(500)]).unwrap();
-    let bounds = Bounds { connections: 1, waiting: 100, answer: Duration::from_millis(200) };
+    let bounds = Bounds { connections: 1, waiting: 100, answer: Duration::from_secs(2) };
     let outcome = run(&scene, &schedule, bounds, never(), &mut |_| ()).unwrap();
     assert_eq!(outcome.errors(), [("no answer in time", 1)].into());
     assert_eq!(outcome.iterations.count(), 9);
