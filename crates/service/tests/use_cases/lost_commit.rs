@@ -18,7 +18,7 @@ use tally_service::{Clock, Failure, Keys, Progress, Settings, Tally, boards};
 use tally_store::mysql::{MySqlStore, Options};
 use tally_store::plan::ALL_TIME;
 use tally_store::{ScoreKey, Store};
-use tally_testkit::{COMMIT, Cut, DatabaseKind, Proxy, ScratchDatabase};
+use tally_testkit::{COMMIT, Cut, DatabaseKind, GIVE_UP, Proxy, ScratchDatabase};
 use tokio::runtime::Runtime;
 
 const NOW: Micros = Micros(1_700_000_000_000_000);
@@ -119,7 +119,7 @@ fn lose<T: std::fmt::Debug>(proxy: &Proxy, cut: Cut, with: impl FnOnce() -> Resu
 fn wait_until(is_so: impl Fn() -> bool) {
     let began = Instant::now();
     while !is_so() {
-        assert!(began.elapsed() < Duration::from_secs(60), "it never is");
+        assert!(began.elapsed() < GIVE_UP, "it never is");
         std::thread::yield_now();
     }
 }

@@ -121,7 +121,7 @@ fn one_whose_message_is_held_is_done_on_a_new_connection(kind: DatabaseKind) {
         let proxy = &proxy;
         proxy.cut_at(COMMIT, Cut::Held);
         // Were it waited for, it would come in the end and be done as it was decided first.
-        scope.spawn(move || done.recv_timeout(Duration::from_secs(30)).unwrap_or_else(|_| proxy.pass()));
+        scope.spawn(move || done.recv_timeout(GIVE_UP / 2).unwrap_or_else(|_| proxy.pass()));
         add(&store, |times| decided = times).unwrap();
         told.send(()).unwrap();
     });

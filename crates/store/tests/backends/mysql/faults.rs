@@ -93,7 +93,9 @@ fn a_deadlock_is_a_conflict_and_nothing_is_done(kind: DatabaseKind) {
 
 fn a_lock_that_is_waited_for_too_long_is_a_conflict(kind: DatabaseKind) {
     let url = ScratchDatabase::shared(kind).create_database();
-    let (store, other) = (open(&url), open(&url));
+    // Its transaction is not ended before the other one has waited for it.
+    let other = Options { lock_wait: impatient().lock_wait, ..patient() };
+    let (store, other) = (open(&url), MySqlStore::open(&url, &other).unwrap());
     add(&store, |_| ()).unwrap();
     add(&store, |_| {
         let waited = add(&other, |_| ());
@@ -179,11 +181,7 @@ fn more_callers_than_connections_wait(kind: DatabaseKind) {
     assert!(gauges["connections"] <= 2.0 && gauges["connection_waits"] > 0.0, "{gauges:?}");
     assert_eq!((gauges["connections_used"], gauges["commits_lost"]), (0.0, 0.0));
     // A request that holds the only connections and never ends.
-    let alone = MySqlStore::open(
-        &url,
-        &Options { pool_max: 1, query_timeout: Duration::from_millis(200), ..impatient() },
-    )
-    .unwrap();
+    let alone = MySqlStore::open(&url, &Options { pool_max: 1, ..impatient() }).unwrap();
     add(&alone, |_| is_away(&alone.boards())).unwrap();
     assert_eq!(alone.boards().unwrap(), []);
 }

@@ -147,14 +147,19 @@ fn one_that_was_fenced_neither_writes_nor_answers(kind: DatabaseKind) {
 fn nothing_is_committed_while_it_is_being_taken(kind: DatabaseKind) {
     let server = ScratchDatabase::shared(kind);
     let url = server.create_database();
-    let options =
-        Options { lease: Duration::from_secs(3600), lock_wait: Duration::from_secs(2), ..writer("one") };
+    // It waits for longer than the lock is held.
+    let options = Options {
+        lease: Duration::from_secs(3600),
+        lock_wait: GIVE_UP / 2,
+        query_timeout: GIVE_UP,
+        ..writer("one")
+    };
     let store = MySqlStore::open(&url, &options).unwrap();
     add(&store, |_| ()).unwrap();
     let taken = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            let take = "UPDATE leases SET fence = fence + 1; SELECT SLEEP(1)";
+            let take = "UPDATE leases SET fence = fence + 1; SELECT SLEEP(5)";
             server.sql(&format!("USE {}; START TRANSACTION; {take}; COMMIT", name(&url)));
             taken.store(true, Ordering::SeqCst);
         });
@@ -177,7 +182,7 @@ fn no_server_takes_it_from_a_commit_that_waits(kind: DatabaseKind) {
     let take = "SET innodb_lock_wait_timeout = 1; UPDATE leases SET fence = fence + 1";
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            server.sql(&format!("USE {}; START TRANSACTION; {look}; SELECT SLEEP(3); COMMIT", name(&url)));
+            server.sql(&format!("USE {}; START TRANSACTION; {look}; SELECT SLEEP(8); COMMIT", name(&url)));
         });
         let sleeps =
             "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE 'SELECT SLEEP%' AND db = ";
@@ -355,7 +360,8 @@ fn a_renewal_whose_answer_is_lost_counts(kind: DatabaseKind) {
     let server = ScratchDatabase::shared(kind);
     let (proxy, url) = (Proxy::start(server.address()), server.create_database());
     let through = url.replace(&server.address().to_string(), &proxy.address().to_string());
-    let store = open_as(&through, "one").unwrap();
+    // Each renewal needs a new connection, and a busy machine some time for it.
+    let store = MySqlStore::open(&through, &Options { lease: 3 * LEASE, ..writer("one") }).unwrap();
     let left = || store.gauges().into_iter().find(|(name, _)| *name == "lease_seconds").unwrap().1;
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {

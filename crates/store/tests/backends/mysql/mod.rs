@@ -123,9 +123,12 @@ macro_rules! for_both {
 }
 use for_both;
 
-/// Deadlines that an undisturbed server keeps on any machine. Locks are waited for shortly, because tests hold them.
+/// How long a row is waited for on any machine. The end of a transaction is waited for a second longer.
+const LOCK_WAIT: Duration = Duration::from_secs(10);
+
+/// Deadlines that an undisturbed server keeps on any machine.
 fn patient() -> Options {
-    Options { connect_timeout: GIVE_UP, query_timeout: GIVE_UP, ..impatient() }
+    Options { connect_timeout: GIVE_UP, query_timeout: GIVE_UP, lock_wait: LOCK_WAIT, ..Options::default() }
 }
 
 /// Short deadlines, so that a request without an answer is given up within a test.

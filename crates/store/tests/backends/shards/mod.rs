@@ -15,8 +15,11 @@ use tally_rules::{PlayerId, Record};
 use tally_store::mysql::Options;
 use tally_store::shards::Shards;
 use tally_store::{Loaded, ReadSet, Store, StoreError, WriteSet};
-use tally_testkit::{DatabaseKind, Proxy, ScratchDatabase};
+use tally_testkit::{DatabaseKind, GIVE_UP, Proxy, ScratchDatabase};
 use tempfile::TempDir;
+
+/// How long a row is waited for on any machine.
+const LOCK_WAIT: Duration = Duration::from_secs(10);
 
 /// Empty databases on the server that all tests share.
 struct Databases {
@@ -44,7 +47,11 @@ impl Backend for Databases {
 
     fn open(&self) -> Box<dyn Store> {
         let archives = Some(self.archives.path().to_owned());
-        Box::new(Shards::open(&self.urls, &Options { archives, ..impatient() }).unwrap())
+        // Deadlines that undisturbed servers keep on any machine.
+        let (connect_timeout, query_timeout) = (GIVE_UP, GIVE_UP);
+        let options =
+            Options { connect_timeout, query_timeout, lock_wait: LOCK_WAIT, archives, ..impatient() };
+        Box::new(Shards::open(&self.urls, &options).unwrap())
     }
 }
 
