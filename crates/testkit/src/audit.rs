@@ -7,6 +7,7 @@
 
 use crate::http::{Client, Response, segment};
 use crate::model::{Board, Definition, Range, Record};
+use crate::wait_until;
 use serde_json::{Value, json};
 
 /// Entries of a board whose profiles are read one by one.
@@ -124,13 +125,6 @@ fn check_queues(client: &mut Client) {
         "tally_ledger_lane_in_flight",
     ] {
         // A reply leaves shortly before its batch leaves the count.
-        let empty = (0..200).any(|_| {
-            let zero = metric(&client.get("/metrics"), name) == 0.0;
-            if !zero {
-                std::thread::sleep(std::time::Duration::from_millis(10));
-            }
-            zero
-        });
-        assert!(empty, "{name} is not zero at rest");
+        wait_until(&format!("{name} is zero at rest"), || metric(&client.get("/metrics"), name) == 0.0);
     }
 }

@@ -287,7 +287,7 @@ mod tests {
 
     #[test]
     fn a_node_that_is_lost_is_noticed_and_comes_back() {
-        let mut cluster = ScratchCluster::start(RedisKind::Valkey9, &["--cluster-node-timeout", "1000"]);
+        let mut cluster = ScratchCluster::start(RedisKind::Valkey9, &[]);
         let (lost, addresses) = (cluster.node_of("key", 0), cluster.addresses());
         ok(&mut cluster.client(lost), &["SET", "key", "1"]);
         let other = (lost + 1) % NODES;

@@ -33,6 +33,19 @@ pub fn command(binary: &str, args: &[&str]) -> Command {
     command
 }
 
+/// Writes a script that can be run. A process of its own writes it: while another thread starts a program, that one has each file
+/// that this process is writing, and the system runs no file that is written.
+///
+/// # Panics
+///
+/// If it cannot be written.
+#[track_caller]
+pub fn write_script(file: &Path, text: &str) {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", r#"printf %s "$1" >"$0" && chmod 755 "$0""#]).arg(file).arg(text);
+    assert!(shell.status().expect("there is a shell").success(), "{}", file.display());
+}
+
 /// Runs a command to its end.
 #[track_caller]
 pub fn run(binary: &str, args: &[&str]) -> Finished {

@@ -206,7 +206,17 @@ impl TestTally {
             lines(stdout, move |line| drop(sender.send(line))),
             lines(stderr, move |line| log.lock().unwrap_or_else(PoisonError::into_inner).push(line)),
         ];
-        let Some((address, resp, token)) = self.announced(&mut child, started) else { return false };
+        let Some((address, resp, token)) = self.announced(&mut child, started) else {
+            // It may still run, and nothing else would end it. After its end its log is whole.
+            drop(child.kill());
+            let ended = child.wait();
+            reading.into_iter().for_each(|reading| drop(reading.join()));
+            let log = self.log();
+            let is_in_use = log.last().is_some_and(|line| line.contains(IN_USE));
+            let text = log.join("\n");
+            assert!(is_in_use && started.elapsed() < GIVE_UP, "it does not listen ({ended:?})\n{text}");
+            return false;
+        };
         self.process = Some(Process { child, address, resp, token, out: Mutex::new(out), reading });
         true
     }
@@ -286,7 +296,7 @@ impl TestTally {
         self.process.as_ref().expect("it is running")
     }
 
-    /// Addresses and token, once the file has them. `None` if it has ended because a port was in use.
+    /// Addresses and token, once the file has them. `None` if it has ended before, or is late.
     #[track_caller]
     fn announced(
         &self,
@@ -304,18 +314,8 @@ impl TestTally {
                 let resp = said["resp"].as_str().and_then(|text| text.parse().ok());
                 return Some((address, resp, text("token").to_owned()));
             }
-            let ended = child.try_wait().expect("it can be asked");
-            let late = started.elapsed() > GIVE_UP;
-            if late || ended.is_some() {
-                // It may still run, and nothing else would end it.
-                drop(child.kill());
-                drop(child.wait());
-                std::thread::sleep(POLL_PAUSE * 10);
-                let log = self.log();
-                if !late && log.last().is_some_and(|line| line.contains(IN_USE)) {
-                    return None;
-                }
-                panic!("it does not listen ({ended:?})\n{}", log.join("\n"));
+            if child.try_wait().expect("it can be asked").is_some() || started.elapsed() > GIVE_UP {
+                return None;
             }
             std::thread::sleep(POLL_PAUSE);
         }

@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 use tally_testkit::TestTally;
+use tally_testkit::command::write_script;
 
 const LOOSE: &str = "other accounts of this machine";
 
 /// The binary as a shell with that umask starts it.
 fn at_umask_022(folder: &Path) -> String {
     let script = folder.join("tally");
-    fs::write(&script, format!("#!/bin/sh\numask 022\nexec '{TALLY}' \"$@\"\n")).expect("it can be written");
-    fs::set_permissions(&script, Permissions::from_mode(0o755)).expect("it is ours");
+    write_script(&script, &format!("#!/bin/sh\numask 022\nexec '{TALLY}' \"$@\"\n"));
     script.to_str().expect("UTF-8").to_owned()
 }
 

@@ -4,9 +4,9 @@
 
 use crate::TALLY;
 use serde_json::json;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use tally_testkit::TestTally;
+use tally_testkit::command::write_script;
 
 /// A program that runs the server in a container with that much memory.
 fn container(folder: &Path, bytes: &str) -> PathBuf {
@@ -21,8 +21,7 @@ fn container(folder: &Path, bytes: &str) -> PathBuf {
         "#!/bin/sh\nunshare -m true 2>/dev/null && how=-m || how=-rm\n\
          exec unshare $how sh -c 'mount --bind {group} /sys/fs/cgroup && exec \"$0\" \"$@\"' {TALLY} \"$@\"\n"
     );
-    std::fs::write(&program, text).expect("it is written");
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("it may be run");
+    write_script(&program, &text);
     program
 }
 
