@@ -271,8 +271,8 @@ fn wait_for_reason(client: &mut Client) {
 /// It is slow, or loads its own data: a start waits for it and says so.
 #[test]
 fn a_start_waits_for_a_redis_that_does_not_answer_yet() {
-    // A millisecond for each of its keys, while others are answered: `-LOADING`.
-    const KEYS: &str = "3000";
+    // A millisecond for each of its keys, while others are answered: `-LOADING`. A busy machine starts the server meanwhile.
+    const KEYS: &str = "12000";
     let slow = ["--key-load-delay", "1000", "--loading-process-events-interval-bytes", "1024"];
     let redis =
         ScratchRedis::start(RedisKind::Redis7, &[&slow[..], &["--enable-debug-command", "yes"]].concat());

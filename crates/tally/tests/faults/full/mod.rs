@@ -9,8 +9,7 @@ pub(crate) mod disk;
 
 use crate::TALLY;
 use serde_json::{Value, json};
-use std::time::Duration;
-use tally_testkit::{Client, TestTally};
+use tally_testkit::{Client, TestTally, wait_until};
 
 const ROWS: usize = 500;
 /// Long names, so that space is used up in fewer batches.
@@ -46,12 +45,7 @@ fn fill(server: &TestTally, client: &mut Client, why: &str) -> usize {
     assert_eq!((refused.0, refused.1["code"].as_str()), (503, Some("store_unavailable")), "{}", refused.1);
     let says = |line: &String| line.contains("the store is unavailable") && line.contains(why);
     // Another thread reads its output.
-    let mut looks = 0;
-    while !server.log().iter().any(says) {
-        looks += 1;
-        assert!(looks < 1_000, "{:?}", server.log());
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_until(&format!("a line says {why:?}"), || server.log().iter().any(says));
     // Reads go on, and refused batches are absent, even in part.
     assert_eq!(total(client), (taken * ROWS) as u64);
     taken
@@ -59,11 +53,6 @@ fn fill(server: &TestTally, client: &mut Client, why: &str) -> usize {
 
 /// There is room again.
 fn go_on(client: &mut Client, taken: usize) {
-    let mut tries = 0;
-    while batch(client, taken).0 != 200 {
-        tries += 1;
-        assert!(tries < 1_000, "there is room again");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_until("there is room again", || batch(client, taken).0 == 200);
     assert_eq!(total(client), ((taken + 1) * ROWS) as u64);
 }

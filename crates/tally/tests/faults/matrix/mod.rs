@@ -20,9 +20,8 @@ mod table;
 mod world;
 
 use cells::Cell;
-use run::{LASTS, REFUSED_MAX, Row};
+use run::{Limits, Row};
 use std::sync::Barrier;
-use std::time::Duration;
 use tally_testkit::rng::soak;
 
 /// Cells that run at once: two processors are half busy with them.
@@ -37,12 +36,12 @@ fn words(panic: &(dyn std::any::Any + Send)) -> String {
 }
 
 /// Runs the cells of a wave; returns for each its row or the reason of its failure.
-fn wave(cells: &[Cell], refused_max: Duration) -> Vec<(String, Result<Row, String>)> {
+fn wave(cells: &[Cell], limits: Limits) -> Vec<(String, Result<Row, String>)> {
     let barrier = Barrier::new(cells.len());
     std::thread::scope(|scope| {
         let running: Vec<_> = cells
             .iter()
-            .map(|cell| (cell.to_string(), scope.spawn(|| run::run(*cell, refused_max, &barrier))))
+            .map(|cell| (cell.to_string(), scope.spawn(|| run::run(*cell, limits, &barrier))))
             .collect();
         let joined =
             |running: std::thread::ScopedJoinHandle<'_, Row>| running.join().map_err(|panic| words(&*panic));
@@ -57,17 +56,17 @@ fn print(text: &str) {
 
 #[test]
 fn soak_whatever_fails_nothing_acknowledged_is_lost_and_other_leaderboards_go_on() {
-    let (cells, refused_max) = match std::env::var(VARIABLE).as_deref() {
+    let (cells, limits) = match std::env::var(VARIABLE).as_deref() {
         Ok("list") => {
             return print(&cells::all().iter().map(Cell::to_string).collect::<Vec<_>>().join("\n"));
         }
-        Ok(name) => (cells::named(name), REFUSED_MAX),
-        Err(_) if soak(1) > 1 => (cells::named("all"), REFUSED_MAX),
-        Err(_) => (cells::short(), LASTS),
+        Ok(name) => (cells::named(name), Limits::ALONE),
+        Err(_) if soak(1) > 1 => (cells::named("all"), Limits::ALONE),
+        Err(_) => (cells::short(), Limits::BESIDE_OTHERS),
     };
     assert!(!cells.is_empty(), "no cell has this name; `cargo xtask soak --list` names them");
     let (mut rows, mut failed) = (Vec::new(), Vec::new());
-    for (name, ended) in cells.chunks(AT_ONCE).flat_map(|cells| wave(cells, refused_max)) {
+    for (name, ended) in cells.chunks(AT_ONCE).flat_map(|cells| wave(cells, limits)) {
         match ended {
             Ok(row) => rows.push((name, row)),
             Err(why) => failed.push(format!("{name}: {why}")),

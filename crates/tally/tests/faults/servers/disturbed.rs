@@ -145,7 +145,8 @@ fn what_a_dead_server_has_folded_is_published_by_another() {
     let database = ScratchDatabase::shared(DatabaseKind::MariaDb10);
     let url = database.create_database();
     let redis = ScratchRedis::start(RedisKind::Redis7, &[]);
-    let mut servers = Servers { all: start_at(&url, &format!("redis://{}", redis.address()), 2), redis };
+    let ranking = format!("redis://{}", redis.address());
+    let mut servers = Servers { all: start_waiting(&url, (&ranking, "1s"), 2), redis };
     let mut clients = servers.clients();
     put(&mut clients[0], "b", &json!({})).expect(201);
     submit(&mut clients[1], "b", "ann", 1000).expect(200);

@@ -21,7 +21,7 @@ const PRIZES: [i64; 2] = [50, 7];
 
 const MINUTE: Duration = Duration::from_secs(60);
 /// The time limit of the preparations before a minute.
-const TO_PREPARE: i64 = 20;
+const TO_PREPARE: i64 = 30;
 
 fn next_minute() -> Timestamp {
     let seconds = Timestamp::now().as_second();
