@@ -178,7 +178,7 @@ fn a_command_may_come_in_pieces() {
 
 #[test]
 fn a_client_that_does_not_read_is_closed() {
-    let server = TestTally::start_set(TALLY, &[("TALLY_RESP_WRITE_TIMEOUT", "300ms")]);
+    let server = TestTally::start_set(TALLY, &[("TALLY_RESP_WRITE_TIMEOUT", "2s")]);
     let text = "z".repeat(64 << 10);
     let mut out = Vec::new();
     (0..64).for_each(|_| command(&["ECHO", &text], &mut out));

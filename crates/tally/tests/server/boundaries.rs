@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tally_testkit::http::segment;
 use tally_testkit::rng::soak;
-use tally_testkit::{Client, Request, Rng, TestTally, audit};
+use tally_testkit::{Client, Request, Rng, TestTally, audit, wait_until};
 
 const MINUTES_MAX: usize = 3;
 const CONNECTIONS: usize = 6;
@@ -115,10 +115,11 @@ fn count(sums: &mut Sums, board: &str, row: &Value, answer: &Value) {
     *sum.or_default() += row["score"].as_i64().expect("a number");
 }
 
-/// The states that each period of a board goes through, in order.
+/// The states that each period of a board goes through, in order, up to what it is when that is stopped.
 fn watch(mut client: Client, stop: &AtomicBool) -> States {
     let mut seen = States::new();
-    while !stop.load(Ordering::Relaxed) {
+    loop {
+        let is_last = stop.load(Ordering::Relaxed);
         for board in ["late", "only"] {
             for item in listed(&mut client, board) {
                 let text = |name: &str| item[name].as_str().expect("text").to_owned();
@@ -128,9 +129,11 @@ fn watch(mut client: Client, stop: &AtomicBool) -> States {
                 }
             }
         }
+        if is_last {
+            return seen;
+        }
         std::thread::sleep(POLL_PAUSE);
     }
-    seen
 }
 
 fn listed(client: &mut Client, board: &str) -> Vec<Value> {
@@ -180,9 +183,16 @@ fn cross(server: &TestTally) -> (Sums, Vec<Timestamp>, States) {
             });
             boundaries.push(boundary);
         }
-        // Until the last one is closed, and a round of the scheduler longer.
+        // Until the last ones are closed, and a round of the scheduler longer.
         let last = *boundaries.last().expect("there is one");
         sleep_until(last + GRACE + Duration::from_secs(1));
+        let is_closed = |board: &&str| {
+            let items = listed(&mut server.client(), board);
+            items
+                .iter()
+                .any(|item| item["period"] == json!(period(last - 1.minute())) && item["state"] == "closed")
+        };
+        wait_until("the last periods are closed", || ["late", "only"].iter().all(is_closed));
         done.store(true, Ordering::Relaxed);
         watching.join().expect("the watch does not panic")
     });

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tally_testkit::{
-    DatabaseKind, RedisKind, ScratchCluster, ScratchDatabase, ScratchRedis, TestTally, wait_until,
+    DatabaseKind, GIVE_UP, RedisKind, ScratchCluster, ScratchDatabase, ScratchRedis, TestTally, wait_until,
 };
 
 /// Boards of each kind of rank, with ties, a banned player and more than a page.
@@ -114,7 +114,7 @@ fn first_findings(server: &TestTally) -> Vec<Value> {
         let mut found = status["findings"].as_array().expect("findings").clone();
         // Whether the limit of descriptors is too low is a matter of the machine.
         found.retain(|one| !one["text"].as_str().is_some_and(|text| text.contains("file descriptors")));
-        if !found.is_empty() || begun.elapsed() > Duration::from_secs(30) {
+        if !found.is_empty() || begun.elapsed() > GIVE_UP {
             return found;
         }
         std::thread::sleep(Duration::from_millis(50));

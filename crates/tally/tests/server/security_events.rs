@@ -5,9 +5,8 @@
 use crate::TALLY;
 use serde_json::{Value, json};
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 use tally_testkit::audit::metric;
-use tally_testkit::{RespClient, TestTally};
+use tally_testkit::{RespClient, TestTally, wait_until};
 
 struct World {
     server: TestTally,
@@ -44,11 +43,7 @@ impl World {
         let in_log =
             |line: &String| line.contains(name) && line.contains(&id) && line.contains("tally::security");
         // The reader of the log has a thread of its own.
-        let started = Instant::now();
-        while !self.server.log().iter().any(in_log) {
-            assert!(started.elapsed() < Duration::from_secs(60), "{event} is not in the log");
-            std::thread::sleep(Duration::from_millis(2));
-        }
+        wait_until(&format!("{event} is in the log"), || self.server.log().iter().any(in_log));
         event
     }
 }
@@ -171,11 +166,7 @@ fn sighup_goes_on_in_a_new_file() {
     local.post("/v1/keys", &json!({"role": "reader"})).expect(201);
     std::fs::rename(&world.file, &old).expect("it is there");
     world.server.signal("HUP");
-    let started = Instant::now();
-    while !world.file.exists() {
-        assert!(started.elapsed() < Duration::from_secs(60), "no new file");
-        std::thread::sleep(Duration::from_millis(2));
-    }
+    wait_until("there is a new file", || world.file.exists());
     local.post("/v1/keys", &json!({"role": "server"})).expect(201);
     assert_eq!(world.named("key_created").len(), 1);
     assert_eq!(std::fs::read_to_string(&old).expect("it is there").lines().count(), 1);

@@ -58,7 +58,7 @@ fn streams_of_a_member_end_when_it_is_signed_out_or_closed() {
 
 #[test]
 fn a_token_that_has_ended_ends_its_streams() {
-    let server = TestTally::start_set(TALLY, &[("TALLY_AUTH_TOKEN_TTL", "2s")]);
+    let server = TestTally::start_set(TALLY, &[("TALLY_AUTH_TOKEN_TTL", "5s")]);
     let (_, token) = member(&server, "ann");
     assert_eq!(listen(&server, &stream(MINE).key(&token)).rest(), []);
     refused(&server, &stream(MINE).key(&token)).refused(401, "unauthorized");

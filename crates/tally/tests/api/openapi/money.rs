@@ -181,7 +181,7 @@ fn holds(tour: &mut Tour<'_>, ann: &str, bob: &str) {
     let soon = tally_wire::time::parse(
         tour.good("getHold", 200, Request::new("GET", &two))["ended_at"].as_str().expect("an instant"),
     );
-    let soon = tally_wire::time::format(soon.expect("an instant").plus(1_500_000));
+    let soon = tally_wire::time::format(soon.expect("an instant").plus(6_000_000));
     let short = place(tour, json!({"member": ann, "amount": 1, "expires_at": soon}));
     while tour.local.get(&short).expect(200)["status"] == "open" {
         std::thread::sleep(std::time::Duration::from_millis(50));
