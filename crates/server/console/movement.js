@@ -66,8 +66,8 @@ async function reversal({ id, amount, currency, reversed, reverses, debit, credi
     await again();
   };
   const details = h("details", {}, h("summary", { class: "small" }, t("wallet.back")));
-  const cancel = close || (() => (details.open = false));
-  const made = form([sum, place, reason(t("wallet.unseen"))], t("wallet.back"), send, { cancel, kind: "danger" });
+  // Beside other content its summary folds it, and the dialog around it has its own way out.
+  const made = form([sum, place, reason(t("wallet.unseen"))], t("wallet.back"), send, { cancel: close, kind: "danger" });
   return close ? made : put(details, h("div", { class: "body" }, made));
 }
 
