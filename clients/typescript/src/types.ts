@@ -360,6 +360,8 @@ export type Decided =
       state: "pending" | "accepted" | "rejected";
       /** @deprecated The older name of `state`. */
       status: "pending" | "accepted" | "rejected";
+      applied_at?: string;
+      hold_id?: string;
     }
   | { player: string; error: RowError };
 

@@ -51,8 +51,9 @@ export function render(root, { webhook: id }, signal) {
     toast("ok", t("webhook.deleted"));
   };
   const send = async (one) => {
-    const { delivered, error } = await change("POST", `${path}/deliveries/${part(one.id)}/send`);
-    toast(delivered ? "ok" : "bad", delivered ? t("webhook.taken") : t("webhook.not_taken"), error);
+    const { state, error } = await change("POST", `${path}/deliveries/${part(one.id)}/send`);
+    const taken = state === "delivered";
+    toast(taken ? "ok" : "bad", taken ? t("webhook.taken") : t("webhook.not_taken"), error);
     await reload();
   };
 

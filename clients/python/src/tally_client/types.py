@@ -380,10 +380,12 @@ class _Decided(TypedDict):
 
 
 class Decided(_Decided, total=False):
-    """What became of one player: its ``state``, or an ``error``."""
+    """What became of one player: its application, or an ``error``."""
 
     state: ApplicationStatus
     status: ApplicationStatus
+    applied_at: Instant
+    hold_id: str
     error: RowError
 
 

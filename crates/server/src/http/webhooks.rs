@@ -10,7 +10,7 @@ use crate::webhooks::Target;
 use hyper::StatusCode;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use tally_service::webhooks::deliveries::{self, DeliveryRow, read_topic, topic_text};
+use tally_service::webhooks::deliveries::{self, DeliveryRow, SentEvent, read_topic, topic_text};
 use tally_service::webhooks::{self, Named, Patch, WithSecret};
 use tally_wire::Problem;
 use tally_wire::api::webhooks as shapes;
@@ -107,7 +107,10 @@ pub(super) async fn send(mut call: Call) -> Result<Response, Problem> {
     let identity = call.identity(&tally, None)?;
     let sent = deliveries::send(&tally, id, &delivery, identity).await;
     let (sent, replayed) = sent.map_err(|failure| problem::of_failure(&failure))?;
-    let body = shapes::write_sent(&delivery, sent.status, sent.failure.as_deref());
+    let SentEvent { kind, subject, event, at, answer, failing } = sent;
+    let topic = shapes::topic(kind, &subject);
+    let became = (answer.status, answer.failure.as_deref());
+    let body = shapes::write_sent((&topic, &delivery), (event.number, at), became, failing.as_ref());
     Ok(response::replayed(response::ok(&body), replayed))
 }
 

@@ -6,7 +6,7 @@ use super::execute::ContestActor;
 use crate::failure::Failure;
 use crate::tally::Tally;
 use std::sync::PoisonError;
-use tally_rules::contest::{ContestId, Record, Status};
+use tally_rules::contest::{Application, ContestId, Record, Status};
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::{PlayerId, Rejection};
 use tally_store::EntrantKey;
@@ -39,6 +39,16 @@ pub fn decide(
         done.result = ActionResult::Decided(statuses(tally, &done.record, players)?);
     }
     Ok(done)
+}
+
+/// The present applications of players, in their order; a contest that has started has none.
+pub fn present(
+    tally: &Tally,
+    record: &Record,
+    players: &[PlayerId],
+) -> Result<Vec<Option<Application>>, Failure> {
+    let observed = application_store::of(tally, record)?.observe(record, players)?;
+    Ok(observed.into_iter().map(|(_, application)| application).collect())
 }
 
 /// The present status of players: after the start the accepted ones are members, and no other application is left.

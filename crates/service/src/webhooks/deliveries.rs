@@ -3,9 +3,9 @@
 //! A position says what was delivered, so nothing is stored for each delivery. The id of a delivery has the topic, the number and
 //! the time of its event: it names the event as long as that is kept. Not here: the form on the wire.
 
-use super::deliver::{Answer, delivery, finished_of};
+use super::deliver::{Answer, Delivery, delivery, finished_of};
 use super::get;
-use super::happening::{NextEvent, next_event, types_of, wallet_name};
+use super::happening::{EventOf, NextEvent, next_event, types_of, wallet_name};
 use super::queue::{Entry, start};
 use super::results::{Finished, apply};
 use crate::failure::{Failure, Fault, blocking};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::{Currency, MemberId, Uuid, WalletKey};
 use tally_rules::outcome::Outcome;
-use tally_rules::webhook::{EventRef, EventType, Position, Webhook};
+use tally_rules::webhook::{EventRef, EventType, Failing, Position, Webhook};
 use tally_rules::{Micros, Rejection};
 use tally_store::{BoardNo, CorruptRow, ReadSet, ShardSet, Topic, WebhookKey};
 use tokio::sync::oneshot;
@@ -133,15 +133,36 @@ pub fn list(
 }
 
 fn shown(tally: &Tally, topic: Topic, row: &Position) -> DeliveryRow {
-    let subject = match topic {
+    let (id, subject) = (delivery_id(topic, row.tried), subject(tally, topic, &row.name));
+    DeliveryRow { id, topic, kind: types_of(topic)[0], subject, position: row.clone() }
+}
+
+/// The subject of a topic; `contest` is that of a contest.
+fn subject(tally: &Tally, topic: Topic, contest: &Arc<str>) -> Arc<str> {
+    match topic {
         Topic::Board(no) => tally.boards.by_no(no).map(|board| board.id.as_str().into()).unwrap_or_default(),
-        Topic::Contest(_) => Arc::clone(&row.name),
+        Topic::Contest(_) => Arc::clone(contest),
         Topic::Member(id) => id.0.to_string().into(),
         Topic::Wallet(key) => wallet_name(key),
         Topic::Transfers => Arc::default(),
-    };
-    let id = delivery_id(topic, row.tried);
-    DeliveryRow { id, topic, kind: types_of(topic)[0], subject, position: row.clone() }
+    }
+}
+
+/// An event that was sent again, and what became of it.
+#[derive(Debug)]
+pub struct SentEvent {
+    /// A type of its topic.
+    pub kind: EventType,
+    /// Its leaderboard, contest, member or wallet; empty if that was deleted.
+    pub subject: Arc<str>,
+    /// The event.
+    pub event: EventRef,
+    /// When its last attempt ended, if that is known.
+    pub at: Option<Micros>,
+    /// What the receiver answered then.
+    pub answer: Answer,
+    /// Its failed attempts, if its topic waits for it.
+    pub failing: Option<Failing>,
 }
 
 /// Sends an event again, now and with its id. If it is the one that its topic waits for, the topic goes on. A retry under the same
@@ -151,7 +172,7 @@ pub async fn send(
     id: Uuid,
     text: &str,
     identity: Option<IdempotencyKey>,
-) -> Result<(Answer, bool), Failure> {
+) -> Result<(SentEvent, bool), Failure> {
     let wanted = read_delivery(text);
     let of = Arc::clone(tally);
     let begun = blocking(move || begin(&of, id, wanted, identity.as_ref())).await?;
@@ -159,24 +180,28 @@ pub async fn send(
         Ok(found) => found,
         Err(present) => return Ok((present, true)),
     };
+    let event = &delivery.event;
+    let (kind, subject) = (event.kind, Arc::clone(&event.subject));
+    let event = EventRef { number: event.number, at: event.at };
     let (answer, answered) = oneshot::channel();
     let done = move |result| drop(answer.send(result));
     tally.webhooks.sender()?.send(delivery, Box::new(done));
     let answer = answered.await.map_err(|_| Fault::Broken("a delivery has no answer".into()))?;
+    let (at, mut failing) = (Some(tally.now()), None);
     if let Some(finished) = finished {
         let (tally, finished) = (Arc::clone(tally), Finished { answer: answer.clone(), ..finished });
-        blocking(move || {
-            apply(&tally, &[finished])?;
+        let applied = blocking(move || {
+            let applied = apply(&tally, &[finished])?;
             tally.webhooks.task.wake();
-            Ok(())
-        })
-        .await?;
+            Ok(applied)
+        });
+        failing = applied.await?.pop().flatten().and_then(|position| position.failing);
     }
-    Ok((answer, false))
+    Ok((SentEvent { kind, subject, event, at, answer, failing }, false))
 }
 
 /// What is sent, and its attempt if the topic waits for it.
-type Found = (super::Delivery, Option<Finished>);
+type Found = (Delivery, Option<Finished>);
 
 /// Finds what is sent and stores the request, or returns the present state for a retry.
 fn begin(
@@ -184,7 +209,7 @@ fn begin(
     id: Uuid,
     wanted: Option<(Topic, EventRef)>,
     identity: Option<&IdempotencyKey>,
-) -> Result<Result<Found, Answer>, Failure> {
+) -> Result<Result<Found, SentEvent>, Failure> {
     let found = match wanted.map_or(Err(Rejection::DeliveryNotFound.into()), |wanted| find(tally, id, wanted))
     {
         Ok(found) => Ok(found),
@@ -199,21 +224,32 @@ fn begin(
         // Before it is sent: a retry must not send it once more.
         let stored = servers::again(|| tally.once(&plan, identity, time, |_, _| may.clone()))?;
         if let (Some(_), Some((topic, event))) = (stored, wanted) {
-            return Ok(Err(present(tally, WebhookKey { topic: Some(topic), id }, event)?));
+            let contest = found.map(|(delivery, _)| delivery.event.subject).unwrap_or_default();
+            return Ok(Err(present(tally, (id, topic), event, contest)?));
         }
     }
     Ok(Ok(found?))
 }
 
-/// What became of an event so far.
-fn present(tally: &Tally, key: WebhookKey, event: EventRef) -> Result<Answer, Failure> {
+/// What became of an event so far; `contest` is that of its topic without a stored position.
+fn present(
+    tally: &Tally,
+    (id, topic): (Uuid, Topic),
+    event: EventRef,
+    contest: Arc<str>,
+) -> Result<SentEvent, Failure> {
+    let key = WebhookKey { topic: Some(topic), id };
     let row = tally.store.ledger().webhook_rows(&[key])?.pop().flatten();
     let row = row.and_then(|row| row.position().cloned());
     let is_delivered = row.as_ref().is_some_and(|row| row.delivered >= event.number);
+    let contest = row.as_ref().map_or(contest, |row| Arc::clone(&row.name));
+    let (kind, subject) = (types_of(topic)[0], subject(tally, topic, &contest));
     let last = row.filter(|row| row.tried == event);
-    let why = last.as_ref().and_then(|row| Some(Arc::clone(&row.failing.as_ref()?.why)));
+    let (at, status) = (last.as_ref().map(|row| row.at), last.as_ref().and_then(|row| row.status));
+    let failing = last.filter(|_| !is_delivered).and_then(|row| row.failing);
+    let why = failing.as_ref().map(|failing| Arc::clone(&failing.why));
     let failure = (!is_delivered).then(|| why.unwrap_or_else(|| "it was not delivered yet".into()));
-    Ok(Answer { status: last.and_then(|row| row.status), failure })
+    Ok(SentEvent { kind, subject, event, at, answer: Answer { status, failure }, failing })
 }
 
 /// The event of a delivery, and its attempt if the topic waits for it.
@@ -227,7 +263,7 @@ fn find(tally: &Tally, id: Uuid, (topic, wanted): (Topic, EventRef)) -> Result<F
         None => start(tally, topic, webhook.created_at)?.ok_or(Rejection::DeliveryNotFound)?,
     };
     let entry = Entry { row, start, examined: 0, since: wanted.at, is_busy: false };
-    let is_wanted = |event: &super::EventOf| event.number == wanted.number && event.at == wanted.at;
+    let is_wanted = |event: &EventOf| event.number == wanted.number && event.at == wanted.at;
     let before = wanted.number.checked_sub(1).ok_or(Rejection::DeliveryNotFound)?;
     let event = next(tally, &webhook, topic, before)?.filter(is_wanted).ok_or(Rejection::DeliveryNotFound)?;
     if wanted.number <= entry.delivered() {
@@ -242,12 +278,7 @@ fn find(tally: &Tally, id: Uuid, (topic, wanted): (Topic, EventRef)) -> Result<F
 }
 
 /// The next event after a number that a webhook wants.
-fn next(
-    tally: &Tally,
-    webhook: &Webhook,
-    topic: Topic,
-    delivered: u64,
-) -> Result<Option<super::EventOf>, Failure> {
+fn next(tally: &Tally, webhook: &Webhook, topic: Topic, delivered: u64) -> Result<Option<EventOf>, Failure> {
     let mut after = delivered;
     loop {
         match next_event(tally, webhook, topic, (after, delivered))? {

@@ -296,6 +296,9 @@ fn free_story(server: &TestTally, name: &str) {
     local.post(&apply, &json!({"player": "ann"})).refused(409, "already_applied");
     local.post(&apply, &json!({"player": "boss"})).refused(422, "staff_cannot_apply");
     let rows = local.post(&format!("{apply}/accept"), &players(&["cid", "ann", "bob", "x"])).expect(200);
+    // A row is the application as the list has it.
+    let listed = local.get(&format!("{apply}?state=accepted")).expect(200);
+    assert!(listed["items"].as_array().expect("a list").contains(&rows["results"][0]), "{rows}, {listed}");
     let shown = |row: &Value| row["status"].as_str().or(row["error"]["code"].as_str()).map(str::to_owned);
     let shown: Vec<_> = rows["results"].as_array().expect("rows").iter().filter_map(shown).collect();
     assert_eq!(shown, ["accepted", "accepted", "contest_full", "not_applied"]);

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use tally_rules::Micros;
 use tally_rules::event::EventKind;
 use tally_rules::ledger::{Currency, MemberId};
-use tally_rules::webhook::{EventType, MARKS_MAX, Position, URL_BYTES_MAX, Webhook};
+use tally_rules::webhook::{EventType, Failing, MARKS_MAX, Position, URL_BYTES_MAX, Webhook};
 
 /// The fields that an admin sends.
 #[derive(Debug, Default)]
@@ -112,9 +112,28 @@ pub fn write_position(topic: &str, id: &str, position: &Position) -> Value {
     })
 }
 
-/// The result of sending an event again.
-pub fn write_sent(id: &str, status: Option<u16>, error: Option<&str>) -> Value {
-    json!({"id": id, "delivered": error.is_none(), "status": status, "error": error})
+/// An event that was sent again, as a list has the last attempt of a topic: `at` is the end of its last attempt, `failing` its failed
+/// ones if its topic waits for it.
+pub fn write_sent(
+    (topic, id): (&str, &str),
+    (number, at): (u64, Option<Micros>),
+    (status, error): (Option<u16>, Option<&str>),
+    failing: Option<&Failing>,
+) -> Value {
+    // `delivered` is the older form of `state`.
+    json!({
+        "id": id,
+        "topic": topic,
+        "number": number,
+        "state": if error.is_some() { "failing" } else { "delivered" },
+        "at": at.map(time::format),
+        "status": status,
+        "attempts": failing.map(|failing| failing.attempts),
+        "failing_since": failing.map(|failing| time::format(failing.since)),
+        "next_attempt_at": failing.map(|failing| time::format(failing.next)),
+        "error": error,
+        "delivered": error.is_none(),
+    })
 }
 
 /// An event as its receivers get it: `subject` is the leaderboard, the contest, the member or the wallet.

@@ -101,20 +101,35 @@ async fn decide(mut call: Call, accept: bool) -> Result<Response, Problem> {
     let actor = actor(&call, &tally).await?.with(call.origin_of(&mut body)?);
     let players = read_players(body).map_err(Problem::fields)?;
     let asked = players.clone();
-    let decided = move || applying::decide(&tally, &id, &actor, &asked, accept, identity.as_ref());
-    let done = blocking(decided).await.map_err(|problem| of_event(problem, Event::Decide))?;
+    let decided = move || {
+        let done = applying::decide(&tally, &id, &actor, &asked, accept, identity.as_ref())?;
+        // The decisions are stored: applications that cannot be read now do not undo them.
+        let present = applying::present(&tally, &done.record, &asked).unwrap_or_default();
+        Ok((done, present))
+    };
+    let (done, present) = blocking(decided).await.map_err(|problem| of_event(problem, Event::Decide))?;
     let ActionResult::Decided(results) = &done.result else { return Err(unexpected(&done.result)) };
-    let row = |(player, result): (&PlayerId, &Result<Status, Rejection>)| match result {
-        Ok(status) => {
+    let present = present.into_iter().chain(std::iter::repeat(None));
+    let rows = players.iter().zip(results).zip(present);
+    let rows: Vec<Value> =
+        rows.map(|((player, result), present)| decided_row(player, result, present)).collect();
+    Ok(response::replayed(response::ok(&json!({"results": rows})), done.replayed))
+}
+
+/// What was decided on a player: its application, if that is `present` and has this state still.
+fn decided_row(player: &PlayerId, result: &Result<Status, Rejection>, present: Option<Application>) -> Value {
+    match (result, present) {
+        (Ok(status), Some(application)) if application.status == *status => {
+            json!(ApplicationJson::new(player, &application))
+        }
+        (Ok(status), _) => {
             json!({"player": player.as_str(), "state": status.as_str(), "status": status.as_str()})
         }
-        Err(rejection) => {
+        (Err(rejection), _) => {
             let problem = with_player(problem::of_rejection(rejection), player);
             json!({"player": player.as_str(), "error": problem.row_error()})
         }
-    };
-    let rows: Vec<Value> = players.iter().zip(results).map(row).collect();
-    Ok(response::replayed(response::ok(&json!({"results": rows})), done.replayed))
+    }
 }
 
 /// `DELETE …/applications/{player}`

@@ -244,7 +244,15 @@ fn deliveries_are_listed_and_sent_again() {
     // Again, with the same id.
     let send = |client: &mut Client, id: &str| act(client, "POST", &format!("{path}/deliveries/{id}/send"));
     let id = text(&first["id"]);
-    assert_eq!(send(&mut client, &id).expect(200)["delivered"], true);
+    // The answer is the delivery, as the list has it.
+    let sent = send(&mut client, &id).expect(200);
+    for name in
+        ["id", "topic", "number", "state", "status", "attempts", "failing_since", "next_attempt_at", "error"]
+    {
+        assert_eq!(sent[name], first[name], "{name}");
+    }
+    assert!(sent["at"].as_str() >= first["at"].as_str(), "{sent}");
+    assert_eq!(sent["delivered"], true);
     let received = receiver.received();
     assert_eq!(
         received.iter().map(|one| text(&one.event["id"])).collect::<Vec<_>>(),
@@ -253,6 +261,7 @@ fn deliveries_are_listed_and_sent_again() {
     receiver.then(&[], Act::Status(500));
     let again = send(&mut client, &id).expect(200);
     assert_eq!((&again["delivered"], &again["status"]), (&json!(false), &json!(500)));
+    assert_eq!((&again["state"], &again["attempts"]), (&json!("failing"), &json!(null)));
     assert_eq!(list(&mut client, "?state=failing")["items"], json!([]), "it was delivered before");
     // One that fails, and one that waits for it.
     change(&mut client, "bad", 1);

@@ -98,7 +98,7 @@ fn a_late_answer_sets_no_position_back() {
             let (again, done) = expect(&held, 1);
             assert_eq!(again.event.id, first.event.id);
             done(answer(200));
-            assert_eq!(sending.join().unwrap().0.status, Some(200));
+            assert_eq!(sending.join().unwrap().0.answer.status, Some(200));
         });
         assert_eq!(positions(&world, &hook), [1], "{kind:?}");
         event(&world, "cup", false);
