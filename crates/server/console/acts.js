@@ -206,12 +206,14 @@ function corrected(detail) {
 /** A stored score; its subscore follows a slash. */
 const scoreOf = (text) => text.split("/").map((number) => grouped(number)).join("/");
 
-/** `arcade: all_time 9, weekly:2026-11-23 7`: the scores that went. */
-function removed(detail) {
-  const end = detail.lastIndexOf(": ");
-  const scores = detail.slice(end + 2).split(", ").map((one) => one.split(" "));
+/** `arcade: all_time 9, weekly:2026-11-23 7, and 3 more`: the scores that went. */
+export function removed(detail) {
+  const [, all, more] = MORE.exec(detail);
+  const end = all.lastIndexOf(": ");
+  const scores = all.slice(end + 2).split(", ").map((one) => one.split(" "));
   if (end < 0 || scores.some(({ length }) => length !== 2)) return null;
-  return `${detail.slice(0, end)}: ${scores.map(([period, score]) => `${periodName(period)} (${scoreOf(score)})`).join(", ")}`;
+  const parts = scores.map(([period, score]) => `${periodName(period)} (${scoreOf(score)})`);
+  return `${all.slice(0, end)}: ${[...parts, ...(more ? [t("audit.more_scores", { n: Number(more) })] : [])].join(", ")}`;
 }
 
 /** `prize: 700 KRW to {member} of arcade/weekly:2026-11-23, transaction …`, with a link to the period or the contest. */
@@ -229,6 +231,7 @@ const ACTOR = /^(key:[0-9a-f]{12}|member:[0-9a-f-]{36}|local|command_line|backgr
 const IDS_MAX = 5;
 const CORRECTED = /^(.+?)(?: ([a-z0-9_-]+:\d{4}-\d\d-\d\d(?:T\d\d:\d\d)?))?: (\S+) to (\S+)$/s;
 const PAID = /^(prize|refund): (\d+) (\S+) to [0-9a-f-]{36} of (.+), transaction ([0-9a-f-]{36})$/s;
+const MORE = /^(.*?)(?:, and (\d+) more)?$/s;
 const PLAYERS = /^()(\d+) players?(: .*)$/s;
 const COUNTED = new Map([
   ["contest.accepted", PLAYERS],

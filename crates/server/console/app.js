@@ -193,6 +193,8 @@ function forgetKey() {
 }
 
 let asking = null;
+/** Whether a key is tried that was entered: its refusal is said in the dialog. */
+let trying = false;
 /** The key with which the page was ended, `null` without one; undefined while a page is shown. */
 let endedWith;
 
@@ -201,7 +203,7 @@ let endedWith;
   * requests outlive their page, so a late refusal may come after the dialog was closed.
  */
 function closePage(refused, text) {
-  if (asking || refused !== key() || refused === endedWith) return;
+  if (trying || refused !== key() || refused === endedWith) return;
   endedWith = refused;
   leave.abort();
   const mode = text?.startsWith("protected mode") ? t("app.protected_mode") : t("app.paste_key");
@@ -220,11 +222,14 @@ function askForKey(about) {
       if (!values.key.startsWith("tally_")) throw new Problem(0, { detail: t("app.no_api_key") });
       const before = key();
       useKey(values.key);
+      trying = true;
       try {
         await ask("GET", "/v1/status");
       } catch (error) {
         if (error.status === 401 || error.status === 403) useKey(before);
         throw error.status === 401 ? new Problem(401, { detail: t("app.key_refused") }) : error;
+      } finally {
+        trying = false;
       }
       box.close();
       show(true);

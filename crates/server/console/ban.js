@@ -40,10 +40,11 @@ export async function ban(player, places, given, changed) {
   if (done.length > 0) say("ban", player, done, { label: t("player.undo"), run: () => restore(player, done, UNDONE, changed) });
 }
 
-/** Restores on these places. */
+/** Restores on these places. Returns whether one of them did it. */
 export async function restore(player, places, given, changed) {
   const done = await each("restore", player, places, given, changed);
   if (done.length > 0) say("restore", player, done);
+  return done.length > 0;
 }
 
 function say(what, player, done, undo) {

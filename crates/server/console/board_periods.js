@@ -17,8 +17,6 @@ const PAGE = 10;
 const PAID_BY = 3600000;
 /** Pages of payouts that are read of each period. Their sums are at least what all would come to. */
 const PAGES_MAX = 10;
-/** Winners without a member of each period of which it is read whether they are members by now. */
-const MEMBERS_MAX = 20;
 /** Payouts of which the next refreshes show the same sums, for so many milliseconds. */
 const MANY = 1000;
 const KEPT = 60000;
@@ -56,9 +54,9 @@ export function periods(board, chosen, signal, open) {
 
   /**
    * The first player and the prizes. Those of a closed period are read until each payout had its turn, and again after a payment; many
-   * are not read at each refresh.
+   * are not read at each refresh. `asked` has the members of winners, which the periods of a page share.
    */
-  const more = async (item) => {
+  const more = async (item, asked) => {
     // What was read before a payment is not kept after it.
     const kept = known;
     const before = kept.get(item.period);
@@ -67,7 +65,7 @@ export function periods(board, chosen, signal, open) {
       get(`${path}/scores`, { period: item.period, limit: 1 }, signal),
       item.state === "closed" ? payoutsOf(board.board, item.period, signal, PAGES_MAX) : null,
     ]);
-    const found = { winner: entries[0], sums: prizes && sums(await withMembers(prizes.items, signal, MEMBERS_MAX), prizes.complete) };
+    const found = { winner: entries[0], sums: prizes && sums(await withMembers(prizes.items, signal, asked), prizes.complete) };
     const settled = prizes?.settled || !rule(item)?.prizes || Date.now() - Date.parse(item.ends_at) > PAID_BY;
     const until = settled ? Infinity : prizes?.items.length > MANY ? Date.now() + KEPT : 0;
     if (item.state === "closed" && until > 0) kept.set(item.period, { found, until });
@@ -75,7 +73,8 @@ export function periods(board, chosen, signal, open) {
   };
   const load = async (cursor) => {
     const page = await get(`${path}/periods`, { limit: PAGE, cursor }, signal);
-    const items = await Promise.all(page.items.map(async (item) => ({ ...item, ...(await more(item)) })));
+    const asked = new Map();
+    const items = await Promise.all(page.items.map(async (item) => ({ ...item, ...(await more(item, asked)) })));
     return { ...page, items };
   };
   const all = list(view, load, () =>

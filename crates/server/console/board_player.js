@@ -18,10 +18,10 @@ export function search(board, { period, zone }, signal, changed) {
   const found = h("div", { class: "stack", "aria-live": "polite" });
   let present = null;
   const input = field({ name: "player", label: t("board.player_id"), type: "search", required: true, hint: t("board.player_id_about") });
+  const addressOf = (player) => `#${withQuery(`/boards/${part(board)}`, { player, period: period()?.includes(":") ? period() : null })}`;
   const send = ({ player }) => {
     // The address has the player, so it can be shared and gone back to. The page stays as it is.
-    const closed = period()?.includes(":") ? period() : null;
-    const address = `#${withQuery(`/boards/${part(board)}`, { player, period: closed })}`;
+    const address = addressOf(player);
     if (address !== location.hash) history.pushState(null, "", address);
     return find(player);
   };
@@ -74,8 +74,9 @@ export function search(board, { period, zone }, signal, changed) {
       if (!sure) return;
       await change("DELETE", withQuery(here[0].path, audited ? { reason: sure.reason || UNSAID } : {}));
       toast("ok", t("board.removed", { player, board }));
-      // What was asked for has no rank any more.
+      // What was asked for has no rank any more, and is not what the address leads to.
       present = null;
+      if (!signal.aborted) history.replaceState(null, "", addressOf(null));
       set(found);
       await changed();
     };

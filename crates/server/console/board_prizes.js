@@ -100,10 +100,13 @@ async function show(board, period, rule, signal, { place, side, again }) {
   return unpaid;
 }
 
-/** The same with the member that each winner without one has by now; of the first `max` of them. */
-export async function withMembers(items, signal, max = MEMBERS_MAX) {
-  const players = [...new Set(items.filter(({ code }) => code === "no_member").map(({ player }) => player))].slice(0, max);
-  const members = new Map(await Promise.all(players.map(async (player) => [player, await memberOf(player, signal)])));
+/** The same with the member that each winner without one has by now. `asked` has the answers that several lists share, which are few. */
+export async function withMembers(items, signal, asked = new Map()) {
+  const missed = items.filter(({ code }) => code === "no_member");
+  for (const { player } of missed) {
+    if (!asked.has(player) && asked.size < MEMBERS_MAX) asked.set(player, memberOf(player, signal));
+  }
+  const members = new Map(await Promise.all(missed.map(async ({ player }) => [player, await asked.get(player)])));
   return items.map((item) => (item.code === "no_member" ? { ...item, memberNow: members.get(item.player) } : item));
 }
 

@@ -88,7 +88,8 @@ export function render(root, { contest: id }, signal) {
 async function settled({ state }, path, signal) {
   if (state !== "settled") return t("contest.settling");
   const won = await get(`${path}/prizes`, { limit: 1 }, signal).catch(() => null);
-  return won?.items.length === 0 ? t("contest.done.settle_none") : t("contest.done.settle");
+  if (!won) return t("contest.done.settle_unread");
+  return won.items.length === 0 ? t("contest.done.settle_none") : t("contest.done.settle");
 }
 
 function headOf(contest, act, change) {

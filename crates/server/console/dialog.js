@@ -109,15 +109,14 @@ function forgetPage() {
 window.addEventListener("hashchange", forgetPage);
 window.addEventListener("tally:changed", forgetFailures);
 
-/** Reports shortly a success, or a failure, which has no time of its own; `undo` is `{label, run}`. */
+/** Reports shortly a success, or a failure, which has no time of its own; `undo` is `{label, run}`. One that returns `false` has undone nothing, and may be tried again. */
 export function toast(kind, title, text, undo) {
   const made = h("div", { class: `toast ${kind}${undo ? " undo" : ""}`, role: kind === "bad" ? "alert" : "status" });
   if (!undo) shownAt.set(made, location.hash);
   const close = button("", () => made.remove(), { kind: "plain small", icon: "close" });
   close.setAttribute("aria-label", t("common.close_message"));
   const act = undo && button(undo.label, async () => {
-    await undo.run();
-    made.remove();
+    if ((await undo.run()) !== false) made.remove();
   }, { kind: "small", failed });
   put(made, icon(kind === "bad" ? "bad" : "ok"), h("div", {}, h("p", { class: "strong" }, title), text && h("p", { class: "small soft" }, text), act), close);
   while (toasts.children.length >= 3) toasts.firstElementChild.remove();

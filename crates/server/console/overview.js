@@ -50,7 +50,7 @@ export function render(root, { needs: wanted }, signal) {
       return all ? allWell() : looking();
     });
   };
-  /** Shows an answer as soon as it is there. A read that fails leaves the others alone. */
+  /** Shows an answer as soon as it is there. A read that fails leaves the others alone, and one that is refused ends. */
   const take = async (name, answer) => {
     try {
       answers[name] = await answer;
@@ -64,14 +64,13 @@ export function render(root, { needs: wanted }, signal) {
     if (failure) inline(wrong, failure);
     else set(wrong);
     show();
+    if (lost.get(name)?.status === 403) throw lost.get(name);
   };
   show();
   every(PAUSE, signal, () => take("server", read(signal).then(() => latest)));
-  every(LOOK, signal, () => Promise.all([
-    take("owed", owedLines(signal)),
-    take("due", contestLines(latest?.status.contests.states, signal)),
-    take("books", may("money:read") ? get("/v1/ledger/trial-balance", {}, signal) : {}),
-  ]));
+  every(LOOK, signal, () => take("owed", owedLines(signal)));
+  every(LOOK, signal, () => take("due", contestLines(latest?.status.contests.states, signal)));
+  every(LOOK, signal, () => take("books", may("money:read") ? get("/v1/ledger/trial-balance", {}, signal) : {}));
   if (acts) every(LOOK, signal, () => acts.read(signal), failed);
 }
 

@@ -67,9 +67,20 @@ export function list(view, load, nothing) {
     renew(foot, [items.length, next], () => [h("span", {}, t("common.shown", { n: items.length })), more]);
   };
   let paged = false;
+  let [asked, shown] = [0, 0];
   const go = async (cursor, anew) => {
-    const answer = await load(cursor);
+    asked += 1;
+    const turn = asked;
+    // No refresh begins while a later page is on its way.
+    const before = paged;
     paged = Boolean(cursor);
+    const answer = await load(cursor).catch((error) => {
+      paged = before;
+      throw error;
+    });
+    // An older answer may come after a newer one.
+    if (turn < shown) return;
+    shown = turn;
     items = cursor ? items.concat(answer.items) : answer.items;
     show(answer.next_cursor, anew);
   };

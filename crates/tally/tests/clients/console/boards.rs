@@ -360,6 +360,8 @@ fn one_player(console: &mut Console) {
     console.sees("It cannot be undone. A ban can be. The audit log keeps the scores that go.");
     console.confirm("player, 003", "Remove");
     console.sees("player, 003 is removed from arcade");
+    // The address leads to the player no more.
+    console.page.wait("location.hash === '#/boards/arcade'");
     let acts = console.server.client().get("/v1/audit?action=player.removed").expect(200);
     let row = (&acts["items"][0]["subject"], &acts["items"][0]["reason"]);
     assert_eq!(row, (&json!("player, 003"), &json!("console")));

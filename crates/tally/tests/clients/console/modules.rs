@@ -164,6 +164,62 @@ const STAFF: &str = r#"(async () => {
     }
 })()"#;
 
+/// A list shows the newest answer, in whatever order answers come.
+const LISTS: &str = r#"(async () => {
+    const { list, table } = await import('/console/table.js');
+    const answers = [];
+    const view = table('x', [{ label: 'x', cell: ({ x }) => x }]);
+    const all = list(view, () => new Promise((resolve) => answers.push(resolve)), () => 'nothing');
+    const [older, newer] = [all.reload(), all.reload()];
+    answers[1]({ items: [{ x: 'newer' }] });
+    await newer;
+    answers[0]({ items: [{ x: 'older' }] });
+    await older;
+    return [all.items().map(({ x }) => x), view.element.tBodies[0].textContent];
+})()"#;
+
+/// An act that could not be undone can be tried again.
+const UNDO: &str = r#"(async () => {
+    const { toast } = await import('/console/dialog.js');
+    let undone = false;
+    toast('ok', 'Done', null, { label: 'Undo', run: () => undone });
+    const made = [...document.querySelectorAll('.toast')].at(-1);
+    const press = async () => {
+        made.querySelector('div button').click();
+        await new Promise((resolve) => setTimeout(resolve));
+        return made.isConnected;
+    };
+    const stays = await press();
+    undone = true;
+    return [stays, await press()];
+})()"#;
+
+/// The lists of a page ask for so many members at most, and for each once.
+const MEMBERS: &str = r#"(async () => {
+    const { withMembers } = await import('/console/board_prizes.js');
+    const { fetch } = window;
+    let count = 0;
+    window.fetch = (path, options) => {
+        if (!path.startsWith('/v1/members?')) return fetch(path, options);
+        count += 1;
+        return Promise.resolve(new Response('{"items":[]}'));
+    };
+    try {
+        const asked = new Map();
+        const rows = (from) => [...Array(40).keys()].map((at) => ({ code: 'no_member', player: `p${from + at}` }));
+        const found = [await withMembers(rows(0), undefined, asked), await withMembers(rows(20), undefined, asked)];
+        return [count, ...found.map((items) => items.filter(({ memberNow }) => memberNow === null).length)];
+    } finally {
+        window.fetch = fetch;
+    }
+})()"#;
+
+/// The scores that went with a player, as the log has them.
+const REMOVED: &str = r#"(async () => {
+    const { removed } = await import('/console/acts.js');
+    return ['arcade: all_time 9', 'arcade: all_time 9, weekly:2026-11-23 7, and 3 more', 'arcade: else'].map(removed);
+})()"#;
+
 const NUMBERS: &str = r#"(async () => {
     const { grouped, bytes, seconds, brief, percent } = await import('/console/format.js');
     return [grouped('-9223372036854775808'), grouped(1234.5), grouped(null), grouped('inf'), bytes(1536), bytes(12),
@@ -233,6 +289,11 @@ fn modules_compute_what_they_should() {
     assert_eq!(console.page.eval(NEEDS), json!([21, "2 more", "#/?needs=all", 22, false]));
     assert_eq!(console.page.eval(AXES), json!(["100.0 %", "2"]));
     assert_eq!(console.page.eval(STAFF), json!([false, true]));
+    assert_eq!(console.page.eval(LISTS), json!([["newer"], "newer"]));
+    assert_eq!(console.page.eval(UNDO), json!([true, false]));
+    assert_eq!(console.page.eval(MEMBERS), json!([50, 40, 30]));
+    let more = "arcade: All time (9), Week of 23 Nov 2026 (7), 3 more";
+    assert_eq!(console.page.eval(REMOVED), json!(["arcade: All time (9)", more, null]));
     console.end();
 }
 
