@@ -54,19 +54,12 @@ impl DataDir {
 
     /// Refuses an embedded store that does not exist: its directory may be mistyped.
     pub(crate) fn check_store(&self, config: &Config) -> Result<(), Usage> {
-        match self.missing_store(config)? {
-            None => Ok(()),
-            Some(place) => Err(Usage(format!("no store in {}; `tally serve` creates one", place.display()))),
-        }
-    }
-
-    /// Where an embedded store would be, if it does not exist: its directory, or a file elsewhere.
-    pub(crate) fn missing_store(&self, config: &Config) -> Result<Option<PathBuf>, Usage> {
-        let Place::Sqlite(store) = self.place(config)? else { return Ok(None) };
+        let Place::Sqlite(store) = self.place(config)? else { return Ok(()) };
         if sqlite::is_there(&store) {
-            return Ok(None);
+            return Ok(());
         }
-        Ok(Some(if store.parent() == Some(self.path()) { self.path.clone() } else { store }))
+        let place = if store.parent() == Some(self.path()) { self.path() } else { store.as_path() };
+        Err(Usage(format!("no store in {}; `tally serve` creates one", place.display())))
     }
 
     /// The directory of the settings; creates it if it is missing.

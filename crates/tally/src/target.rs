@@ -114,8 +114,9 @@ impl Target {
             Missing::Refused => DataDir::with_store(config)?,
             Missing::Made => {
                 // Its directory may be mistyped.
-                if let Some(place) = data.missing_store(config)? {
-                    eprintln!("There is no store in {}: this makes a new one", place.display());
+                if data.check_store(config).is_err() {
+                    let store = data.place(config)?.file("seed")?;
+                    eprintln!("There is no store {}: this makes a new one", store.display());
                 }
                 DataDir::open(config)?
             }

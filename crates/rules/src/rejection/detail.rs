@@ -57,7 +57,7 @@ impl Rejection {
             Self::SeriesNotFound => "no such series of contests".into(),
             Self::SeriesExists(id) => exists("series of contests", id),
             Self::Forbidden(right) => forbidden(*right).into(),
-            Self::ContestState(state) => format!("the contest is {state}{}", so_far(*state)),
+            Self::ContestState(state) => out_of_state(state.as_str()),
             Self::ContestFrozen { state, fields } => frozen(*state, fields),
             Self::InvalidContest(wrong) => all_wrong(wrong),
             Self::ContestTooLarge(most) => too_large(*most),
@@ -109,14 +109,15 @@ impl Rejection {
 }
 
 /// What the state of a contest means for whatever was asked of it.
-fn so_far(state: State) -> &'static str {
-    match state {
-        State::Draft | State::Open => " and has not started yet",
-        State::Running => " and not settled yet",
-        State::Finished => ": it takes no more scores, and is not settled yet",
-        State::Settled => ": its scores and prizes are final",
-        State::Cancelled => ": it takes no more scores, and pays entry fees back by itself",
-    }
+fn out_of_state(state: &str) -> String {
+    let so_far = match state {
+        "draft" | "open" => " and has not started yet",
+        "running" => " and not settled yet",
+        "finished" => ": it takes no more scores, and is not settled yet",
+        "settled" => ": its scores and prizes are final",
+        _ => ": it takes no more scores, and pays entry fees back by itself",
+    };
+    format!("the contest is {state}{so_far}")
 }
 
 fn no_board(near: Option<&str>) -> String {

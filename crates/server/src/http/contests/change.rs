@@ -9,7 +9,7 @@ use hyper::StatusCode;
 use serde_json::json;
 use std::sync::Arc;
 use tally_rules::contest::application::ApplicationCounts;
-use tally_rules::contest::{ContestId, Event, Record, State};
+use tally_rules::contest::{ContestId, Record, State};
 use tally_rules::ids::ID_BYTES_MAX;
 use tally_service::contests::change;
 use tally_service::contests::read::{self, ContestFilter};
@@ -50,7 +50,7 @@ pub(in crate::http) async fn patch(mut call: Call) -> Result<Response, Problem> 
         let done = change::patch(&tally, &id, &actor, &spec, identity.as_ref())?;
         Ok((shown(&tally, &id, &done.record), done.replayed))
     });
-    let (body, replayed) = done.await.map_err(|problem| super::of_event(problem, Event::Patch))?;
+    let (body, replayed) = done.await?;
     Ok(response::replayed(response::ok(&body), replayed))
 }
 
