@@ -54,7 +54,10 @@ export function contestList(signal, { state = "", q = "", series, nothing, headi
     { label: t("contests.fee"), kind: "wide num", cell: ({ entry_fee: fee }) => (fee ? money(fee.amount, fee.currency) : h("span", { class: "soft" }, t("contests.no_fee"))) },
     { label: t("contests.next", { zone: zoneName() }), kind: "wide", cell: next },
   ], { key: ({ id }) => id });
-  const none = () => (q ? empty(t("contests.none_found", { text: q }), t("contests.none_found_text")) : present === "" ? nothing() : empty(t("contests.none_in", { state: t(`contest_state.${present}`) }), t("contests.none_in_text")));
+  const none = () => {
+    if (q) return empty(t("contests.none_found", { text: q }), t("contests.none_found_text"));
+    return present === "" ? nothing() : empty(t("contests.none_in", { state: t(`contest_state.${present}`) }), t("contests.none_in_text"));
+  };
   const all = list(view, (cursor) => somePage("/v1/contests", { state: present, series, prefix: q, limit: 50, cursor }, signal), none);
   const said = h("div", {});
   const failed = (error) => inline(said, error);

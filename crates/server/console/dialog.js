@@ -24,8 +24,9 @@ export function dialog(title, content, { wide } = {}) {
 
 /**
   * Confirms an act that can be undone, or one with few consequences. `consequences` says what it does, in numbers: a list of
-  * texts or elements. `label` is the act's own verb, and `keep` the word of the way out if it is not *Cancel*. `why` asks for a reason, which may stay empty: true, or
-  * `{frequent, required, kept}` with frequent reasons to choose from. Resolves to `null`, or to `{reason}`.
+  * texts or elements. `label` is the act's own verb, and `keep` the word of the way out if it is not *Cancel*. `why` asks for a
+  * reason, which may stay empty: true, or `{frequent, required, kept}` with frequent reasons to choose from. Resolves to `null`, or
+  * to `{reason}`.
  */
 export function confirmActs(title, consequences, label, { reason: why, danger, keep } = {}) {
   return new Promise((resolve) => {
