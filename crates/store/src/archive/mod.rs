@@ -5,11 +5,13 @@
 //!
 //! - `sorted_file`, `writer`: a file; `catalog`: a month in the catalog, and the chain of digests; `month`: writing both files
 //! - `steps`: from the request to the last deleted row; `reads`, `snapshot`: tables and files together
+//! - `checkpoint`: a file of the same form with what a verification has proved
 //!
 //! What names a person stays in tables, where an erasure finds it. A transfer with a reason or with metadata keeps its row, and
 //! its file has it without them. Reversals, holds and members are not archived. Not here: when a month is over.
 
 mod catalog;
+mod checkpoint;
 mod month;
 pub(crate) mod reads;
 pub(crate) mod snapshot;
@@ -19,6 +21,7 @@ mod writer;
 
 pub(crate) use catalog::file_names;
 pub use catalog::{ArchivedMonth, MonthFiles, MonthState};
+pub use checkpoint::{CheckpointFile, CheckpointWriter, ProvedWallet, ProvedWallets, Summary};
 pub(crate) use month::UNFINISHED;
 pub use month::last_id;
 pub use steps::{Step, Until, step, to_archive};

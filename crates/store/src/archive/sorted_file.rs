@@ -39,9 +39,14 @@ pub(super) struct SortedFile {
 impl SortedFile {
     /// Opens the file that has this digest.
     pub(super) fn open(path: &Path, known: &Written) -> Result<Self, StoreError> {
+        Self::open_before(path, known, 0)
+    }
+
+    /// The same with so many bytes of another kind after its end.
+    pub(super) fn open_before(path: &Path, known: &Written, tail: u64) -> Result<Self, StoreError> {
         let broken = |what: &str| fault(path, &what);
         let mut file = File::open(path).map_err(|error| fault(path, &error))?;
-        let bytes = file.metadata().map_err(|error| fault(path, &error))?.len();
+        let bytes = file.metadata().map_err(|error| fault(path, &error))?.len().saturating_sub(tail);
         if bytes != known.bytes {
             return Err(broken(&format!(
                 "it has {bytes} bytes, and had {} when it was written",

@@ -104,14 +104,24 @@ impl Writer {
     }
 
     /// Writes the index; returns when all of it is on the disk. The name of the file is durable after a sync of its folder.
-    pub(super) fn finish(mut self) -> Result<Written, StoreError> {
+    pub(super) fn finish(self) -> Result<Written, StoreError> {
+        self.finish_with(|_| Vec::new())
+    }
+
+    /// The same with bytes after the end, made of the digest.
+    pub(super) fn finish_with(
+        mut self,
+        tail: impl FnOnce(&[u8; 32]) -> Vec<u8>,
+    ) -> Result<Written, StoreError> {
         self.close_block()?;
         let mut end = std::mem::take(&mut self.index);
         let footer = [self.at, end.len() as u64, self.rows];
         footer.iter().for_each(|number| end.extend_from_slice(&number.to_be_bytes()));
+        let digest = *blake3::hash(&end).as_bytes();
+        end.extend_from_slice(&tail(&digest));
         self.append(&end)?;
         self.file.sync().map_err(|error| fault(&self.path, &error))?;
-        Ok(Written { rows: self.rows, bytes: self.at, digest: *blake3::hash(&end).as_bytes() })
+        Ok(Written { rows: self.rows, bytes: self.at, digest })
     }
 }
 

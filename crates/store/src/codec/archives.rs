@@ -36,8 +36,13 @@ pub(crate) fn put_files(files: &MonthFiles, out: &mut Vec<u8>) {
         put_number(file.bytes, out);
         out.extend_from_slice(&file.digest);
     }
-    put_number(files.totals.len() as u64, out);
-    for (key, total) in &files.totals {
+    put_totals(&files.totals, out);
+}
+
+/// Appends sums of accounts.
+pub(crate) fn put_totals(totals: &[(AccountKey, Total)], out: &mut Vec<u8>) {
+    put_number(totals.len() as u64, out);
+    for (key, total) in totals {
         out.push(key.account.number());
         put_bytes(key.currency.as_str().as_bytes(), out);
         out.extend_from_slice(&total.debits.to_be_bytes());
@@ -65,7 +70,12 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<ArchivedMonth> {
 
 fn take_files(input: &mut Input<'_>) -> Option<MonthFiles> {
     let mut file = || Some(Written { rows: input.number()?, bytes: input.number()?, digest: input.fixed()? });
-    let (transfers, entries) = (file()?, file()?);
+    let (transfers, entries, totals) = (file()?, file()?, take_totals(input)?);
+    Some(MonthFiles { transfers, entries, totals, digest: input.fixed()? })
+}
+
+/// Reads what [`put_totals`] wrote.
+pub(crate) fn take_totals(input: &mut Input<'_>) -> Option<Vec<(AccountKey, Total)>> {
     let mut totals = Vec::new();
     for _ in 0..input.number()? {
         let account = Account::of_number(input.byte()?)?;
@@ -73,7 +83,7 @@ fn take_files(input: &mut Input<'_>) -> Option<MonthFiles> {
         let mut sum = || input.fixed().map(u128::from_be_bytes);
         totals.push((AccountKey { account, currency }, Total { debits: sum()?, credits: sum()? }));
     }
-    Some(MonthFiles { transfers, entries, totals, digest: input.fixed()? })
+    Some(totals)
 }
 
 #[cfg(test)]
