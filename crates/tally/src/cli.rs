@@ -158,12 +158,16 @@ Examples:
   tally verify --data /var/lib/tally
   tally verify --ranks
   tally verify --since latest
+  tally verify --checkpoint proof
+  tally verify --since proof --checkpoint proof
   tally verify --store mysql://tally@db.example/tally
 
 It may run beside a server: it reads the store as it was at one moment, an embedded store from a
 copy that is deleted afterwards. Every row that disagrees is named. Exit code 1 if there is one.
 
---since begins at the end of an archived month: of movements it checks those after it alone.")]
+--since begins at the end of an archived month, or at a file that --checkpoint wrote: of movements
+it checks those after it alone. So a proof every night reads a day. A row that was changed before
+the checkpoint is not found; a verification without --since finds it.")]
     Verify(VerifyArgs),
     /// Migrate the store to this version's schema, after making a copy
     #[command(after_help = "\

@@ -15,15 +15,20 @@ use crate::store::{Opening, Place, archives, connect, options};
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use tally_rules::Micros;
 use tally_rules::ledger::Month;
-use tally_service::verify::{Checkpoint, Disagreement, Expected, Listener, Owed, Replayed, Scores, replay};
+use tally_service::secret::hex;
+use tally_service::verify::{
+    Checkpoint, Disagreement, Expected, Listener, MonthCheckpoint, Owed, Replayed, Scores, replay,
+};
+use tally_store::archive::{CheckpointFile, CheckpointWriter, Summary};
 use tally_store::mysql::MySqlStore;
 use tally_store::shards::Shards;
-use tally_store::{Snapshot, Store};
+use tally_store::{Snapshot, Store, StoreError};
 
 /// Rows that are named; further ones are only counted.
 const SHOWN_MAX: u64 = 100;
@@ -35,22 +40,39 @@ pub(crate) struct VerifyArgs {
     #[arg(long)]
     ranks: bool,
 
-    /// Check only what came after the end of this archived month, such as 2026-01, or `latest`
-    #[arg(long, value_name = "CHECKPOINT", value_parser = since)]
-    since: Option<Since>,
+    /// Check only what came after a checkpoint: the end of an archived month such as 2026-01, `latest` for the last of them,
+    /// or a file of --checkpoint
+    #[arg(long, value_name = "CHECKPOINT")]
+    since: Option<String>,
+
+    /// Write into this file what was proved, for --since of the next verification. With findings the file stays as it is
+    #[arg(long, value_name = "FILE")]
+    checkpoint: Option<PathBuf>,
 }
 
-/// The end of an archived month.
-#[derive(Clone, Copy, Debug)]
+/// Where to begin, as it was given.
 enum Since {
     Latest,
     Month(Month),
+    File(Arc<CheckpointFile>),
 }
 
-fn since(text: &str) -> Result<Since, String> {
-    match text {
-        "latest" => Ok(Since::Latest),
-        month => Month::parse(month).map(Since::Month).ok_or("a month such as 2026-01, or latest".into()),
+impl Since {
+    /// Opens the file, before anything of the store is read.
+    fn of(given: &str) -> Result<Self> {
+        if given == "latest" {
+            return Ok(Self::Latest);
+        }
+        if let Some(month) = Month::parse(given) {
+            return Ok(Self::Month(month));
+        }
+        let refused = |error: StoreError| match error {
+            StoreError::Archive { what, .. } => Usage(format!(
+                "--since {given}: not `latest`, no month such as 2026-01, and no file with a checkpoint: {what}"
+            )),
+            error => Usage(format!("--since {given}: {error}")),
+        };
+        Ok(Self::File(Arc::new(CheckpointFile::open(Path::new(given)).map_err(refused)?)))
     }
 }
 
@@ -61,6 +83,8 @@ const CLOCKS_APART_MICROS: i64 = 60_000_000;
 pub(crate) fn run(cli: &Cli, args: &VerifyArgs) -> Result<ExitCode> {
     let config = Config::load(cli)?;
     let data = DataDir::with_store(&config)?;
+    let since = args.since.as_deref().map(Since::of).transpose()?;
+    let terms = (since.as_ref(), args.checkpoint.as_deref());
     let started = Instant::now();
     // Kept until the end, because its drop deletes the copy.
     let copies = Copies::new(data.path(), "verify");
@@ -82,15 +106,20 @@ pub(crate) fn run(cli: &Cli, args: &VerifyArgs) -> Result<ExitCode> {
             Arc::new(store.context("open the store")?)
         }
     };
-    let (mut replayed, checkpoint) = read(&*store, args.since, !of_databases)?;
-    if of_databases && replayed.disagreements > 0 {
+    let mut verified = read(&*store, terms, !of_databases)?;
+    let disagreements = verified.replayed.disagreements;
+    if of_databases && disagreements > 0 {
         // A snapshot of MariaDB may have a commit without one that it depends on. A real error remains.
-        eprintln!("note: {} rows disagree; the store is read once more", replayed.disagreements);
-        (replayed, _) = read(&*store, args.since, true)?;
+        eprintln!("note: {disagreements} rows disagree; the store is read once more");
+        // It removes its file, which the next one makes under the same name.
+        verified.writer = None;
+        verified = read(&*store, terms, true)?;
     }
     drop(store);
     drop(copies);
-    let agrees = told(&replayed, args.since.map(|_| checkpoint.as_ref()), started.elapsed().as_secs_f64());
+    let begun = since.as_ref().map(|_| verified.since.as_ref());
+    let agrees = told(&verified.replayed, begun, started.elapsed().as_secs_f64());
+    keep(verified, args.checkpoint.as_deref(), agrees)?;
     let ranked = if args.ranks { doctor::ranks_agree(cli)? } else { true };
     if !args.ranks {
         colours::print("note  ranks in a server's memory are not compared; `tally verify --ranks` does it");
@@ -104,11 +133,24 @@ fn now() -> Micros {
     Micros(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
 }
 
-/// Verifies the store; with `tells`, it names every row that disagrees.
-fn read(store: &dyn Store, since: Option<Since>, tells: bool) -> Result<(Replayed, Option<Checkpoint>)> {
+/// A verification.
+struct Verified {
+    replayed: Replayed,
+    /// Where it began.
+    since: Option<Checkpoint>,
+    /// The moment of it.
+    at: Micros,
+    /// The checkpoint with all wallets, which has no name yet.
+    writer: Option<CheckpointWriter>,
+}
+
+/// Verifies the store, and writes the wallets of a checkpoint; with `tells`, it names every row that disagrees.
+fn read(store: &dyn Store, (since, file): (Option<&Since>, Option<&Path>), tells: bool) -> Result<Verified> {
     let expected = Expected::of(store)?;
     let mut books = store.ledger().snapshot().context("read the store")?;
-    let checkpoint = since.map(|since| find(&mut *books, since)).transpose()?.flatten();
+    let at = now();
+    let since = since.map(|since| find(&mut *books, since)).transpose()?.flatten();
+    let mut writer = file.map(CheckpointWriter::create).transpose().context("write the checkpoint")?;
     let bar = bar("verifying", "rows")?;
     bar.set_length(books.rows().context("read the ledger")?);
     let mut shown = 0;
@@ -120,26 +162,53 @@ fn read(store: &dyn Store, since: Option<Since>, tells: bool) -> Result<(Replaye
             }
         },
         read: &mut |rows| bar.inc(rows),
+        proved: &mut |wallet, proved| writer.as_mut().map_or(Ok(()), |writer| writer.add(wallet, proved)),
     };
     // Clocks of other servers may be ahead.
-    let now = now().plus(CLOCKS_APART_MICROS);
-    let terms = (expected, now, checkpoint.clone());
+    let terms = (expected, at.plus(CLOCKS_APART_MICROS), since.clone());
     let replayed = replay(store, &mut *books, terms, listener).context("verify the store")?;
     bar.finish_and_clear();
-    Ok((replayed, checkpoint))
+    Ok(Verified { replayed, since, at, writer })
 }
 
 /// The checkpoint to begin at. None is the latest one of a ledger without archives.
-fn find(books: &mut dyn Snapshot, since: Since) -> Result<Option<Checkpoint>> {
-    let Since::Month(month) = since else { return Ok(Checkpoint::find(books, None)?) };
-    if let Some(found) = Checkpoint::find(books, Some(month))? {
-        return Ok(Some(found));
+fn find(books: &mut dyn Snapshot, since: &Since) -> Result<Option<Checkpoint>> {
+    let month = match since {
+        Since::Latest => return Ok(MonthCheckpoint::find(books, None)?.map(Checkpoint::Month)),
+        Since::Month(month) => *month,
+        Since::File(file) => {
+            let checkpoint = Checkpoint::File(Arc::clone(file));
+            return match checkpoint.refused(books)? {
+                None => Ok(Some(checkpoint)),
+                Some(why) => {
+                    Err(Usage(format!("--since: this checkpoint is not of this store: {why}")).into())
+                }
+            };
+        }
+    };
+    if let Some(found) = MonthCheckpoint::find(books, Some(month))? {
+        return Ok(Some(Checkpoint::Month(found)));
     }
-    let latest = match Checkpoint::find(books, None)? {
+    let latest = match MonthCheckpoint::find(books, None)? {
         Some(latest) => format!("the latest checkpoint is {}", latest.month),
         None => "no month is archived".into(),
     };
     Err(Usage(format!("--since {month}: this month is not archived, or not all of it; {latest}")).into())
+}
+
+/// Gives the checkpoint its name, if everything agrees.
+fn keep(verified: Verified, file: Option<&Path>, agrees: bool) -> Result<()> {
+    let Verified { replayed, since, at, writer } = verified;
+    let (Some(writer), Some(file)) = (writer, file) else { return Ok(()) };
+    let file = file.display();
+    if !agrees {
+        println!("      no checkpoint is written: {file} is as it was");
+        return Ok(());
+    }
+    let summary = Checkpoint::proved(since.as_ref(), &replayed, at);
+    let digest = writer.finish(&summary).context("write the checkpoint")?;
+    println!("      checkpoint: {file}, digest {}", hex(&digest));
+    Ok(())
 }
 
 /// Prints what was checked; returns whether all of it agrees.
@@ -202,13 +271,29 @@ fn tell_since(since: Option<Option<&Checkpoint>>) {
     match since {
         None => {}
         Some(None) => println!("since no month is archived: all of the ledger is checked"),
-        Some(Some(Checkpoint { month, months, transfers, entries, .. })) => println!(
+        Some(Some(Checkpoint::Month(MonthCheckpoint { month, months, transfers, entries, .. }))) => println!(
             "since the end of {month}. Not read: {months} archived months with {transfers} movements and {entries} \
              entries; `tally verify` without --since reads them. Checked of them: that the catalog's chain of digests is \
              whole, that each file is there with its length, and that the balances and numbers of entries with which \
              wallets begin come to the sums of the catalog"
         ),
+        Some(Some(Checkpoint::File(file))) => tell_since_file(file),
     }
+}
+
+/// The same of a file.
+fn tell_since_file(file: &CheckpointFile) {
+    let Summary { at, whole, transfers, entries, .. } = file.summary();
+    let first = match whole {
+        Some(whole) => format!("the whole verification of {whole}"),
+        None => "one that began at an archived month".into(),
+    };
+    println!(
+        "since the checkpoint of {at} with digest {}. Not read: {transfers} movements and {entries} entries of before; \
+         `tally verify` without --since reads them. It follows from {first}. Checked of them: that each wallet goes on \
+         from the balance and the number of entries that were proved, and accounts from their sums",
+        hex(&file.digest())
+    );
 }
 
 /// Lists the payouts that contests and periods still owe.

@@ -1,4 +1,4 @@
-//! A reader of the tables of a store in a file, from another process as a shell or a backup is.
+//! A reader of the tables of a store in a file, and a change of them at rest, from another process as a shell or a backup is.
 
 use crate::TestTally;
 use rusqlite::{Connection, OpenFlags};
@@ -21,4 +21,15 @@ impl TableReader {
         open.execute_batch("BEGIN; SELECT count(*) FROM sqlite_schema").expect("it can be read");
         Self(open)
     }
+}
+
+/// Changes tables at rest, behind the back of the store; returns the number of rows.
+///
+/// # Panics
+///
+/// If the server has no store in a file, or its tables cannot be changed so.
+#[track_caller]
+pub fn change_tables(server: &TestTally, sql: &str) -> usize {
+    let tables = Connection::open(server.data().join("tally.db")).expect("the store is a file");
+    tables.execute(sql, []).expect("the tables can be changed")
 }

@@ -6,7 +6,9 @@
 //! have won, which is not stored; the payments of periods (`periods`); rows of missing contests (`owners`).
 
 use super::ahead::{Ahead, Put};
+use super::entries::Entries;
 use super::owed::Marked;
+use super::since::Since;
 use super::sorted_rows::{PAGE_ROWS, SortedRows};
 use super::wallets::name_of_entry;
 use super::{Run, periods};
@@ -19,7 +21,7 @@ use tally_rules::contest::{ContestId, Payout, Record, State};
 use tally_rules::ledger::account::Account;
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::{Entry, Kind, MemberId, TransferId, Uuid, WalletKey};
-use tally_rules::{BoardId, PlayerId};
+use tally_rules::{BoardId, Micros, PlayerId};
 use tally_store::{Snapshot, StoreError};
 
 /// Payments of contests that are kept in memory.
@@ -62,17 +64,18 @@ pub(super) fn replay(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(
     if run.replayed.contests == 0 && periods == 0 && !paid {
         return Ok(());
     }
-    let from = run.after();
-    let mut recorded = Ahead::collect(IN_MEMORY_MAX, again, |put| collect(snapshot, from, put))?;
-    let (mut entries, mut wallet) = (SortedRows::default(), BTreeMap::<About, Vec<Entered>>::new());
+    let (from, created) = (run.after(), run.since.as_ref().map(Since::created_until));
+    let from_then = (from, created);
+    let mut recorded = Ahead::collect(IN_MEMORY_MAX, again, |put| collect(snapshot, from_then, put))?;
+    let (mut entries, mut wallet) = (Entries::of(run), BTreeMap::<About, Vec<Entered>>::new());
     loop {
-        entries.fill(|after: Option<&EntryKey>, limit| snapshot.entries(after.copied(), limit))?;
+        entries.fill(snapshot)?;
         let next = entries.next();
         let is_another = |(about, _, _): &About| next.as_ref().is_none_or(|(key, _)| key.wallet != *about);
         if wallet.first_key_value().is_some_and(|(about, _)| is_another(about)) {
             for (about, found) in std::mem::take(&mut wallet) {
                 let mut passed = |_, recorded| compare(run, Some(&recorded), &[]);
-                let wanted = recorded.at(&about, |put| collect(snapshot, from, put), &mut passed)?;
+                let wanted = recorded.at(&about, |put| collect(snapshot, from_then, put), &mut passed)?;
                 compare(run, wanted.as_ref(), &found);
             }
         }
@@ -83,8 +86,9 @@ pub(super) fn replay(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(
             wallet.entry(about).or_default().push(Entered { key, of, kind, amount, transfer });
         }
     }
-    recorded
-        .rest(|put| collect(snapshot, from, put), &mut |_, recorded| compare(run, Some(&recorded), &[]))?;
+    recorded.rest(|put| collect(snapshot, from_then, put), &mut |_, recorded| {
+        compare(run, Some(&recorded), &[])
+    })?;
     Ok(())
 }
 
@@ -170,10 +174,11 @@ pub(super) fn each_payout(
     }
 }
 
-/// Passes the payments of contests and periods that may be after a transfer.
+/// Passes the payments of contests and periods that may be after a transfer. Of contests that were created until an instant, fees may be
+/// before it.
 fn collect(
     snapshot: &mut dyn Snapshot,
-    from: Option<TransferId>,
+    (from, created): (Option<TransferId>, Option<Micros>),
     put: &mut Put<'_, About, RecordedPayment>,
 ) -> Result<(), StoreError> {
     periods::collect(snapshot, from, put)?;
@@ -186,7 +191,7 @@ fn collect(
             kind,
             amount,
             transfer,
-            may_be_earlier: transfer.is_none() && from.is_some_and(|from| record.created_at <= from.0.at()),
+            may_be_earlier: transfer.is_none() && created.is_some_and(|until| record.created_at <= until),
             times: 1,
         };
         if let Some(fee) = record.contest.entry_fee {

@@ -9,7 +9,7 @@
 //! - `reversals`: reversals against the transfers that they reverse
 //! - `contests`, `periods`: fees, prizes and refunds against their transfers
 //! - `pools`: pools of contests against their wallets
-//! - `since`: what comes after the end of an archived month alone
+//! - `since`, `entries`: what comes after a checkpoint alone
 //! - `owed`: unpaid debts of contests and periods, which are listed and no disagreement
 //! - `scores`, `archives`, `schedule`: records against boards, periods and archives; archives against periods; periods against
 //!   the calendar
@@ -25,6 +25,7 @@ mod ahead;
 mod applications;
 mod archives;
 mod contests;
+mod entries;
 mod erased;
 mod handles;
 mod owed;
@@ -46,13 +47,14 @@ use crate::ledger::HOME_META;
 use crate::members::index_names;
 pub use owed::Owed;
 pub use scores::Scores;
-pub use since::Checkpoint;
+pub use since::{Checkpoint, MonthCheckpoint};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use tally_rules::Micros;
 use tally_rules::ledger::account::{Account, AccountKey, Total, Totals};
-use tally_rules::ledger::{Currency, TransferId};
-use tally_store::{CorruptRow, Snapshot, Store};
+use tally_rules::ledger::{Currency, Month, TransferId, WalletKey};
+use tally_store::archive::{ArchivedMonth, ProvedWallet};
+use tally_store::{CorruptRow, Snapshot, Store, StoreError};
 
 /// Corrupt rows that are named once; of more there is no memory.
 const NAMED_MAX: usize = 100_000;
@@ -101,6 +103,10 @@ pub struct Replayed {
     pub scores: Scores,
     /// The sums of transfers, in order of account and currency.
     pub totals: Vec<(AccountKey, Total)>,
+    /// The newest of the transfers.
+    pub newest: Option<TransferId>,
+    /// The last month that has files, and its digest.
+    pub archived: Option<(Month, [u8; 32])>,
     /// What contests and periods have not paid.
     pub owed: Owed,
     /// How many rows disagree.
@@ -113,6 +119,8 @@ pub struct Listener<'a> {
     pub found: &'a mut dyn FnMut(&Disagreement),
     /// Gets the number of rows since its last call.
     pub read: &'a mut dyn FnMut(u64),
+    /// Gets each wallet in order, as its entries leave it.
+    pub proved: &'a mut dyn FnMut(&WalletKey, &ProvedWallet) -> Result<(), StoreError>,
 }
 
 /// What every member has. It is read before the snapshot, because rows of before may lack it.
@@ -141,8 +149,8 @@ pub fn replay(
     listener: Listener<'_>,
 ) -> Result<Replayed, Failure> {
     let (replayed, named) = (Replayed::default(), BTreeSet::new());
-    if let Some(checkpoint) = &checkpoint {
-        snapshot.leave_out(checkpoint.month)?;
+    if let Some(month) = checkpoint.as_ref().and_then(Checkpoint::left_out) {
+        snapshot.leave_out(month)?;
     }
     let (erased, since) = (erased::Erased::default(), checkpoint.map(since::Since::new));
     let mut run = Run { listener, replayed, named, key: sum::key()?, erased, since };
@@ -161,7 +169,14 @@ pub fn replay(
     since::check(&mut run);
     run.damaged(snapshot);
     run.replayed.totals = totals.into_rows();
+    run.replayed.archived = newest_archive(snapshot)?;
     Ok(run.replayed)
+}
+
+/// The last month that has files, and its digest.
+fn newest_archive(snapshot: &mut dyn Snapshot) -> Result<Option<(Month, [u8; 32])>, StoreError> {
+    let digest = |(month, row): (Month, ArchivedMonth)| Some((month, row.files?.digest));
+    Ok(snapshot.archived_months()?.into_iter().filter_map(digest).next_back())
 }
 
 /// The results so far.

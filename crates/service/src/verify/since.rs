@@ -1,23 +1,31 @@
-//! Verifying from a checkpoint: the end of a month that the archive of the ledger has in files alone.
+//! Verifying from a checkpoint: the end of an archived month, or what an earlier verification has proved and written into a file.
 //!
-//! Tables have what came after it, so the files up to it are not read. A wallet then begins with what its first entry found. The sum of
-//! these balances must be what the catalog's totals leave, and the number of entries before them must be that of the files. The catalog
-//! proves both by its chain of digests.
+//! **A month.** Tables have what came after it, so the files up to it are not read. A wallet then begins with what its first entry
+//! found. The sum of these balances must be what the catalog's totals leave, and the number of entries before them must be that of the
+//! files. The catalog proves both by its chain of digests.
+//!
+//! **A file.** It has the balance and the number of entries of each wallet. So each wallet begins with its own, and the entries that it
+//! counts since then must leave its present balance (`entries`).
 //!
 //! A transfer belongs before the checkpoint by its id. Servers commit ids of one moment in any order. So a late one before the end may
 //! have its rows in tables, and entries of files may lie between those of tables. Both are looked up by key.
 //!
-//! Not here: the rows of those files, which a whole verification reads.
+//! Not here: the rows before it, which a whole verification reads.
 
-use super::Run;
 use super::sum::Sum;
 use super::transfers::each_side;
-use super::wallets::Story;
+use super::wallets::{Story, name};
+use super::{Replayed, Run};
 use crate::failure::{Failure, Fault};
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter::Peekable;
+use std::sync::Arc;
+use tally_rules::Micros;
 use tally_rules::ledger::account::{Account, AccountKey, Total, Totals};
-use tally_rules::ledger::{Currency, EntryKey, Month, TransferId, WalletKey};
-use tally_store::archive::{MonthFiles, MonthState, last_id};
+use tally_rules::ledger::{Currency, EntryKey, Month, TransferId, Uuid, WalletKey};
+use tally_store::archive::{
+    CheckpointFile, MonthFiles, MonthState, ProvedWallet, ProvedWallets, Summary, last_id,
+};
 use tally_store::{Snapshot, StoreError};
 
 /// Entries of files that are looked up between two entries of tables.
@@ -29,9 +37,21 @@ const LATE_MAX: usize = 500_000;
 /// Transfers of one lookup.
 const LOOKUP_PAGE: usize = 1_000;
 
+/// How far the clocks of a server and of a verification may be apart.
+const CLOCKS_APART_MICROS: i64 = 60_000_000;
+
+/// Where a verification begins.
+#[derive(Clone, Debug)]
+pub enum Checkpoint {
+    /// The end of an archived month.
+    Month(MonthCheckpoint),
+    /// What an earlier verification has proved.
+    File(Arc<CheckpointFile>),
+}
+
 /// The end of an archived month, and what its catalog says of all before.
 #[derive(Clone, Debug)]
-pub struct Checkpoint {
+pub struct MonthCheckpoint {
     /// The last month of it.
     pub month: Month,
     /// How many months are not read.
@@ -43,7 +63,7 @@ pub struct Checkpoint {
     totals: Vec<(AccountKey, Total)>,
 }
 
-impl Checkpoint {
+impl MonthCheckpoint {
     /// The end of a month, or of the last one that is possible. `None` if files do not have all rows before it, and nothing else.
     pub fn find(snapshot: &mut dyn Snapshot, month: Option<Month>) -> Result<Option<Self>, Failure> {
         let done: Vec<(Month, MonthFiles)> = snapshot
@@ -67,24 +87,116 @@ impl Checkpoint {
     }
 }
 
+impl Checkpoint {
+    /// Why a file is not of the store of this snapshot, or not of an earlier state of it.
+    pub fn refused(&self, snapshot: &mut dyn Snapshot) -> Result<Option<String>, Failure> {
+        let Self::File(file) = self else { return Ok(None) };
+        let Summary { newest, archived, .. } = file.summary();
+        if let Some((month, digest)) = archived {
+            let is_same = |files: &MonthFiles| files.digest == *digest;
+            let mut months = snapshot.archived_months()?.into_iter();
+            if !months.any(|(of, row)| of == *month && row.files.as_ref().is_some_and(is_same)) {
+                return Ok(Some(format!("the archive of {month} is not the one that it was made with")));
+            }
+        }
+        // No two stores have an id in common.
+        let newest = newest.as_slice();
+        if snapshot.transfers_of(newest)?.iter().any(Option::is_none) {
+            let id = newest[0].0;
+            return Ok(Some(format!(
+                "its last movement, {id}, is not there. It is of another store or of a later state, or the row is lost: \
+                 `tally verify` without --since tells"
+            )));
+        }
+        Ok(None)
+    }
+
+    /// What a verification from there, or of all, has proved. It found nothing.
+    pub fn proved(since: Option<&Self>, replayed: &Replayed, at: Micros) -> Summary {
+        let (whole, newest, transfers, entries) = match since {
+            None => (Some(at), None, 0, 0),
+            Some(Self::Month(month)) => (None, None, month.transfers, month.entries),
+            Some(Self::File(file)) => {
+                let before = file.summary();
+                (before.whole, before.newest, before.transfers, before.entries)
+            }
+        };
+        let newest = replayed.newest.or(newest);
+        let last = since.map(Self::last).max(newest);
+        Summary {
+            at,
+            whole,
+            last: last.unwrap_or(TransferId(Uuid([0; 16]))),
+            newest,
+            transfers: transfers + replayed.transfers,
+            entries: entries + replayed.entries,
+            totals: replayed.totals.clone(),
+            archived: replayed.archived,
+        }
+    }
+
+    /// The month whose files, and all before, are not read.
+    pub(super) fn left_out(&self) -> Option<Month> {
+        match self {
+            Self::Month(month) => Some(month.month),
+            Self::File(file) => file.summary().archived.map(|(month, _)| month),
+        }
+    }
+
+    /// The last id before.
+    fn last(&self) -> TransferId {
+        match self {
+            Self::Month(month) => last_id(month.month),
+            Self::File(file) => file.summary().last,
+        }
+    }
+
+    fn totals(&self) -> &[(AccountKey, Total)] {
+        match self {
+            Self::Month(month) => &month.totals,
+            Self::File(file) => &file.summary().totals,
+        }
+    }
+}
+
 /// A verification from a checkpoint.
 pub(super) struct Since {
     checkpoint: Checkpoint,
-    /// What all wallets had at the checkpoint, and how many entries.
+    /// What all wallets had at the end of a month, and how many entries.
     had: BTreeMap<Currency, i128>,
     entries: u64,
-    /// Transfers with an id before the end, and with entries in tables.
+    /// The wallets of a file that were not passed.
+    proved: Option<Peekable<ProvedWallets>>,
+    /// Transfers with an id before the end, and with entries after it.
     late: BTreeSet<TransferId>,
 }
 
 impl Since {
     pub(super) fn new(checkpoint: Checkpoint) -> Self {
-        Self { checkpoint, had: BTreeMap::new(), entries: 0, late: BTreeSet::new() }
+        let proved = match &checkpoint {
+            Checkpoint::Month(_) => None,
+            Checkpoint::File(file) => Some(file.wallets().peekable()),
+        };
+        Self { checkpoint, had: BTreeMap::new(), entries: 0, proved, late: BTreeSet::new() }
     }
 
     /// The last id before.
     pub(super) fn last(&self) -> TransferId {
-        last_id(self.checkpoint.month)
+        self.checkpoint.last()
+    }
+
+    /// The file that it begins at.
+    pub(super) fn file(&self) -> Option<&CheckpointFile> {
+        match &self.checkpoint {
+            Checkpoint::Month(_) => None,
+            Checkpoint::File(file) => Some(file),
+        }
+    }
+
+    /// What was created until then may have been paid before. Servers and this machine have clocks of their own.
+    pub(super) fn created_until(&self) -> Micros {
+        let last = self.last().0.at();
+        self.file().map_or(last, |file| file.summary().at.max(last).plus(CLOCKS_APART_MICROS))
     }
 
     fn had(&mut self, currency: Currency, units: i128, entries: u64) {
@@ -93,7 +205,46 @@ impl Since {
     }
 }
 
-/// What a wallet had at the checkpoint: that of its first entry in tables, or of the wallet itself.
+/// The next wallet of a file, at most this one.
+pub(super) fn next_proved(
+    proved: &mut Peekable<ProvedWallets>,
+    until: Option<&WalletKey>,
+) -> Result<Option<(WalletKey, ProvedWallet)>, StoreError> {
+    let is_next = |row: &Result<(WalletKey, ProvedWallet), StoreError>| match row {
+        Ok((key, _)) => until.is_none_or(|until| key <= until),
+        Err(_) => true,
+    };
+    proved.next_if(is_next).transpose()
+}
+
+/// What a wallet had before its first entry that is read, if that is known.
+pub(super) fn known(run: &mut Run<'_>, wallet: &WalletKey) -> Result<Option<Story>, StoreError> {
+    match &run.since {
+        None => Ok(Some(Story::default())),
+        Some(since) if since.proved.is_none() => Ok(None),
+        Some(_) => Ok(Some(pass(run, Some(wallet))?.map_or_else(Story::default, |proved| Story {
+            balance: proved.balance.into(),
+            last: proved.sequence,
+            credit: proved.credit,
+        }))),
+    }
+}
+
+/// Names the wallets of a file that are not there any more: those before a wallet, or all that are left.
+pub(super) fn pass(run: &mut Run<'_>, until: Option<&WalletKey>) -> Result<Option<ProvedWallet>, StoreError> {
+    loop {
+        let Some(proved) = run.since.as_mut().and_then(|since| since.proved.as_mut()) else {
+            return Ok(None);
+        };
+        match next_proved(proved, until)? {
+            None => return Ok(None),
+            Some((key, proved)) if until == Some(&key) => return Ok(Some(proved)),
+            Some((key, _)) => run.found("wallets", name(&key), "it is not there, and was at the checkpoint"),
+        }
+    }
+}
+
+/// What a wallet had at the end of a month: that of its first entry in tables, or of the wallet itself.
 pub(super) fn begin(run: &mut Run<'_>, wallet: &WalletKey, (balance, last): (i128, u64)) -> Story {
     if let Some(since) = &mut run.since {
         since.had(wallet.currency, balance, last);
@@ -108,7 +259,8 @@ pub(super) fn go_on(
     (wallet, mut story, until): (&WalletKey, Story, u64),
     run: &mut Run<'_>,
 ) -> Result<Story, StoreError> {
-    let (first, Some(since)) = (story.last.saturating_add(1), &mut run.since) else { return Ok(story) };
+    let first = story.last.saturating_add(1);
+    let Some(since) = run.since.as_mut().filter(|since| since.proved.is_none()) else { return Ok(story) };
     let numbers = first..until.min(first.saturating_add(BETWEEN_MAX));
     let keys: Vec<EntryKey> = numbers.map(|sequence| EntryKey { wallet: *wallet, sequence }).collect();
     if keys.is_empty() {
@@ -132,8 +284,7 @@ pub(super) fn note(run: &mut Run<'_>, transfer: TransferId) -> Result<(), Failur
     let Some(since) = run.since.as_mut().filter(|since| transfer <= since.last()) else { return Ok(()) };
     since.late.insert(transfer);
     if since.late.len() > LATE_MAX {
-        let what =
-            format!("more than {LATE_MAX} transfers came after {} was archived", since.checkpoint.month);
+        let what = format!("more than {LATE_MAX} transfers with ids before the checkpoint came after it");
         return Err(Fault::Broken(format!("{what}: verify without a checkpoint")).into());
     }
     Ok(())
@@ -146,7 +297,7 @@ pub(super) fn add_earlier(
     run: &mut Run<'_>,
 ) -> Result<(), StoreError> {
     let Some(since) = &mut run.since else { return Ok(()) };
-    for (key, total) in &since.checkpoint.totals {
+    for (key, total) in since.checkpoint.totals() {
         totals.account(key.account, key.currency, *total);
     }
     let late: Vec<TransferId> = std::mem::take(&mut since.late).into_iter().collect();
@@ -163,10 +314,14 @@ pub(super) fn add_earlier(
     Ok(())
 }
 
-/// Compares what all wallets had with the catalog.
+/// Compares what all wallets had at the end of a month with the catalog.
 pub(super) fn check(run: &mut Run<'_>) {
-    let Some(since) = run.since.take() else { return };
-    let Since { checkpoint: Checkpoint { month, entries, totals, .. }, had, .. } = since;
+    let Some(Since { checkpoint: Checkpoint::Month(month), had, entries: had_entries, .. }) =
+        run.since.take()
+    else {
+        return;
+    };
+    let MonthCheckpoint { month, entries, totals, .. } = month;
     let mut wanted: BTreeMap<Currency, i128> = had.keys().map(|currency| (*currency, 0)).collect();
     for (key, total) in totals.iter().filter(|(key, _)| key.account == Account::BankPayable) {
         let owed = total.credits.cast_signed().wrapping_sub(total.debits.cast_signed());
@@ -180,8 +335,8 @@ pub(super) fn check(run: &mut Run<'_>) {
             run.found("archives", month, what);
         }
     }
-    if since.entries != entries {
-        let what = format!("wallets had {} entries at its end, and {entries} are archived", since.entries);
+    if had_entries != entries {
+        let what = format!("wallets had {had_entries} entries at its end, and {entries} are archived");
         run.found("archives", month, what);
     }
 }

@@ -5,6 +5,7 @@
 //! of entries. If they differ, everything is looked up by key to name the rows.
 
 use super::ahead::{Ahead, Put};
+use super::entries::Entries;
 use super::reversals::Links;
 use super::sorted_rows::{PAGE_ROWS, SortedRows};
 use super::sum::{Sum, TransferSide};
@@ -23,6 +24,9 @@ const CAPTURED_MAX: usize = 200_000;
 
 /// Transfers of a page whose entries are looked up.
 const LOOKUP_PAGE: usize = 1_000;
+
+const NOT_THOSE: &str =
+    "wallets count other ones than the movements since then have; `tally verify` without --since names them";
 
 /// The transfer in a hold that it captured.
 #[derive(Clone, Copy, Debug)]
@@ -53,6 +57,7 @@ pub(super) fn replay(
         run.read(read);
         let Some((id, transfer)) = transfers.next() else { break };
         run.replayed.transfers += 1;
+        run.replayed.newest = Some(id);
         totals.add(&transfer);
         each_side(id, &transfer, |side| sides.add(&run.key, &side));
         if transfer.amount <= 0 {
@@ -71,8 +76,14 @@ pub(super) fn replay(
     let scan = |put: &mut Put<'_, _, _>| captured_holds(snapshot, (&mut holds, from), put);
     captured.rest(scan, &mut |id, hold| not_there(run, id, &hold))?;
     if sides != of_entries {
+        let before = run.replayed.disagreements;
         name_sides(snapshot, run)?;
         name_entries(snapshot, run)?;
+        let is_unnamed = run.replayed.disagreements == before;
+        if is_unnamed && run.since.as_ref().is_some_and(|since| since.file().is_some()) {
+            // Such as an entry of a transfer since then that its wallet does not count.
+            run.found("entries", "since the checkpoint", NOT_THOSE);
+        }
     }
     Ok(totals)
 }
@@ -186,9 +197,14 @@ fn check_side(run: &mut Run<'_>, wanted: &TransferSide, entry: Option<&Entry>) {
 
 /// Checks that every entry has its transfer.
 fn name_entries(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), StoreError> {
-    let mut after = None;
+    let mut entries = Entries::of(run);
     loop {
-        let page = snapshot.entries(after, LOOKUP_PAGE)?;
+        let mut page = Vec::new();
+        while page.len() < LOOKUP_PAGE {
+            entries.fill(snapshot)?;
+            let Some(next) = entries.next() else { break };
+            page.push(next);
+        }
         let mut ids: Vec<TransferId> = page.iter().map(|(_, entry)| entry.transfer).collect();
         ids.sort_unstable();
         ids.dedup();
@@ -207,9 +223,8 @@ fn name_entries(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), St
                 Some(_) => {}
             }
         }
-        match page.last() {
-            Some((last, _)) if page.len() == LOOKUP_PAGE => after = Some(*last),
-            _ => return Ok(()),
+        if page.len() < LOOKUP_PAGE {
+            return Ok(());
         }
     }
 }

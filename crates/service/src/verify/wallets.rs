@@ -2,6 +2,7 @@
 //! member.
 
 use super::ahead::{Ahead, Put};
+use super::entries::Entries;
 use super::sorted_rows::{PAGE_ROWS, SortedRows};
 use super::sum::{Sum, TransferSide};
 use super::{Run, erased, since};
@@ -10,6 +11,7 @@ use std::collections::BTreeMap;
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::id::Side;
 use tally_rules::ledger::{Currency, Entry, HoldId, Kind, Member, MemberId, Wallet, WalletKey};
+use tally_store::archive::ProvedWallet;
 use tally_store::{Snapshot, StoreError};
 
 /// Wallets with an open hold that are kept in memory.
@@ -44,7 +46,7 @@ pub(super) fn replay(
     let mut held = Ahead::collect(HELD_MAX, add, |put| open_holds(snapshot, put))?;
     let (mut wallets, mut scan) = (SortedRows::default(), WalletScan::default());
     let mut members = Members { rows: SortedRows::default(), present: None, handles: Sum::default(), home };
-    let mut entries = SortedRows::default();
+    let mut entries = Entries::of(run);
     loop {
         let read = wallets.fill(|after, limit| snapshot.wallets(after.copied(), limit))?;
         run.read(read);
@@ -56,10 +58,13 @@ pub(super) fn replay(
         let promised = held.at(&key, |put| open_holds(snapshot, put), &mut no_wallet)?;
         let of_entries = of_wallet(snapshot, &mut entries, (&key, &wallet), (&mut scan.entries, run))?;
         compare(run, &key, &wallet, (of_entries, promised.unwrap_or_default()));
+        let (balance, sequence) = (wallet.balance, wallet.sequence);
+        (run.listener.proved)(&key, &ProvedWallet { balance, sequence, credit: of_entries.credit })?;
         *scan.balances.entry(key.currency).or_default() += i128::from(wallet.balance);
     }
     held.rest(|put| open_holds(snapshot, put), &mut |key, units| report_held(run, &key, units))?;
     without_wallet(snapshot, &mut entries, None, (&mut scan.entries, run))?;
+    since::pass(run, None)?;
     scan.handles = members.finish(snapshot, run)?;
     Ok(scan)
 }
@@ -147,8 +152,6 @@ fn compare(run: &mut Run<'_>, key: &WalletKey, wallet: &Wallet, (story, promised
     }
 }
 
-type Entries = SortedRows<EntryKey, Entry>;
-
 /// Replays the entries of a wallet; those before it have none.
 fn of_wallet(
     snapshot: &mut dyn Snapshot,
@@ -157,7 +160,7 @@ fn of_wallet(
     (sum, run): (&mut Sum, &mut Run<'_>),
 ) -> Result<Story, Failure> {
     without_wallet(snapshot, entries, Some(wallet), (sum, run))?;
-    let mut story = run.since.is_none().then(Story::default);
+    let mut story = since::known(run, wallet)?;
     while let Some((key, entry)) = next(snapshot, entries, |key| key.wallet == *wallet, (sum, run))? {
         let before = i128::from(entry.after) - Story::change(&entry);
         let known = match story {
@@ -209,7 +212,7 @@ fn next(
     wanted: impl Fn(&EntryKey) -> bool,
     (sum, run): (&mut Sum, &mut Run<'_>),
 ) -> Result<Option<(EntryKey, Entry)>, Failure> {
-    let read = entries.fill(|after, limit| snapshot.entries(after.copied(), limit))?;
+    let read = entries.fill(snapshot)?;
     run.read(read);
     if !entries.peek().is_some_and(|(key, _)| wanted(key)) {
         return Ok(None);

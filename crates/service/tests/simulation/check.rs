@@ -166,8 +166,11 @@ pub(crate) fn check_expired(world: &World, members: &[MemberId]) {
 pub(crate) fn verify(world: &World) {
     let store = world.store();
     let mut found = Vec::new();
-    let listener =
-        Listener { found: &mut |one: &Disagreement| found.push(one.to_string()), read: &mut |_| {} };
+    let listener = Listener {
+        found: &mut |one: &Disagreement| found.push(one.to_string()),
+        read: &mut |_| {},
+        proved: &mut |_, _| Ok(()),
+    };
     let expected = Expected::of(store).unwrap();
     let mut snapshot = store.ledger().snapshot().unwrap();
     let replayed = replay(store, &mut *snapshot, (expected, Micros(i64::MAX), None), listener).unwrap();

@@ -22,6 +22,7 @@ mod members;
 mod memory;
 mod page_commands;
 mod pages;
+mod proofs;
 mod secret;
 mod security_events;
 mod series;

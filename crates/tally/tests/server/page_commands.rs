@@ -94,3 +94,19 @@ fn the_commands_of_the_page_archive_a_month() {
     let items = client.get(ARCHIVES).expect(200)["items"].clone();
     assert_eq!((&items[0]["month"], &items[0]["state"]), (&json!("2031-03"), &json!("done")));
 }
+
+#[test]
+fn the_commands_of_the_page_prove_night_after_night() {
+    let server = TestTally::start(TALLY);
+    let mut client = server.local();
+    let ann = member(&mut client, "ann");
+    let folder = tempfile::tempdir().expect("a folder");
+    for block in ["first-proof", "proof", "proof"] {
+        client.post("/v1/deposits", &json!({"to": ann, "amount": 1})).expect(201);
+        let script = commands(ARCHIVE, block).replace("/var/lib/tally", &folder.path().display().to_string());
+        let mut proof = shell(&script);
+        proof.env("TALLY_DATA", server.data());
+        run(proof);
+    }
+    assert!(folder.path().join("proof").is_file());
+}

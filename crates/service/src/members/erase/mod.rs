@@ -192,7 +192,11 @@ mod tests {
     /// What `verify` finds, and how many members are being erased and are erased.
     fn verified(tally: &Tally) -> (Vec<String>, u64, u64) {
         let mut found = Vec::new();
-        let listener = Listener { found: &mut |one| found.push(one.to_string()), read: &mut |_| () };
+        let listener = Listener {
+            found: &mut |one| found.push(one.to_string()),
+            read: &mut |_| (),
+            proved: &mut |_, _| Ok(()),
+        };
         let expected = verify::Expected::of(&*tally.store).unwrap();
         let mut snapshot = tally.store.ledger().snapshot().unwrap();
         let replayed =

@@ -26,6 +26,7 @@ mod signing_in;
 mod story;
 mod verify;
 mod verify_contests;
+mod verify_file;
 mod verify_periods;
 mod verify_scores;
 mod verify_since;

@@ -10,9 +10,12 @@ use tally_rules::ledger::{
     Amount, HoldId, MemberId, Month, TransferId, TransferKind, TransferRequest, Uuid, WalletKey,
 };
 use tally_service::ledger::holds::{self, NewHold};
-use tally_service::verify::{Checkpoint, Disagreement, Expected, Listener, Replayed, replay};
+use tally_service::verify::{
+    Checkpoint, Disagreement, Expected, Listener, MonthCheckpoint, Replayed, replay,
+};
+use tally_store::archive::ProvedWallet;
 use tally_store::sqlite::SqliteStore;
-use tally_store::{LedgerWriteSet, ReadSet, Store, WriteSet};
+use tally_store::{LedgerWriteSet, ReadSet, Store, StoreError, WriteSet};
 use tally_testkit::{DatabaseKind, ScratchDatabase};
 
 const TABLES: [&str; 7] = ["members", "handles", "wallets", "entries", "transfers", "holds", "totals"];
@@ -24,16 +27,29 @@ pub(crate) fn verify(store: &dyn Store) -> (Replayed, Vec<String>) {
 
 /// The same after the end of a month.
 pub(crate) fn verify_since(store: &dyn Store, since: Option<Month>) -> (Replayed, Vec<String>) {
+    let since = since.map(|month| {
+        let mut snapshot = store.ledger().snapshot().unwrap();
+        let found = MonthCheckpoint::find(&mut *snapshot, Some(month)).unwrap();
+        Checkpoint::Month(found.expect("a checkpoint"))
+    });
+    verify_from(store, since, &mut |_, _| Ok(()))
+}
+
+/// The same after a checkpoint; `proved` gets each wallet.
+pub(crate) fn verify_from(
+    store: &dyn Store,
+    since: Option<Checkpoint>,
+    proved: &mut dyn FnMut(&WalletKey, &ProvedWallet) -> Result<(), StoreError>,
+) -> (Replayed, Vec<String>) {
     let (mut found, mut rows) = (Vec::new(), 0);
     let listener = Listener {
         found: &mut |one: &Disagreement| found.push(one.to_string()),
         read: &mut |more| rows += more,
+        proved,
     };
     let expected = Expected::of(store).unwrap();
     let mut snapshot = store.ledger().snapshot().unwrap();
     let now = tally_rules::Micros(i64::MAX);
-    let since =
-        since.map(|month| Checkpoint::find(&mut *snapshot, Some(month)).unwrap().expect("a checkpoint"));
     let replayed = replay(store, &mut *snapshot, (expected, now, since), listener).unwrap();
     assert_eq!(found.len() as u64, replayed.disagreements);
     let Replayed { members, handles, wallets, entries, transfers, scores, .. } = replayed;

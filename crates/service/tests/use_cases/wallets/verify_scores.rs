@@ -198,7 +198,11 @@ fn every_kind_of_score_and_period_that_was_broken_by_sql_is_named() {
         // Nothing is closed before its end.
         let found = place.broken(&[], "", |store| {
             let (mut snapshot, mut found) = (store.ledger().snapshot().unwrap(), Vec::new());
-            let listener = Listener { found: &mut |one| found.push(one.to_string()), read: &mut |_| () };
+            let listener = Listener {
+                found: &mut |one| found.push(one.to_string()),
+                read: &mut |_| (),
+                proved: &mut |_, _| Ok(()),
+            };
             replay(store, &mut *snapshot, (Expected::default(), Micros(0), None), listener).unwrap();
             found
         });

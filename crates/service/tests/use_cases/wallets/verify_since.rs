@@ -13,15 +13,15 @@ use tally_service::ledger::archive;
 use tally_service::ledger::holds::{self, NewHold};
 use tally_service::ledger::reversals::{self, NewReversal};
 use tally_service::ledger::transfers::{self, NewTransfer, Receipt};
-use tally_service::verify::{Checkpoint, Expected, Listener, replay};
+use tally_service::verify::{Expected, Listener, MonthCheckpoint, replay};
 use tally_store::archive::MonthState;
 use tally_store::{LedgerReadSet, LedgerWriteSet, Loaded, ReadSet, ShardSet, Store, StoreError, WriteSet};
 use tally_testkit::wait_until;
 
-const TABLES: [&str; 6] = ["wallets", "entries", "transfers", "holds", "totals", "reversals"];
-const DAY: i64 = 24 * 3_600_000_000;
+pub(crate) const TABLES: [&str; 6] = ["wallets", "entries", "transfers", "holds", "totals", "reversals"];
+pub(crate) const DAY: i64 = 24 * 3_600_000_000;
 
-fn november() -> Month {
+pub(crate) fn november() -> Month {
     Month::parse("2023-11").unwrap()
 }
 
@@ -36,23 +36,23 @@ struct Made {
     back: TransferId,
 }
 
-fn id(receipt: &Receipt) -> TransferId {
+pub(crate) fn id(receipt: &Receipt) -> TransferId {
     receipt.posted.entry.transfer
 }
 
-fn hold(world: &World, member: MemberId, units: i64) -> tally_rules::ledger::HoldId {
+pub(crate) fn hold(world: &World, member: MemberId, units: i64) -> tally_rules::ledger::HoldId {
     let wallet = WalletKey { member, currency: code("KRW") };
     let amount = Amount::new(units).unwrap();
     let new = NewHold { wallet, amount, expires_at: None, origin: Origin::default(), identity: None };
     world.wait(holds::place(&world.tally, new)).unwrap().id
 }
 
-fn capture(world: &World, hold: tally_rules::ledger::HoldId) {
+pub(crate) fn capture(world: &World, hold: tally_rules::ledger::HoldId) {
     let ending = Ending::Capture { amount: None, to: None };
     world.wait(holds::end(&world.tally, hold, ending, Origin::default(), None)).unwrap();
 }
 
-fn archive_all(world: &World, end: &str) {
+pub(crate) fn archive_all(world: &World, end: &str) {
     let end = Month::parse(end).unwrap();
     archive::request(&world.tally, end, (&Origin::BACKGROUND, None)).unwrap();
     wait_until("the months are archived", || {
@@ -192,7 +192,7 @@ fn what_is_wrong_after_a_checkpoint_is_found_from_there() {
 /// The result of a whole verification, which may end at a file.
 fn whole(store: &dyn Store) -> Result<u64, tally_service::Failure> {
     let mut snapshot = store.ledger().snapshot()?;
-    let listener = Listener { found: &mut |_| (), read: &mut |_| () };
+    let listener = Listener { found: &mut |_| (), read: &mut |_| (), proved: &mut |_, _| Ok(()) };
     let terms = (Expected::of(store)?, tally_rules::Micros(i64::MAX), None);
     Ok(replay(store, &mut *snapshot, terms, listener)?.disagreements)
 }
@@ -234,7 +234,7 @@ fn a_month_is_a_checkpoint_once_files_alone_have_it_and_all_before() {
     let find = |month: Option<&str>| {
         let mut snapshot = store.ledger().snapshot().unwrap();
         let month = month.map(|text| Month::parse(text).unwrap());
-        let found = Checkpoint::find(&mut *snapshot, month).unwrap();
+        let found = MonthCheckpoint::find(&mut *snapshot, month).unwrap();
         found.map(|found| (found.month.to_string(), found.months, found.transfers))
     };
     let ann = world.member("ann", 10);
@@ -257,7 +257,7 @@ fn a_month_is_a_checkpoint_once_files_alone_have_it_and_all_before() {
 }
 
 /// A transfer with an id of a server whose clock is this one.
-fn post_at(store: &dyn Store, at: Micros, from: MemberId, to: MemberId) {
+pub(crate) fn post_at(store: &dyn Store, at: Micros, from: MemberId, to: MemberId) {
     let (currencies, limits) = (settings().currencies, BTreeMap::new());
     let wallets: Vec<WalletKey> = BTreeSet::from([from, to])
         .into_iter()

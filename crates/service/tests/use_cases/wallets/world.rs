@@ -190,6 +190,7 @@ impl World {
         self.tally.drain();
         prove(&*self.tally.store, members);
         assert_eq!(crate::wallets::verify::verify(&*self.tally.store).1, [""; 0]);
+        crate::wallets::verify_file::check(&*self.tally.store);
     }
 }
 

@@ -1,0 +1,163 @@
+//! A proof every night: `tally verify --checkpoint FILE` and `--since FILE`, beside a server and at rest.
+
+use super::archive::member;
+use crate::TALLY;
+use serde_json::json;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tally_testkit::command::Finished;
+use tally_testkit::table_reader::change_tables;
+use tally_testkit::{Client, DatabaseKind, ScratchDatabase, TestTally};
+
+/// Proofs beside a server that writes.
+const BESIDE: usize = 3;
+
+/// Ann with 1,000, of which Bob gets 7: 2 movements with 3 entries.
+fn begin(client: &mut Client) -> [String; 2] {
+    let [ann, bob] = ["ann", "bob"].map(|login| member(client, login));
+    client.post("/v1/deposits", &json!({"to": ann, "amount": 1_000})).expect(201);
+    pay(client, (&ann, &bob), 7);
+    [ann, bob]
+}
+
+fn pay(client: &mut Client, (from, to): (&str, &str), amount: i64) {
+    client.post("/v1/transfers", &json!({"from": from, "to": to, "amount": amount})).expect(201);
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("UTF-8")
+}
+
+/// The proof after a file; the next one begins where it ends.
+fn next(server: &TestTally, file: &Path) -> Finished {
+    server.run(&["verify", "--since", text(file), "--checkpoint", text(file)])
+}
+
+#[test]
+fn a_proof_reads_what_came_after_the_last_one_also_beside_a_server_that_writes() {
+    let folder = tempfile::tempdir().expect("a temporary directory can be made");
+    let file = folder.path().join("proof");
+    let server = TestTally::start(TALLY);
+    let mut client = server.local();
+    let [ann, bob] = begin(&mut client);
+    let whole = server.run(&["verify", "--checkpoint", text(&file)]).expect(0).to_owned();
+    for words in [", 3 entries, 2 movements and", "      checkpoint: ", ", digest "] {
+        assert!(whole.contains(words), "no {words:?} in {whole}");
+    }
+    let none = next(&server, &file);
+    for words in [
+        ", 0 entries, 0 movements and",
+        "Not read: 2 movements and 3 entries of before; `tally verify` without --since reads them",
+        "It follows from the whole verification of ",
+    ] {
+        assert!(none.expect(0).contains(words), "no {words:?} in {}", none.stdout);
+    }
+    let ended = AtomicBool::new(false);
+    let beside: Vec<Finished> = std::thread::scope(|scope| {
+        let writing = scope.spawn(|| {
+            let (mut client, mut paid) = (server.local(), 0_u64);
+            while !ended.load(Ordering::Relaxed) {
+                let sides = if paid.is_multiple_of(2) { (&ann, &bob) } else { (&bob, &ann) };
+                pay(&mut client, (sides.0, sides.1), 1);
+                paid += 1;
+            }
+        });
+        let done = (0..BESIDE).map(|_| next(&server, &file)).collect();
+        ended.store(true, Ordering::Relaxed);
+        writing.join().expect("all are paid");
+        done
+    });
+    for proof in beside {
+        proof.expect(0);
+    }
+    next(&server, &file).expect(0);
+    let last = next(&server, &file);
+    assert!(last.expect(0).contains(", 0 entries, 0 movements and"), "{}", last.stdout);
+    server.run(&["verify"]).expect(0);
+}
+
+#[test]
+fn a_changed_balance_after_a_proof_is_found_and_a_movement_before_it_is_not_read() {
+    let folder = tempfile::tempdir().expect("a temporary directory can be made");
+    let [file, other] = ["proof", "other"].map(|name| folder.path().join(name));
+    let mut server = TestTally::start(TALLY);
+    let mut client = server.local();
+    let [ann, bob] = begin(&mut client);
+    server.run(&["verify", "--checkpoint", text(&file)]).expect(0);
+    pay(&mut client, (&ann, &bob), 5);
+    server.terminate();
+    let kept = std::fs::read(&file).expect("it can be read");
+    assert_eq!(change_tables(&server, "UPDATE transfers SET amount = 8 WHERE amount = 7"), 1);
+    let since = server.run(&["verify", "--since", text(&file), "--checkpoint", text(&other)]);
+    for words in [", 2 entries, 1 movements and", "Not read: 2 movements and 3 entries of before"] {
+        assert!(since.expect(0).contains(words), "no {words:?} in {}", since.stdout);
+    }
+    server.run(&["verify"]).expect(1);
+    assert_eq!(change_tables(&server, "UPDATE transfers SET amount = 7 WHERE amount = 8"), 1);
+    assert_eq!(change_tables(&server, "UPDATE wallets SET balance = 13 WHERE balance = 12"), 1);
+    let found = next(&server, &file);
+    for words in ["its balance is 13, and its entries leave 12", "no checkpoint is written"] {
+        assert!(found.expect(1).contains(words), "no {words:?} in {}", found.stdout);
+    }
+    assert!(std::fs::read(&file).expect("it can be read") == kept, "it stays as it was");
+    assert_eq!(std::fs::read_dir(folder.path()).expect("it is there").count(), 2);
+    assert_eq!(change_tables(&server, "UPDATE wallets SET balance = 12 WHERE balance = 13"), 1);
+    next(&server, &file).expect(0);
+}
+
+#[test]
+fn a_file_of_another_store_or_with_another_byte_is_refused() {
+    let folder = tempfile::tempdir().expect("a temporary directory can be made");
+    let file = folder.path().join("proof");
+    let [server, other] = [(); 2].map(|()| TestTally::start(TALLY));
+    for server in [&server, &other] {
+        begin(&mut server.local());
+    }
+    server.run(&["verify", "--checkpoint", text(&file)]).expect(0);
+    let refused = |server: &TestTally, why: &str| {
+        let done = server.run(&["verify", "--since", text(&file)]);
+        done.expect(2);
+        assert!(done.stderr.contains(why), "no {why:?} in {}", done.stderr);
+    };
+    refused(&other, "this checkpoint is not of this store: its last movement, ");
+    let whole = std::fs::read(&file).expect("it can be read");
+    let mut changed = whole.clone();
+    changed[whole.len() / 2] ^= 1;
+    for bytes in [&changed[..], &whole[..whole.len() - 1], &whole[..whole.len() / 2], b""] {
+        std::fs::write(&file, bytes).expect("it can be written");
+        refused(&server, "no file with a checkpoint: ");
+    }
+    std::fs::remove_file(&file).expect("it can be removed");
+    refused(&server, "no file with a checkpoint: ");
+    std::fs::write(&file, whole).expect("it can be written");
+    server.run(&["verify", "--since", text(&file)]).expect(0);
+    let nowhere = folder.path().join("none").join("proof");
+    let done = server.run(&["verify", "--checkpoint", text(&nowhere)]);
+    done.expect(1);
+    assert!(done.stderr.contains("write the checkpoint: "), "{}", done.stderr);
+}
+
+#[test]
+fn a_database_has_proofs_as_well() {
+    let folder = tempfile::tempdir().expect("a temporary directory can be made");
+    let file = folder.path().join("proof");
+    let database = ScratchDatabase::shared(DatabaseKind::MariaDb10);
+    let url = database.create_database();
+    let mut server = TestTally::start_set(TALLY, &[("TALLY_STORE_URL", &url)]);
+    let mut client = server.local();
+    let [ann, bob] = begin(&mut client);
+    server.run(&["verify", "--checkpoint", text(&file)]).expect(0);
+    pay(&mut client, (&ann, &bob), 5);
+    let since = next(&server, &file);
+    assert!(since.expect(0).contains(", 2 entries, 1 movements and"), "{}", since.stdout);
+    server.terminate();
+    let kept = std::fs::read(&file).expect("it can be read");
+    let name = url.rsplit('/').next().expect("it ends in its name");
+    database.sql(&format!("UPDATE {name}.wallets SET balance = 13 WHERE balance = 12"));
+    let found = next(&server, &file);
+    assert!(found.expect(1).contains("its balance is 13, and its entries leave 12"), "{}", found.stdout);
+    assert!(found.stderr.contains("the store is read once more"), "{}", found.stderr);
+    assert!(std::fs::read(&file).expect("it can be read") == kept, "it stays as it was");
+    database.sql(&format!("UPDATE {name}.wallets SET balance = 12 WHERE balance = 13"));
+    next(&server, &file).expect(0);
+}
