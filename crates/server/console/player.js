@@ -39,8 +39,9 @@ export function render(root, { player }, signal) {
   let played = { found: new Map() };
   let [past, purse, missed] = [null, null, null];
   let bannedOn = new Set();
-  const showHead = (items) => renew(top, [profile, items.map(({ board, banned, final }) => [board, banned, final])], () => headOf(player, profile, items));
-  showHead([]);
+  let [member, shown] = [null, []];
+  const showHead = () => renew(top, [profile, member?.name, shown.map(({ board, banned, final }) => [board, banned, final])], () => headOf(player, profile, member, shown));
+  showHead();
   const acts = may("audit:read") ? audit(player, signal) : null;
   const places = ranks(player, () => again());
   const joined = contests(player, signal);
@@ -50,8 +51,8 @@ export function render(root, { player }, signal) {
     // The page changes no rule of a leaderboard.
     [rules, played] = await Promise.all([rules ?? withPeriods(names, signal), contestsOf(player, names, signal, played.found)]);
     bannedOn = new Set(items.filter(({ banned }) => banned).map(({ board }) => board));
-    const shown = items.map((item) => ({ ...item, final: isOver(played.found.get(contestOf(item.board))), rules: rules.get(item.board)?.periods ?? [] }));
-    showHead(shown);
+    shown = items.map((item) => ({ ...item, final: isOver(played.found.get(contestOf(item.board))), rules: rules.get(item.board)?.periods ?? [] }));
+    showHead();
     places.update(shown, complete);
     joined.update(played, shown);
     set(wrong);
@@ -75,7 +76,10 @@ export function render(root, { player }, signal) {
     put(left, places.element, past?.element, acts?.element);
     // A new member, and a payment, show what they changed without leaving the page.
     const moved = () => Promise.all([purse?.reload(), missed?.reload(), acts?.reload()]);
-    purse = money(player, signal, moved, () => acts?.reload());
+    purse = money(player, signal, moved, () => acts?.reload(), (found) => {
+      member = found;
+      showHead();
+    });
     missed = owed(player, signal, moved);
     put(right, profile && about(profile), purse?.element, missed?.element, joined.element);
   };
@@ -103,10 +107,11 @@ async function everywhere(path, signal) {
   return { items: [...all.values()], complete: open && kept };
 }
 
-function headOf(player, profile, items) {
+/** The heading: the name of the profile or the id of the player, and beside it the id and the name of its member. */
+function headOf(player, profile, member, items) {
   const open = items.filter(({ banned, final }) => banned || !final);
   const banned = open.filter((one) => one.banned).map(({ board }) => board);
-  const marks = [banChip({ all: open.length, banned }), profile?.name && profile.name !== player && h("code", { class: "soft name" }, player)].filter(Boolean);
+  const marks = [banChip({ all: open.length, banned }), profile?.name && profile.name !== player && h("code", { class: "soft name" }, player), member && ![player, profile?.name].includes(member.name) && h("span", { class: "name" }, member.name)].filter(Boolean);
   return head(profile?.name ?? player, { crumb: ["#/players", t("players.title")], marks: marks.length > 0 ? marks : null });
 }
 

@@ -14,9 +14,9 @@ const HOLDS_MAX = 20;
 
 /**
  * A card, with its `reload`; nothing for a caller that may not read members. `changed` is called once the player is a member,
- * `adjusted` after an adjustment or its undo.
+ * `adjusted` after an adjustment or its undo, and `told` with the member that was read.
  */
-export function money(player, signal, changed, adjusted) {
+export function money(player, signal, changed, adjusted, told) {
   if (!may("members:read")) return null;
   const said = h("div", {});
   const place = h("div", {});
@@ -33,6 +33,7 @@ export function money(player, signal, changed, adjusted) {
     if (same) return;
     set(place, member ? ofMember(member, purse, adjusted) : nobody(player, changed));
     seen = text;
+    told(member);
   };
   const reload = () => load().catch((error) => inline(said, error));
   reload();

@@ -94,6 +94,7 @@ fn find(console: &mut Console) {
     console.sees_row(&["cheater", "Cee"]);
     console.click("cheater");
     console.page.wait("location.hash === '#/players/cheater'");
+    console.page.wait("help.all('.head span').some((one) => one.textContent === 'Cee')");
 }
 
 /// The ranks of the player: each board with whether it is banned there.
