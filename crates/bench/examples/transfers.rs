@@ -133,13 +133,13 @@ async fn caller(
         let (what, amount) =
             (TransferKind::Transfer { from, to }, Amount::new(1).map_err(|one| one.detail())?);
         let key = RequestKey { scope: "key".into(), key: format!("{callers}{hot} {number} {round}").into() };
-        let identity = Some(IdempotencyKey { key, fingerprint: Fingerprint([0; 16]).into() });
+        let idempotency = Some(IdempotencyKey { key, fingerprint: Fingerprint([0; 16]).into() });
         post(
             &tally,
             NewTransfer {
                 order: TransferRequest { what, currency, amount, reference: None },
                 origin: Actor::Key(KeyId([7; 6])).into(),
-                identity,
+                idempotency,
                 mint_cap: None,
             },
         )

@@ -58,7 +58,7 @@ pub(crate) fn new_score(board: &BoardId, operation: &Operation) -> NewScore {
         score: ScoreInput::Int(operation.score),
         subscore: None,
         at: Some(Micros(operation.at_micros)),
-        identity: None,
+        idempotency: None,
     }
 }
 

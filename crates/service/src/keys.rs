@@ -235,18 +235,18 @@ impl Keys {
         grant: impl Into<Grant>,
         name: &str,
         origin: &Origin,
-        identity: Option<&IdempotencyKey>,
+        idempotency: Option<&IdempotencyKey>,
     ) -> Result<Created, Failure> {
         let grant = grant.into();
         let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let time = self.clock.read();
         let now = time.later();
-        let first = identity.map(|one| (one, one.fingerprint.made));
+        let first = idempotency.map(|one| (one, one.fingerprint.made));
         let (row, token) = self.invent(first, (&grant, name), now)?;
         self.read_again()?;
         let full = self.rows.read().unwrap_or_else(PoisonError::into_inner).len() >= self.keys_max;
         let audited = audit::begin(origin.clone(), now)?;
-        let stored = self.once(identity, time, |changes| {
+        let stored = self.once(idempotency, time, |changes| {
             if full {
                 return Err(Rejection::TooManyKeys);
             }
@@ -261,7 +261,7 @@ impl Keys {
             Ok(Outcome::KeyCreated)
         })?;
         if let Some(stored) = stored {
-            let first = identity.map(|one| (one, stored.fingerprint));
+            let first = idempotency.map(|one| (one, stored.fingerprint));
             let (row, token) = self.invent(first, (&grant, name), stored.at)?;
             return Ok(Created { row, token, replayed: true });
         }
@@ -276,7 +276,7 @@ impl Keys {
         id: &str,
         force: bool,
         origin: &Origin,
-        identity: Option<&IdempotencyKey>,
+        idempotency: Option<&IdempotencyKey>,
     ) -> Result<bool, Failure> {
         let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let time = self.clock.read();
@@ -292,7 +292,7 @@ impl Keys {
             )
         };
         let audited = audit::begin(origin.clone(), now)?;
-        let stored = self.once(identity, time, |changes| {
+        let stored = self.once(idempotency, time, |changes| {
             let id = present.clone().ok_or(Rejection::KeyNotFound)?;
             if last_admin && !force {
                 return Err(Rejection::LastAdminKey);
@@ -311,15 +311,15 @@ impl Keys {
     /// Runs a change once per idempotency key; returns the stored outcome if it was done before.
     fn once(
         &self,
-        identity: Option<&IdempotencyKey>,
+        idempotency: Option<&IdempotencyKey>,
         time: ClockReading,
         change: impl Fn(&mut WriteSet) -> Result<Outcome, Rejection>,
     ) -> Result<Option<Stored>, Failure> {
-        let requests = identity.iter().map(|one| one.key.clone()).collect();
+        let requests = idempotency.iter().map(|one| one.key.clone()).collect();
         let plan = ReadSet { requests, shards: ShardSet::of(0), ..ReadSet::default() };
         let retention = time.retention(self.keep_micros);
         let place = (&*self.store, &self.in_doubt);
-        servers::again(|| run_once(place, &plan, identity, retention, |_, changes| change(changes)))
+        servers::again(|| run_once(place, &plan, idempotency, retention, |_, changes| change(changes)))
     }
 
     /// A key and its token: random, or for a request that may be retried, equal for all retries. The fingerprint is that of the first
@@ -334,15 +334,15 @@ impl Keys {
         match first {
             None => getrandom::fill(&mut seed)
                 .map_err(|error| crate::Fault::Broken(format!("no random numbers: {error}")))?,
-            Some((identity, print)) => {
-                let by = identity.fingerprint.maker_of(print).and_then(|by| self.ring.of(by));
+            Some((idempotency, print)) => {
+                let by = idempotency.fingerprint.maker_of(print).and_then(|by| self.ring.of(by));
                 let by = by.unwrap_or_else(|| self.ring.active());
                 let mut hasher = blake3::Hasher::new_keyed(by.key(Use::ApiKey));
                 hasher.update(&print.0);
                 hasher.update(&at.0.to_le_bytes());
-                hasher.update(identity.key.scope.as_bytes());
+                hasher.update(idempotency.key.scope.as_bytes());
                 hasher.update(&[0]);
-                hasher.update(identity.key.key.as_bytes());
+                hasher.update(idempotency.key.key.as_bytes());
                 seed = *hasher.finalize().as_bytes();
             }
         }

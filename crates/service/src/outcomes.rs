@@ -17,14 +17,14 @@ pub(crate) struct Retention {
 }
 
 /// Adds the stored outcome of a request to a read set.
-pub(crate) fn read(plan: &mut ReadSet, identity: Option<&IdempotencyKey>) {
-    plan.requests.extend(identity.map(|one| one.key.clone()));
+pub(crate) fn read(plan: &mut ReadSet, idempotency: Option<&IdempotencyKey>) {
+    plan.requests.extend(idempotency.map(|one| one.key.clone()));
 }
 
 /// The stored outcome of a request, read alone. Blocks on the store.
-pub(crate) fn stored(store: &dyn Store, identity: &IdempotencyKey) -> Result<Option<Stored>, StoreError> {
+pub(crate) fn stored(store: &dyn Store, idempotency: &IdempotencyKey) -> Result<Option<Stored>, StoreError> {
     let mut plan = ReadSet::default();
-    read(&mut plan, Some(identity));
+    read(&mut plan, Some(idempotency));
     let mut stored = None;
     store.run(&plan, &mut |loaded| {
         stored.clone_from(&loaded.requests[0]);
@@ -35,12 +35,12 @@ pub(crate) fn stored(store: &dyn Store, identity: &IdempotencyKey) -> Result<Opt
 
 /// The outcome of a request that was done before; `None` for a new one. Rejects the key of another request.
 pub(crate) fn replay(
-    identity: Option<&IdempotencyKey>,
+    idempotency: Option<&IdempotencyKey>,
     stored: Option<&Stored>,
     Retention { at, keep_micros }: Retention,
 ) -> Result<Option<Outcome>, Rejection> {
-    let Some(identity) = identity else { return Ok(None) };
-    Ok(match idempotency::check_key(stored, identity.fingerprint, at, keep_micros)? {
+    let Some(idempotency) = idempotency else { return Ok(None) };
+    Ok(match idempotency::check_key(stored, idempotency.fingerprint, at, keep_micros)? {
         KeyCheck::Replay(outcome) => Some(*outcome),
         KeyCheck::New => None,
     })
@@ -61,14 +61,14 @@ impl Outcomes {
     }
 
     /// See [`replay`].
-    pub(crate) fn replay(&self, identity: Option<&IdempotencyKey>) -> Result<Option<Outcome>, Rejection> {
-        let stored = identity.and_then(|one| self.rows.get(&one.key));
-        replay(identity, stored, self.retention)
+    pub(crate) fn replay(&self, idempotency: Option<&IdempotencyKey>) -> Result<Option<Outcome>, Rejection> {
+        let stored = idempotency.and_then(|one| self.rows.get(&one.key));
+        replay(idempotency, stored, self.retention)
     }
 
     /// Stores an outcome.
-    pub(crate) fn remember(&mut self, identity: Option<&IdempotencyKey>, outcome: Outcome) {
-        if let Some(one) = identity {
+    pub(crate) fn remember(&mut self, idempotency: Option<&IdempotencyKey>, outcome: Outcome) {
+        if let Some(one) = idempotency {
             let stored = Stored { fingerprint: one.fingerprint.made, at: self.retention.at, outcome };
             self.rows.set(&one.key, Some(stored));
         }

@@ -51,9 +51,9 @@ impl BatchKeys {
     pub(crate) fn begin(
         &mut self,
         running: &InProgress,
-        identity: Option<&IdempotencyKey>,
+        idempotency: Option<&IdempotencyKey>,
     ) -> Result<Option<KeyGuard>, Rejection> {
-        let Some(IdempotencyKey { key, fingerprint }) = identity else { return Ok(None) };
+        let Some(IdempotencyKey { key, fingerprint }) = idempotency else { return Ok(None) };
         match self.0.get(key) {
             // Another secret may make since the row before it was read.
             Some(first)

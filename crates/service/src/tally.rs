@@ -286,24 +286,24 @@ impl Tally {
     }
 
     /// The stored outcome of a request, without doing it.
-    pub(crate) async fn stored(&self, identity: &IdempotencyKey) -> Result<Option<Outcome>, Failure> {
-        let (store, identity) = (Arc::clone(&self.store), identity.clone());
+    pub(crate) async fn stored(&self, idempotency: &IdempotencyKey) -> Result<Option<Outcome>, Failure> {
+        let (store, idempotency) = (Arc::clone(&self.store), idempotency.clone());
         let retention = self.clock.read().retention(self.settings.idempotency_keep_micros);
         let read = move || -> Result<Option<Outcome>, Failure> {
-            let stored = outcomes::stored(&*store, &identity)?;
-            Ok(outcomes::replay(Some(&identity), stored.as_ref(), retention)?)
+            let stored = outcomes::stored(&*store, &idempotency)?;
+            Ok(outcomes::replay(Some(&idempotency), stored.as_ref(), retention)?)
         };
         blocking(read).await
     }
 
     /// The fingerprint under which a request was done first, or is done now, and the number of its secret. What is derived from that
     /// is the same for every retry. Blocks on the store while a secret is replaced.
-    pub(crate) fn first_fingerprint(&self, identity: &IdempotencyKey) -> Result<(Fingerprint, u8), Failure> {
-        let now = identity.fingerprint;
+    pub(crate) fn first_fingerprint(&self, key: &IdempotencyKey) -> Result<(Fingerprint, u8), Failure> {
+        let now = key.fingerprint;
         if now.other.is_none() {
             return Ok((now.made, now.made_by));
         }
-        let stored = outcomes::stored(&*self.store, identity)?.map(|stored| stored.fingerprint);
+        let stored = outcomes::stored(&*self.store, key)?.map(|stored| stored.fingerprint);
         let first = stored.and_then(|print| Some((print, now.maker_of(print)?)));
         Ok(first.unwrap_or((now.made, now.made_by)))
     }
@@ -313,10 +313,10 @@ impl Tally {
     pub(crate) async fn named<T>(
         &self,
         found: Result<T, Failure>,
-        identity: Option<&IdempotencyKey>,
+        idempotency: Option<&IdempotencyKey>,
     ) -> Result<T, Failure> {
-        if let (Err(Failure::Rejected(_)), Some(identity)) = (&found, identity) {
-            self.stored(identity).await?;
+        if let (Err(Failure::Rejected(_)), Some(idempotency)) = (&found, idempotency) {
+            self.stored(idempotency).await?;
         }
         found
     }
@@ -390,11 +390,11 @@ impl Tally {
     pub(crate) fn once(
         &self,
         plan: &ReadSet,
-        identity: Option<&IdempotencyKey>,
+        idempotency: Option<&IdempotencyKey>,
         time: ClockReading,
         change: impl FnMut(&Loaded, &mut WriteSet) -> Result<Outcome, Rejection>,
     ) -> Result<Option<Stored>, Failure> {
         let retention = time.retention(self.settings.idempotency_keep_micros);
-        run_once((&*self.store, &self.keys.in_doubt), plan, identity, retention, change)
+        run_once((&*self.store, &self.keys.in_doubt), plan, idempotency, retention, change)
     }
 }

@@ -127,7 +127,7 @@ fn amount(units: i64) -> Amount {
 
 fn movement(what: TransferKind, units: i64) -> NewTransfer {
     let order = TransferRequest { what, currency: won(), amount: amount(units), reference: None };
-    NewTransfer { order, origin: Origin::default(), identity: None, mint_cap: None }
+    NewTransfer { order, origin: Origin::default(), idempotency: None, mint_cap: None }
 }
 
 /// Wallets with money, and a contest whose applications are all accepted.
@@ -177,7 +177,7 @@ async fn hold(tally: &Arc<Tally>, members: u32) -> Result<Vec<HoldId>, Failure> 
                 amount: amount(FEE),
                 expires_at: None,
                 origin: Origin::default(),
-                identity: None,
+                idempotency: None,
             };
             tokio::spawn(async move { holds::place(&tally, new).await })
         };
@@ -195,8 +195,8 @@ async fn score(tally: &Arc<Tally>, contest: &ContestId, members: u32) -> Result<
         let one = |number: u32| {
             let (tally, board) = (Arc::clone(tally), contest.board(None));
             let player = PlayerId::new(&player(number.into())).expect("a good name");
-            let (score, subscore, at, identity) = (ScoreInput::Int(number.into()), None, None, None);
-            let new = NewScore { board, player, score, subscore, at, identity };
+            let (score, subscore, at, idempotency) = (ScoreInput::Int(number.into()), None, None, None);
+            let new = NewScore { board, player, score, subscore, at, idempotency };
             tokio::spawn(async move { submit(&tally, new).await.map(drop) })
         };
         let submits: Vec<_> = (first..members.min(first + TOGETHER as u32)).map(one).collect();

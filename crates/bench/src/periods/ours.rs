@@ -216,7 +216,7 @@ async fn call(
             score: ScoreInput::Int(operation.score),
             subscore: None,
             at: (!over).then_some(Micros(operation.at_micros)),
-            identity: None,
+            idempotency: None,
         };
         let sent_at = Instant::now();
         let (_, done) = submit(&tally, new).await?;

@@ -100,12 +100,12 @@ impl Ours {
     fn movement(&self, what: TransferKind, units: i64) -> NewTransfer {
         let number = KEYS.fetch_add(1, Ordering::Relaxed);
         let key = RequestKey { scope: "bench".into(), key: format!("{number:032x}").into() };
-        let identity = Some(IdempotencyKey { key, fingerprint: Fingerprint([0; 16]).into() });
+        let idempotency = Some(IdempotencyKey { key, fingerprint: Fingerprint([0; 16]).into() });
         let amount = ledger::Amount::new(units).expect("an amount");
         NewTransfer {
             order: TransferRequest { what, currency: self.currency, amount, reference: None },
             origin: Actor::Key(KeyId([7; 6])).into(),
-            identity,
+            idempotency,
             mint_cap: None,
         }
     }

@@ -133,9 +133,9 @@ impl Call {
         tally: &Tally,
     ) -> Result<(Value, Option<IdempotencyKey>, Origin), Problem> {
         let mut body = self.json().await?;
-        let identity = self.identity(tally, Some(&body))?;
+        let idempotency = self.idempotency(tally, Some(&body))?;
         let origin = self.origin_of(&mut body)?;
-        Ok((body, identity, origin))
+        Ok((body, idempotency, origin))
     }
 
     /// The origin of an act without a body, with the reason in its query.
@@ -280,8 +280,8 @@ impl Call {
         RequestKey { scope: Arc::clone(&self.caller.scope), key: key.into() }
     }
 
-    /// The identity of this request: its idempotency key and its fingerprint.
-    pub(super) fn identity(
+    /// The idempotency key of this request, with its fingerprint.
+    pub(super) fn idempotency(
         &self,
         tally: &Tally,
         body: Option<&Value>,
@@ -291,12 +291,12 @@ impl Call {
     }
 
     /// The same for an act without a body: another reason makes another request, as if it were in a body.
-    pub(super) fn identity_of(
+    pub(super) fn idempotency_of(
         &self,
         tally: &Tally,
         origin: &Origin,
     ) -> Result<Option<IdempotencyKey>, Problem> {
-        self.identity(tally, reason_body(origin).as_ref())
+        self.idempotency(tally, reason_body(origin).as_ref())
     }
 
     fn fingerprint(&self, tally: &Tally, body: Option<&Value>) -> Result<RequestFingerprint, Problem> {

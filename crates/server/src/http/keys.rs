@@ -45,7 +45,7 @@ pub(super) async fn list(mut call: Call) -> Result<Response, Problem> {
 pub(super) async fn create(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let tally = call.tally()?;
-    let (body, identity, origin) = call.act(&tally).await?;
+    let (body, idempotency, origin) = call.act(&tally).await?;
     let (grant, name) = keys::read_create(body).map_err(Problem::fields)?;
     // A cap of a currency that is spelled wrong would cap nothing.
     let currencies = &tally.settings.ledger.currencies;
@@ -54,7 +54,7 @@ pub(super) async fn create(mut call: Call) -> Result<Response, Problem> {
         return Err(Problem::field("/mint_caps", rejection.detail()));
     }
     let keys = Arc::clone(&tally.keys);
-    let created = blocking(move || keys.create(grant, &name, &origin, identity.as_ref())).await?;
+    let created = blocking(move || keys.create(grant, &name, &origin, idempotency.as_ref())).await?;
     let row = &created.row;
     let body = keys::write(&row.id, &row.grant, &row.name, row.created_at, Some(&created.token));
     let mut response = response::replayed(response::json(StatusCode::CREATED, &body), created.replayed);
@@ -73,9 +73,9 @@ pub(super) async fn revoke(mut call: Call) -> Result<Response, Problem> {
     if id.is_empty() || id.len() > 64 || !id.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
         return Err(bad_parameter("key", "must be the id of a key: letters and digits"));
     }
-    let identity = call.identity_of(&tally, &origin)?;
+    let idempotency = call.idempotency_of(&tally, &origin)?;
     let keys = Arc::clone(&tally.keys);
-    let replayed = blocking(move || keys.revoke(&id, force, &origin, identity.as_ref())).await?;
+    let replayed = blocking(move || keys.revoke(&id, force, &origin, idempotency.as_ref())).await?;
     Ok(response::replayed(response::none(), replayed))
 }
 

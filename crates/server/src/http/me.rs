@@ -101,7 +101,7 @@ pub(super) async fn transfer(mut call: Call) -> Result<Response, Problem> {
     };
     let payment = read_payment(call.json().await?, members::country(&tally)).map_err(Problem::fields)?;
     let amount = payment.amount.map_err(|rejection| problem::of_rejection(&rejection))?;
-    let identity =
+    let idempotency =
         Some(IdempotencyKey { key, fingerprint: tally.fingerprints.of_payment(&payment.phone, amount) });
     let rule = tally.settings.ledger.pin;
     let failed = |failure: Failure| with_rule(problem::of_failure(&failure), rule);
@@ -114,7 +114,7 @@ pub(super) async fn transfer(mut call: Call) -> Result<Response, Problem> {
         to: None,
         currency: tally.settings.ledger.currencies.home(),
         amount,
-        identity,
+        idempotency,
     };
     let receipt = match pay::pay(&tally, new).await.map_err(failed)? {
         Payment::Paid(receipt) => receipt,

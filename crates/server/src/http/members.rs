@@ -27,7 +27,7 @@ use tally_wire::cursor::{self, Names};
 pub(super) async fn create(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let tally = call.tally()?;
-    let (body, identity, origin) = call.act(&tally).await?;
+    let (body, idempotency, origin) = call.act(&tally).await?;
     let new = members::read_new(body, rules(&tally)).map_err(Problem::fields)?;
     let failed = |failure: Failure| problem::of_failure(&failure);
     let password = match new.password {
@@ -47,7 +47,7 @@ pub(super) async fn create(mut call: Call) -> Result<Response, Problem> {
         tokens_from: Micros(0),
         closed_at: None,
     };
-    let new = NewMember { member, player_is_id, identity };
+    let new = NewMember { member, player_is_id, idempotency };
     let made = tally_service::members::create(&tally, new, &origin).await;
     let made = made.map_err(failed)?;
     let body = show(tally, made.id).await?;
@@ -112,7 +112,7 @@ pub(super) async fn get(mut call: Call) -> Result<Response, Problem> {
 pub(super) async fn change(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let (tally, id) = (call.tally()?, call.member()?);
-    let (body, identity, origin) = call.act(&tally).await?;
+    let (body, idempotency, origin) = call.act(&tally).await?;
     let wanted = members::read_change(body, rules(&tally)).map_err(Problem::fields)?;
     let failed = |failure: Failure| problem::of_failure(&failure);
     let password = match wanted.password {
@@ -135,7 +135,7 @@ pub(super) async fn change(mut call: Call) -> Result<Response, Problem> {
     let name = wanted.name.map(Into::into);
     let change =
         MemberChange { name, player: wanted.player, phone, password, pin, ..MemberChange::default() };
-    changed((tally, id), change, origin, identity).await
+    changed((tally, id), change, origin, idempotency).await
 }
 
 /// `POST /v1/members/{member}/unlock-pin`
@@ -153,17 +153,17 @@ async fn without_body(mut call: Call, change: MemberChange) -> Result<Response, 
     call.finish_query()?;
     call.no_body().await?;
     let (tally, id) = (call.tally()?, call.member()?);
-    let identity = call.identity_of(&tally, &origin)?;
-    changed((tally, id), change, origin, identity).await
+    let idempotency = call.idempotency_of(&tally, &origin)?;
+    changed((tally, id), change, origin, idempotency).await
 }
 
 async fn changed(
     (tally, id): (Arc<Tally>, MemberId),
     change: MemberChange,
     origin: Origin,
-    identity: Option<IdempotencyKey>,
+    idempotency: Option<IdempotencyKey>,
 ) -> Result<Response, Problem> {
-    let replayed = tally_service::members::change(&tally, id, change, Some(origin), identity).await;
+    let replayed = tally_service::members::change(&tally, id, change, Some(origin), idempotency).await;
     let replayed = replayed.map_err(|failure| problem::of_failure(&failure))?;
     Ok(response::replayed(response::ok(&show(tally, id).await?), replayed))
 }
@@ -173,10 +173,10 @@ pub(super) async fn close(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let (tally, member) = (call.tally()?, call.member()?);
     let mut body = call.json_or_none().await?;
-    let identity = call.identity(&tally, body.as_ref())?;
+    let idempotency = call.idempotency(&tally, body.as_ref())?;
     let origin = body.as_mut().map_or_else(|| Ok(call.origin(None)), |body| call.origin_of(body))?;
     let force = members::read_close(body).map_err(Problem::fields)?;
-    let closed = tally_service::members::close(&tally, member, force, origin, identity).await;
+    let closed = tally_service::members::close(&tally, member, force, origin, idempotency).await;
     let refused =
         |failure: Failure| problem::with_balance_if(call.reads_money(), problem::of_failure(&failure));
     let replayed = closed.map_err(refused)?;
@@ -188,10 +188,10 @@ pub(super) async fn erase(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let (tally, member) = (call.tally()?, call.member()?);
     let mut body = call.json_or_none().await?;
-    let identity = call.identity(&tally, body.as_ref())?;
+    let idempotency = call.idempotency(&tally, body.as_ref())?;
     let origin = body.as_mut().map_or_else(|| Ok(call.origin(None)), |body| call.origin_of(body))?;
     read_rest(body).map_err(Problem::fields)?;
-    let erased = tally_service::members::erase(&tally, member, origin, identity).await;
+    let erased = tally_service::members::erase(&tally, member, origin, idempotency).await;
     let replayed = erased.map_err(|failure| problem::of_failure(&failure))?;
     Ok(response::replayed(response::ok(&show(tally, member).await?), replayed))
 }

@@ -50,10 +50,10 @@ pub(super) async fn put(mut call: Call) -> Result<Response, Problem> {
     let tally = call.tally()?;
     let player = call.player()?;
     let body = call.json().await?;
-    let identity = call.identity(&tally, Some(&body))?;
+    let idempotency = call.idempotency(&tally, Some(&body))?;
     let profile = players::read_profile(body).map_err(Problem::fields)?;
     let body = players::write_player(player.as_str(), &profile);
-    let put = blocking(move || profile::put(&tally, &player, &profile, identity.as_ref())).await?;
+    let put = blocking(move || profile::put(&tally, &player, &profile, idempotency.as_ref())).await?;
     let status = if put.created { StatusCode::CREATED } else { StatusCode::OK };
     Ok(response::replayed(response::json(status, &body), put.replayed))
 }
@@ -83,8 +83,8 @@ pub(super) async fn erase(mut call: Call) -> Result<Response, Problem> {
     call.no_body().await?;
     let tally = call.tally()?;
     let player = call.player()?;
-    let identity = call.identity_of(&tally, &origin)?;
-    let done = erasing::erase(&tally, player, origin, identity).await;
+    let idempotency = call.idempotency_of(&tally, &origin)?;
+    let done = erasing::erase(&tally, player, origin, idempotency).await;
     let replayed = done.map_err(|failure| problem::of_failure(&failure))?;
     Ok(response::replayed(response::none(), replayed))
 }
@@ -105,9 +105,9 @@ async fn set_ban(mut call: Call, banned: bool) -> Result<Response, Problem> {
     call.no_body().await?;
     let tally = call.tally()?;
     let (board, player) = (call.board()?, call.player()?);
-    let identity = call.identity_of(&tally, &origin)?;
+    let idempotency = call.idempotency_of(&tally, &origin)?;
     let actor = actor(&call, &tally).await?.with(origin);
-    let done = bans::on_board(&tally, &board, &actor, &player, banned, identity).await;
+    let done = bans::on_board(&tally, &board, &actor, &player, banned, idempotency).await;
     let replayed = done.map_err(|failure| problem::of_failure(&failure))?;
     let body = json!({"board": board.as_str(), "player": player.as_str(), "banned": banned});
     Ok(response::replayed(response::ok(&body), replayed))

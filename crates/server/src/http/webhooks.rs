@@ -20,12 +20,12 @@ use tally_wire::cursor::{self, Names};
 pub(super) async fn create(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let tally = call.tally()?;
-    let (body, identity, origin) = call.act(&tally).await?;
+    let (body, idempotency, origin) = call.act(&tally).await?;
     let sent = shapes::read_create(body).map_err(Problem::fields)?;
     let (url, events) = (address(&call, sent.url)?.unwrap_or_default(), sent.events.unwrap_or_default());
     let marks = sent.marks.unwrap_or_default();
     let made =
-        blocking(move || webhooks::create(&tally, &url, (&events, &marks), (&origin, identity.as_ref())));
+        blocking(move || webhooks::create(&tally, &url, (&events, &marks), (&origin, idempotency.as_ref())));
     Ok(with_secret(StatusCode::CREATED, &made.await?))
 }
 
@@ -50,11 +50,11 @@ pub(super) async fn get(mut call: Call) -> Result<Response, Problem> {
 pub(super) async fn patch(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let (tally, id) = (call.tally()?, call.id("webhook")?);
-    let (body, identity, origin) = call.act(&tally).await?;
+    let (body, idempotency, origin) = call.act(&tally).await?;
     let sent = shapes::read_patch(body).map_err(Problem::fields)?;
     let url = address(&call, sent.url)?;
     let patch = Patch { url, events: sent.events, marks: sent.marks, enabled: sent.enabled };
-    let done = blocking(move || webhooks::patch(&tally, id, &patch, (&origin, identity.as_ref())));
+    let done = blocking(move || webhooks::patch(&tally, id, &patch, (&origin, idempotency.as_ref())));
     let (named, replayed) = done.await?;
     Ok(response::replayed(response::ok(&shown(&named)), replayed))
 }
@@ -65,8 +65,8 @@ pub(super) async fn rotate(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     call.no_body().await?;
     let (tally, id) = (call.tally()?, call.id("webhook")?);
-    let identity = call.identity_of(&tally, &origin)?;
-    let done = blocking(move || webhooks::rotate(&tally, id, (&origin, identity.as_ref())));
+    let idempotency = call.idempotency_of(&tally, &origin)?;
+    let done = blocking(move || webhooks::rotate(&tally, id, (&origin, idempotency.as_ref())));
     Ok(with_secret(StatusCode::OK, &done.await?))
 }
 
@@ -76,8 +76,8 @@ pub(super) async fn delete(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     call.no_body().await?;
     let (tally, id) = (call.tally()?, call.id("webhook")?);
-    let identity = call.identity_of(&tally, &origin)?;
-    let done = blocking(move || webhooks::delete(&tally, id, (&origin, identity.as_ref())));
+    let idempotency = call.idempotency_of(&tally, &origin)?;
+    let done = blocking(move || webhooks::delete(&tally, id, (&origin, idempotency.as_ref())));
     Ok(response::replayed(response::none(), done.await?))
 }
 
@@ -104,8 +104,8 @@ pub(super) async fn send(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     call.no_body().await?;
     let (tally, id, delivery) = (call.tally()?, call.id("webhook")?, call.param("delivery")?);
-    let identity = call.identity(&tally, None)?;
-    let sent = deliveries::send(&tally, id, &delivery, identity).await;
+    let idempotency = call.idempotency(&tally, None)?;
+    let sent = deliveries::send(&tally, id, &delivery, idempotency).await;
     let (sent, replayed) = sent.map_err(|failure| problem::of_failure(&failure))?;
     let SentEvent { kind, subject, event, at, answer, failing } = sent;
     let topic = shapes::topic(kind, &subject);

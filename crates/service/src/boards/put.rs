@@ -50,11 +50,11 @@ pub fn put(
     id: &BoardId,
     spec: &BoardSpec,
     origin: &Origin,
-    identity: Option<&IdempotencyKey>,
+    idempotency: Option<&IdempotencyKey>,
 ) -> Result<Put, Failure> {
     let mut purge = Purge::default();
     loop {
-        let done = servers::again(|| put_once(tally, id, spec, (origin, identity)));
+        let done = servers::again(|| put_once(tally, id, spec, (origin, idempotency)));
         let Err(Failure::Fault(Fault::Purging(windows))) = done else { return done };
         // A change of schedule needs the number of a period that was forgotten. Other boards are put meanwhile.
         purge = purge.of(&*tally.store, windows)?;
@@ -65,9 +65,9 @@ fn put_once(
     tally: &Tally,
     id: &BoardId,
     spec: &BoardSpec,
-    (origin, identity): (&Origin, Option<&IdempotencyKey>),
+    (origin, idempotency): (&Origin, Option<&IdempotencyKey>),
 ) -> Result<Put, Failure> {
-    let mut running = identity.map(|one| tally.running.begin(&one.key)).transpose()?;
+    let mut running = idempotency.map(|one| tally.running.begin(&one.key)).transpose()?;
     if id.is_reserved() {
         return Err(Rejection::ReservedName.into());
     }
@@ -83,7 +83,7 @@ fn put_once(
         None => {
             let one = tally.changing_boards.lock().unwrap_or_else(PoisonError::into_inner);
             let definition = || Ok(spec.create()?.with_prizes_from(tally.now()));
-            let sender = (Some(&audited), identity);
+            let sender = (Some(&audited), idempotency);
             let creation = existing().map_or_else(
                 || create(tally, id, definition, sender),
                 |existing| Ok(Creation::Existing(existing)),
@@ -104,9 +104,9 @@ fn put_once(
             Some(_) => prizes::write_down(tally, &board)?,
             None => HashSet::new(),
         };
-        let (spec, identity) = (spec.clone(), identity.cloned());
+        let (spec, idempotency) = (spec.clone(), idempotency.cloned());
         let redefine =
-            Redefine { board: Arc::clone(&board), spec, audited: audited.clone(), identity, written };
+            Redefine { board: Arc::clone(&board), spec, audited: audited.clone(), idempotency, written };
         let Redefined { created, replayed, owes } = tally.lane.ask_blocking(redefine, running.take())?;
         if !owes {
             return Ok(Put { board, created, replayed });
@@ -161,14 +161,14 @@ fn create(
     tally: &Tally,
     id: &BoardId,
     definition: impl Fn() -> Result<Definition, Rejection>,
-    (audited, identity): (Option<&Audited>, Option<&IdempotencyKey>),
+    (audited, idempotency): (Option<&Audited>, Option<&IdempotencyKey>),
 ) -> Result<Creation, Failure> {
     let time = tally.clock.read();
     let now = time.later();
     let full = !make_room(tally, 1)?;
     // A leaderboard that no request sees is replaced.
     let unseen = tally.boards.get(id);
-    let mut plan = plan(id, identity);
+    let mut plan = plan(id, idempotency);
     plan.exclusive = true;
     if let Some(unseen) = &unseen {
         plan.boards.push(unseen.no);
@@ -177,7 +177,7 @@ fn create(
     }
     let _still = unseen.as_ref().map_or(Ok(None), |_| still(tally))?;
     let (mut new, mut is_taken) = (None, false);
-    let stored = tally.once(&plan, identity, time, |loaded, changes| {
+    let stored = tally.once(&plan, idempotency, time, |loaded, changes| {
         let old = loaded.board_names[0].as_ref();
         let replaced = |old: &BoardRow| {
             let unseen = unseen.as_ref().filter(|unseen| unseen.no == old.no);
@@ -271,17 +271,17 @@ pub fn delete(
     tally: &Tally,
     id: &BoardId,
     origin: &Origin,
-    identity: Option<&IdempotencyKey>,
+    idempotency: Option<&IdempotencyKey>,
 ) -> Result<bool, Failure> {
-    let _running = identity.map(|one| tally.running.begin(&one.key)).transpose()?;
+    let _running = idempotency.map(|one| tally.running.begin(&one.key)).transpose()?;
     tally.boards.check_damaged(id.as_str())?;
-    servers::again(|| delete_once(tally, id, (origin, identity)))
+    servers::again(|| delete_once(tally, id, (origin, idempotency)))
 }
 
 fn delete_once(
     tally: &Tally,
     id: &BoardId,
-    (origin, identity): (&Origin, Option<&IdempotencyKey>),
+    (origin, idempotency): (&Origin, Option<&IdempotencyKey>),
 ) -> Result<bool, Failure> {
     let audited = audit::begin(origin.clone(), tally.now())?;
     in_doubt::resolve_all(tally)?;
@@ -295,11 +295,11 @@ fn delete_once(
     let _one = tally.changing_boards.lock().unwrap_or_else(PoisonError::into_inner);
     let _still = still(tally)?;
     let (time, mut owes) = (tally.clock.read(), false);
-    let mut plan = plan(id, identity);
+    let mut plan = plan(id, idempotency);
     // While it waits for its leaderboard it holds nothing that others need.
     plan.boards.extend(tally.boards.get(id).map(|board| board.no));
     plan.exclusive = true;
-    let stored = tally.once(&plan, identity, time, |loaded, changes| {
+    let stored = tally.once(&plan, idempotency, time, |loaded, changes| {
         let board = tally.boards.get(id);
         let existing = board.as_ref().is_some_and(|board| board.is_there());
         let present = loaded.board_names[0].as_ref().filter(|_| existing);
@@ -331,10 +331,10 @@ fn contest_is_over(tally: &Tally, id: &BoardId) -> Result<bool, Failure> {
     Ok(record.is_some_and(|record| matches!(record.state, State::Settled | State::Cancelled)))
 }
 
-fn plan(id: &BoardId, identity: Option<&IdempotencyKey>) -> ReadSet {
+fn plan(id: &BoardId, idempotency: Option<&IdempotencyKey>) -> ReadSet {
     ReadSet {
         board_names: vec![id.clone()],
-        requests: identity.iter().map(|one| one.key.clone()).collect(),
+        requests: idempotency.iter().map(|one| one.key.clone()).collect(),
         // Of no player.
         shards: ShardSet::of(0),
         ..ReadSet::default()
@@ -346,7 +346,7 @@ fn plan(id: &BoardId, identity: Option<&IdempotencyKey>) -> ReadSet {
 pub(crate) fn run_once(
     (store, in_doubt): (&dyn Store, &InDoubtCommits),
     plan: &ReadSet,
-    identity: Option<&IdempotencyKey>,
+    idempotency: Option<&IdempotencyKey>,
     retention: Retention,
     mut change: impl FnMut(&Loaded, &mut WriteSet) -> Result<Outcome, Rejection>,
 ) -> Result<Option<Stored>, Failure> {
@@ -354,7 +354,7 @@ pub(crate) fn run_once(
     let mut decide = |loaded: &Loaded| {
         let mut changes = WriteSet::default();
         let stored = loaded.requests.first().and_then(Option::as_ref);
-        let done = match outcomes::replay(identity, stored, retention) {
+        let done = match outcomes::replay(idempotency, stored, retention) {
             Ok(Some(_)) => {
                 result = Ok(stored.cloned());
                 return changes;
@@ -365,7 +365,7 @@ pub(crate) fn run_once(
         match done {
             Ok(outcome) => {
                 result = Ok(None);
-                changes.requests.extend(identity.map(|one| {
+                changes.requests.extend(idempotency.map(|one| {
                     (one.key.clone(), Stored { fingerprint: one.fingerprint.made, at: retention.at, outcome })
                 }));
                 changes

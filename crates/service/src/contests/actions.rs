@@ -41,7 +41,7 @@ pub struct ContestRequest {
     /// Leaderboards whose scores depend on the change: no score of theirs is decided meanwhile.
     pub boards: Vec<Arc<Board>>,
     /// The idempotency key, if the caller sent one.
-    pub identity: Option<IdempotencyKey>,
+    pub idempotency: Option<IdempotencyKey>,
 }
 
 /// An application as it was read.
@@ -193,7 +193,7 @@ impl ContestRequest {
     ) -> Result<Self, Failure> {
         let (id, observed, boards) = (id.clone(), Some(Box::new(observed)), Vec::new());
         let (by, audited) = (ActorKind::Clock, audit::begin(Origin::BACKGROUND, now)?);
-        Ok(Self { id, observed, by, audited, at: None, action, boards, identity: None })
+        Ok(Self { id, observed, by, audited, at: None, action, boards, idempotency: None })
     }
 
     /// What the audit log says of the action. `advanced`: it has changed the state of the contest, closed its review, or opened it

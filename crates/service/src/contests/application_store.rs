@@ -28,7 +28,7 @@ pub(super) struct ApplicationRequest<'a> {
     pub(super) tally: &'a Tally,
     pub(super) id: &'a ContestId,
     pub(super) actor: &'a ContestActor,
-    pub(super) identity: Option<&'a IdempotencyKey>,
+    pub(super) idempotency: Option<&'a IdempotencyKey>,
     pub(super) record: Record,
     /// What the row says that an earlier try has left in the audit log.
     pub(super) noted: &'a RefCell<Option<Arc<str>>>,
@@ -131,14 +131,14 @@ pub(super) fn at<'a>(
     tally: &'a Tally,
     id: &'a ContestId,
     actor: &'a ContestActor,
-    identity: Option<&'a IdempotencyKey>,
+    idempotency: Option<&'a IdempotencyKey>,
     what: impl Fn(&dyn ApplicationStore, &ApplicationRequest<'_>) -> AttemptResult,
 ) -> Result<ContestDone, Failure> {
-    let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
+    let _running = idempotency.map(|one| tally.begin(&one.key)).transpose()?;
     let noted = RefCell::default();
     retry(|| {
         let record = find(tally, id)?;
-        let request = ApplicationRequest { tally, id, actor, identity, record, noted: &noted };
+        let request = ApplicationRequest { tally, id, actor, idempotency, record, noted: &noted };
         match of(tally, &request.record).and_then(|store| what(&*store, &request)) {
             // The reply is the present contest, and not that its applications are lost.
             Err(Failure::Rejected(Rejection::ApplicationsLost))
@@ -238,7 +238,7 @@ pub(super) struct StoredApplications<'a>(&'a Tally);
 
 impl StoredApplications<'_> {
     fn attempt(request: &ApplicationRequest<'_>, by: ActorKind, action: Action) -> AttemptResult {
-        let sender = (&request.actor.origin, request.identity);
+        let sender = (&request.actor.origin, request.idempotency);
         attempt(request.tally, request.id, request.record.clone(), (sender, None), (by, action))
     }
 }

@@ -17,10 +17,10 @@ pub fn apply(
     id: &ContestId,
     actor: &ContestActor,
     player: &PlayerId,
-    identity: Option<&IdempotencyKey>,
+    idempotency: Option<&IdempotencyKey>,
 ) -> Result<ContestDone, Failure> {
     let _not_renamed = tally.contests.renaming.read().unwrap_or_else(PoisonError::into_inner);
-    application_store::at(tally, id, actor, identity, |store, request| store.apply(request, player))
+    application_store::at(tally, id, actor, idempotency, |store, request| store.apply(request, player))
 }
 
 /// Accepts or rejects players; each row for itself. A replay returns their present status.
@@ -30,9 +30,9 @@ pub fn decide(
     actor: &ContestActor,
     players: &[PlayerId],
     accept: bool,
-    identity: Option<&IdempotencyKey>,
+    idempotency: Option<&IdempotencyKey>,
 ) -> Result<ContestDone, Failure> {
-    let mut done = application_store::at(tally, id, actor, identity, |store, request| {
+    let mut done = application_store::at(tally, id, actor, idempotency, |store, request| {
         store.decide(request, players, accept)
     })?;
     if done.replayed {
@@ -77,7 +77,7 @@ pub fn withdraw(
     id: &ContestId,
     actor: &ContestActor,
     player: &PlayerId,
-    identity: Option<&IdempotencyKey>,
+    idempotency: Option<&IdempotencyKey>,
 ) -> Result<ContestDone, Failure> {
-    application_store::at(tally, id, actor, identity, |store, request| store.withdraw(request, player))
+    application_store::at(tally, id, actor, idempotency, |store, request| store.withdraw(request, player))
 }

@@ -21,18 +21,18 @@ pub async fn on_board(
     actor: &ContestActor,
     player: &PlayerId,
     banned: bool,
-    identity: Option<IdempotencyKey>,
+    idempotency: Option<IdempotencyKey>,
 ) -> Result<bool, Failure> {
     match ContestId::of_board(board) {
         Some((id, division)) => {
-            match of(tally, (&id, Some(division)), actor, player, banned, identity).await {
+            match of(tally, (&id, Some(division)), actor, player, banned, idempotency).await {
                 Err(Failure::Rejected(Rejection::ContestNotFound)) => {
                     Err(Rejection::LeaderboardNotFound(None).into())
                 }
                 done => done,
             }
         }
-        None => erase::ban(tally, board, player.clone(), banned, actor.origin.clone(), identity).await,
+        None => erase::ban(tally, board, player.clone(), banned, actor.origin.clone(), idempotency).await,
     }
 }
 
@@ -43,9 +43,9 @@ pub async fn ban(
     actor: &ContestActor,
     player: &PlayerId,
     banned: bool,
-    identity: Option<IdempotencyKey>,
+    idempotency: Option<IdempotencyKey>,
 ) -> Result<bool, Failure> {
-    of(tally, (id, None), actor, player, banned, identity).await
+    of(tally, (id, None), actor, player, banned, idempotency).await
 }
 
 /// The same, if the member is in that division or none is named.
@@ -55,12 +55,16 @@ async fn of(
     actor: &ContestActor,
     player: &PlayerId,
     banned: bool,
-    identity: Option<IdempotencyKey>,
+    idempotency: Option<IdempotencyKey>,
 ) -> Result<bool, Failure> {
     match member_board(tally, (id, named), actor, player, Event::Ban).await? {
-        Ok(board) => erase::ban(tally, &board, player.clone(), banned, actor.origin.clone(), identity).await,
+        Ok(board) => {
+            erase::ban(tally, &board, player.clone(), banned, actor.origin.clone(), idempotency).await
+        }
         // It ended meanwhile; a retry still gets the first reply.
-        Err(ended) => replay_or_reject(tally, identity.as_ref(), ended).await.map(|removed| removed.replayed),
+        Err(ended) => {
+            replay_or_reject(tally, idempotency.as_ref(), ended).await.map(|removed| removed.replayed)
+        }
     }
 }
 

@@ -18,13 +18,13 @@ use tally_rules::{Micros, PlayerId, Rejection};
 use tally_store::EntrantKey;
 
 /// An id for a contest that comes without one: random, or the same for every retry of a request.
-pub fn new_id(tally: &Tally, identity: Option<&IdempotencyKey>) -> Result<ContestId, Failure> {
+pub fn new_id(tally: &Tally, idempotency: Option<&IdempotencyKey>) -> Result<ContestId, Failure> {
     let mut bytes = [0; 16];
-    match identity {
-        Some(identity) => {
+    match idempotency {
+        Some(idempotency) => {
             // A retry gets the id of the first request, also if another secret makes since.
-            let (print, by) = tally.first_fingerprint(identity)?;
-            let whose = format!("{}\0{}", identity.key.scope, identity.key.key);
+            let (print, by) = tally.first_fingerprint(idempotency)?;
+            let whose = format!("{}\0{}", idempotency.key.scope, idempotency.key.key);
             let ids = tally.fingerprints.of("contest", &whose, &print.0);
             bytes = ids.other.filter(|(_, number)| *number == by).map_or(ids.made, |(print, _)| print).0;
         }
@@ -41,16 +41,16 @@ pub fn create(
     id: &ContestId,
     actor: &ContestActor,
     spec: &ContestSpec,
-    identity: Option<&IdempotencyKey>,
+    idempotency: Option<&IdempotencyKey>,
 ) -> Result<ContestDone, Failure> {
     may_make(actor)?;
     check_schedules(spec)?;
-    let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
+    let _running = idempotency.map(|one| tally.begin(&one.key)).transpose()?;
     let action = Action::Create { spec: Box::new(spec.clone()), series: None };
-    let (id, identity) = (id.clone(), identity.cloned());
+    let (id, idempotency) = (id.clone(), idempotency.cloned());
     let (by, audited) = (ActorKind::Server, audit::begin(actor.origin.clone(), tally.now())?);
     let boards = Vec::new();
-    submit(tally, ContestRequest { id, observed: None, by, audited, at: None, action, boards, identity })
+    submit(tally, ContestRequest { id, observed: None, by, audited, at: None, action, boards, idempotency })
 }
 
 /// Changes its definition.
@@ -59,7 +59,7 @@ pub fn patch(
     id: &ContestId,
     actor: &ContestActor,
     spec: &ContestSpec,
-    identity: Option<&IdempotencyKey>,
+    idempotency: Option<&IdempotencyKey>,
 ) -> Result<ContestDone, Failure> {
     let by = match actor.acting {
         ActingAs::Admin => ActorKind::Admin,
@@ -67,7 +67,7 @@ pub fn patch(
         ActingAs::Member(_) => return Err(Rejection::Forbidden(ContestRight::Key).into()),
     };
     check_schedules(spec)?;
-    execute(tally, id, (&actor.origin, identity), |record| {
+    execute(tally, id, (&actor.origin, idempotency), |record| {
         if record.state == State::Open && (spec.capacity.is_some() || spec.division_size.is_some()) {
             let settings = &tally.settings.ledger;
             let requested =
@@ -107,10 +107,10 @@ pub fn open(
     tally: &Tally,
     id: &ContestId,
     actor: &ContestActor,
-    identity: Option<&IdempotencyKey>,
+    idempotency: Option<&IdempotencyKey>,
 ) -> Result<ContestDone, Failure> {
-    let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
-    open_at(tally, id, (&actor.origin, identity), None, |record| actor.by(record, Event::Open, None))
+    let _running = idempotency.map(|one| tally.begin(&one.key)).transpose()?;
+    open_at(tally, id, (&actor.origin, idempotency), None, |record| actor.by(record, Event::Open, None))
 }
 
 /// The same as of a given instant.

@@ -23,9 +23,9 @@ pub async fn correct(
     actor: &ContestActor,
     player: &PlayerId,
     (score, subscore): (ScoreInput, Option<i64>),
-    identity: Option<IdempotencyKey>,
+    idempotency: Option<IdempotencyKey>,
 ) -> RowResult {
-    of(tally, (id, None), actor, player, (score, subscore), identity).await
+    of(tally, (id, None), actor, player, (score, subscore), idempotency).await
 }
 
 /// The same, if the member is in that division or none is named.
@@ -35,12 +35,12 @@ async fn of(
     actor: &ContestActor,
     player: &PlayerId,
     (score, subscore): (ScoreInput, Option<i64>),
-    identity: Option<IdempotencyKey>,
+    idempotency: Option<IdempotencyKey>,
 ) -> RowResult {
     let audited = audit::begin(actor.origin.clone(), tally.now())?;
     let found = member_board(tally, (id, named), actor, player, Event::Correct).await?;
     let board = found.clone().unwrap_or_else(|_| id.board(None));
-    let new = NewScore { board, player: player.clone(), score, subscore, at: None, identity };
+    let new = NewScore { board, player: player.clone(), score, subscore, at: None, idempotency };
     match found {
         Ok(_) => records::correct(tally, &new, None, &audited).await,
         // It ended meanwhile; a retry still gets the first reply.
@@ -55,18 +55,18 @@ pub async fn on_board(
     actor: &ContestActor,
     (player, period): (&PlayerId, Option<&str>),
     (score, subscore): (ScoreInput, Option<i64>),
-    identity: Option<IdempotencyKey>,
+    idempotency: Option<IdempotencyKey>,
 ) -> RowResult {
     let Some((id, division)) = ContestId::of_board(board) else {
         let audited = audit::begin(actor.origin.clone(), tally.now())?;
         let (board, player) = (board.clone(), player.clone());
-        let new = NewScore { board, player, score, subscore, at: None, identity };
+        let new = NewScore { board, player, score, subscore, at: None, idempotency };
         return records::correct(tally, &new, period, &audited).await;
     };
     if period.is_some_and(|period| period != ALL_TIME_NAME) {
         return Err(Rejection::PeriodNotFound.into());
     }
-    match of(tally, (&id, Some(division)), actor, player, (score, subscore), identity).await {
+    match of(tally, (&id, Some(division)), actor, player, (score, subscore), idempotency).await {
         Err(Failure::Rejected(Rejection::ContestNotFound)) => {
             Err(Rejection::LeaderboardNotFound(None).into())
         }

@@ -98,7 +98,7 @@ pub(crate) fn submit(tally: &Tally, request: ContestRequest) -> Result<ContestDo
     Ok(done)
 }
 
-/// The origin of an action, and the identity of its request.
+/// The origin of an action, and the idempotency key of its request.
 pub(crate) type Sender<'a> = (&'a Origin, Option<&'a IdempotencyKey>);
 
 /// The actor's role, and the action with everything that it may touch.
@@ -135,13 +135,13 @@ pub(super) fn attempt(
     tally: &Tally,
     id: &ContestId,
     observed: Record,
-    ((origin, identity), at): (Sender<'_>, Option<Micros>),
+    ((origin, idempotency), at): (Sender<'_>, Option<Micros>),
     (by, action): (ActorKind, Action),
 ) -> Result<Option<ContestDone>, Failure> {
     let boards = if action.concerns_scores() { of_contest(tally, id, &observed) } else { Vec::new() };
-    let (id, observed, identity) = (id.clone(), Some(Box::new(observed)), identity.cloned());
+    let (id, observed, idempotency) = (id.clone(), Some(Box::new(observed)), idempotency.cloned());
     let audited = audit::begin(origin.clone(), tally.now())?;
-    let done = submit(tally, ContestRequest { id, observed, by, audited, at, action, boards, identity })?;
+    let done = submit(tally, ContestRequest { id, observed, by, audited, at, action, boards, idempotency })?;
     Ok((done.result != ActionResult::Outdated).then_some(done))
 }
 

@@ -18,9 +18,9 @@ pub fn finish(
     tally: &Tally,
     id: &ContestId,
     actor: &ContestActor,
-    identity: Option<&IdempotencyKey>,
+    idempotency: Option<&IdempotencyKey>,
 ) -> Result<ContestDone, Failure> {
-    execute(tally, id, (&actor.origin, identity), |record| {
+    execute(tally, id, (&actor.origin, idempotency), |record| {
         Ok((actor.by(record, Event::Finish, None)?, Action::Finish(boards(tally, id, record)?)))
     })
 }
@@ -37,9 +37,9 @@ pub fn cancel(
     tally: &Tally,
     id: &ContestId,
     actor: &ContestActor,
-    identity: Option<&IdempotencyKey>,
+    idempotency: Option<&IdempotencyKey>,
 ) -> Result<ContestDone, Failure> {
-    let done = execute(tally, id, (&actor.origin, identity), |record| {
+    let done = execute(tally, id, (&actor.origin, idempotency), |record| {
         Ok((actor.by(record, Event::Cancel, None)?, Action::Cancel(boards(tally, id, record)?)))
     })?;
     // It is cancelled even if this fails: the scheduler continues.

@@ -46,7 +46,7 @@ fn join_at(
     let needs = record.contest.needs_members();
     let member = if needs { ledger.member_of(&Handle::Player(player.clone()))? } else { None };
     let action = Action::Apply { player: player.clone(), member, accept: None };
-    let sender = (&request.actor.origin, request.identity);
+    let sender = (&request.actor.origin, request.idempotency);
     let Some(mut done) = attempt(request.tally, request.id, record, (sender, None), (by, action))? else {
         return Ok(None);
     };

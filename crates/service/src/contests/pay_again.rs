@@ -20,20 +20,20 @@ pub fn pay_again(
     tally: &Tally,
     id: &ContestId,
     actor: &ContestActor,
-    identity: Option<&IdempotencyKey>,
+    idempotency: Option<&IdempotencyKey>,
 ) -> Result<ContestDone, Failure> {
-    let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
+    let _running = idempotency.map(|one| tally.begin(&one.key)).transpose()?;
     let no = find(tally, id)?.no;
-    let step = |from: u32, identity: Option<&IdempotencyKey>| {
+    let step = |from: u32, idempotency: Option<&IdempotencyKey>| {
         let plan = |record: &Record| -> Planned {
             let by = actor.by(record, Event::Repay, None)?;
             // Neither state is left again.
             state::transition(record.state, Event::Repay, by)?;
             Ok((by, Action::Repay(unpaid(tally, record.no, from)?.0)))
         };
-        execute_at(tally, id, (&actor.origin, identity), None, plan)
+        execute_at(tally, id, (&actor.origin, idempotency), None, plan)
     };
-    let (mut done, last) = in_pages(tally, no, identity, step)?;
+    let (mut done, last) = in_pages(tally, no, idempotency, step)?;
     if let Some(last) = last {
         done.record = last.record;
     }
@@ -45,11 +45,11 @@ pub fn pay_again(
 pub(crate) fn in_pages<T>(
     tally: &Tally,
     no: Uuid,
-    identity: Option<&IdempotencyKey>,
+    idempotency: Option<&IdempotencyKey>,
     step: impl Fn(u32, Option<&IdempotencyKey>) -> Result<T, Failure>,
 ) -> Result<(T, Option<T>), Failure> {
     let mut next = unpaid(tally, no, 0)?.1;
-    let (first, mut last) = (step(0, identity)?, None);
+    let (first, mut last) = (step(0, idempotency)?, None);
     while let Some(from) = next {
         let (rows, after) = unpaid(tally, no, from)?;
         if !rows.is_empty() {

@@ -79,25 +79,25 @@ pub(super) fn is_lost(tally: &Tally, record: &Record) -> Result<bool, Failure> {
 
 /// The stored outcome of a request that Redis may have.
 pub(super) fn recall(request: &ApplicationRequest<'_>) -> Result<Option<ContestDone>, Failure> {
-    let (Some(identity), Some(redis)) = (request.identity, &request.tally.settings.applications) else {
+    let (Some(idempotency), Some(redis)) = (request.idempotency, &request.tally.settings.applications) else {
         return Ok(None);
     };
     if request.record.contest.needs_members() {
         return Ok(None);
     }
-    let kept = redis.recall(request.record.no, &identity.key).map_err(failure)?;
-    kept.map(|kept| replayed(request, identity, &kept)).transpose()
+    let kept = redis.recall(request.record.no, &idempotency.key).map_err(failure)?;
+    kept.map(|kept| replayed(request, idempotency, &kept)).transpose()
 }
 
 /// A request that was done before.
 fn replayed(
     request: &ApplicationRequest<'_>,
-    identity: &IdempotencyKey,
+    idempotency: &IdempotencyKey,
     kept: &[u8],
 ) -> Result<ContestDone, Failure> {
     let broken = || Fault::Broken("the outcome that Redis kept of a request cannot be decoded".into());
     let (fingerprint, _, application) = split(kept).ok_or_else(broken)?;
-    let RequestFingerprint { made, other, .. } = identity.fingerprint;
+    let RequestFingerprint { made, other, .. } = idempotency.fingerprint;
     if fingerprint != shown(&made) && other.is_none_or(|(print, _)| fingerprint != shown(&print)) {
         return Err(Rejection::IdempotencyKeyReused.into());
     }
@@ -172,18 +172,18 @@ impl ApplicationsInRedis<'_> {
         let mark = new_mark()?;
         let keep =
             Duration::from_micros(request.tally.settings.idempotency_keep_micros.max(1000).unsigned_abs());
-        let idempotent = request.identity.map(|one| {
+        let idempotent = request.idempotency.map(|one| {
             (one.key.clone(), format!("{}:{mark}|", shown(&one.fingerprint.made)).into_bytes(), keep)
         });
         let of: Vec<PlayerId> = rows.iter().take(1).map(|row| row.player.clone()).collect();
         let Limits { most, accepted } = limits;
         let change = ApplicationsChange { mark, revision, most, accepted, request: idempotent, rows };
         let mark = &change.mark;
-        match (self.counting_faults(self.redis.change(self.key, &change))?, request.identity) {
+        match (self.counting_faults(self.redis.change(self.key, &change))?, request.idempotency) {
             (ChangeResult::Done(now), _) => Ok(Outcome::Changed(now.into_iter().next().flatten())),
-            (ChangeResult::Before(kept), Some(identity)) => match split(&kept) {
+            (ChangeResult::Before(kept), Some(idempotency)) => match split(&kept) {
                 Some((_, by, application)) if by == mark => Ok(Outcome::Changed(application)),
-                _ => replayed(request, identity, &kept).map(Outcome::Before),
+                _ => replayed(request, idempotency, &kept).map(Outcome::Before),
             },
             (ChangeResult::Frozen, _) => Ok(Outcome::Frozen),
             (ChangeResult::Conflict | ChangeResult::Before(_), _) => {
@@ -328,7 +328,7 @@ impl ApplicationStore for ApplicationsInRedis<'_> {
                 status
             }));
         }
-        if rows.is_empty() && request.identity.is_none() {
+        if rows.is_empty() && request.idempotency.is_none() {
             return done(request, ActionResult::Decided(results));
         }
         if !rows.is_empty() && !observed.frozen {

@@ -40,7 +40,7 @@ pub struct SeriesRequest {
     /// The actor, and the id of the change in the audit log.
     pub audited: Audited,
     /// The idempotency key, if the caller sent one.
-    pub identity: Option<IdempotencyKey>,
+    pub idempotency: Option<IdempotencyKey>,
 }
 
 /// The reply to a change of a series.
@@ -64,7 +64,7 @@ impl LedgerRequest for SeriesRequest {
     }
 
     fn read(&self, plan: &mut ReadSet, _ids: &[Uuid], _settings: &LedgerSettings) {
-        outcomes::read(plan, self.identity.as_ref());
+        outcomes::read(plan, self.idempotency.as_ref());
         let contests = &mut plan.ledger.contests;
         contests.series.push(self.id.clone());
         contests.contests.extend(self.making.iter().map(|making| making.id.clone()));
@@ -72,7 +72,7 @@ impl LedgerRequest for SeriesRequest {
 
     fn decide(&self, state: &mut BatchState<'_>, ids: &[Uuid]) -> Result<SeriesDone, Rejection> {
         let present = state.series.get(&self.id).cloned();
-        if state.outcomes.replay(self.identity.as_ref())?.is_some() {
+        if state.outcomes.replay(self.idempotency.as_ref())?.is_some() {
             return Ok(SeriesDone::Replayed(present.map(Box::new)));
         }
         if present.as_ref() != self.observed.as_deref() {
@@ -91,7 +91,7 @@ impl LedgerRequest for SeriesRequest {
         }
         if self.observed.is_some() || self.then.is_some() {
             state.series.set(&self.id, self.then.as_deref().cloned());
-            state.outcomes.remember(self.identity.as_ref(), Outcome::ContestChanged);
+            state.outcomes.remember(self.idempotency.as_ref(), Outcome::ContestChanged);
             let action = match (&self.observed, &self.then) {
                 _ if self.making.is_some() => None,
                 (None, _) => Some(AuditAction::SeriesCreated),
@@ -149,7 +149,7 @@ pub fn create(
     id: &ContestId,
     actor: &ContestActor,
     spec: &SeriesSpec,
-    identity: Option<&IdempotencyKey>,
+    idempotency: Option<&IdempotencyKey>,
 ) -> Result<Shown, Failure> {
     may_make(actor)?;
     check_schedules(&spec.template).map_err(of_template)?;
@@ -157,7 +157,7 @@ pub fn create(
     let series = spec.create(&settings.currencies, settings.contests)?;
     let (table, now) = (timetable(&series)?, tally.now());
     table.check(now)?;
-    let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
+    let _running = idempotency.map(|one| tally.begin(&one.key)).transpose()?;
     let record = SeriesRecord::new(series, &table, now);
     let request = SeriesRequest {
         id: id.clone(),
@@ -165,7 +165,7 @@ pub fn create(
         then: Some(Box::new(record)),
         making: None,
         audited: audit::begin(actor.origin.clone(), now)?,
-        identity: identity.cloned(),
+        idempotency: idempotency.cloned(),
     };
     match tally.ledger.ask_blocking(request)? {
         SeriesDone::Done => Ok((made_due(tally, id)?, false)),
@@ -180,13 +180,13 @@ pub fn patch(
     id: &ContestId,
     actor: &ContestActor,
     spec: &SeriesSpec,
-    identity: Option<&IdempotencyKey>,
+    idempotency: Option<&IdempotencyKey>,
 ) -> Result<Shown, Failure> {
     may_make(actor)?;
     check_schedules(&spec.template).map_err(of_template)?;
-    let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
+    let _running = idempotency.map(|one| tally.begin(&one.key)).transpose()?;
     let settings = &tally.settings.ledger;
-    let done = changed(tally, id, (&actor.origin, identity), |observed| {
+    let done = changed(tally, id, (&actor.origin, idempotency), |observed| {
         let series = spec.change(&observed.series, &settings.currencies, settings.contests)?;
         let (table, now) = (timetable(&series)?, tally.now());
         table.check(now)?;
@@ -203,11 +203,11 @@ pub fn delete(
     tally: &Tally,
     id: &ContestId,
     actor: &ContestActor,
-    identity: Option<&IdempotencyKey>,
+    idempotency: Option<&IdempotencyKey>,
 ) -> Result<bool, Failure> {
     may_make(actor)?;
-    let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
-    let done = changed(tally, id, (&actor.origin, identity), |_| Ok(None))?;
+    let _running = idempotency.map(|one| tally.begin(&one.key)).transpose()?;
+    let done = changed(tally, id, (&actor.origin, idempotency), |_| Ok(None))?;
     Ok(matches!(done, SeriesDone::Replayed(_)))
 }
 
@@ -215,12 +215,12 @@ pub fn delete(
 fn changed(
     tally: &Tally,
     id: &ContestId,
-    (origin, identity): Sender<'_>,
+    (origin, idempotency): Sender<'_>,
     change: impl Fn(&SeriesRecord) -> Result<Option<SeriesRecord>, Rejection>,
 ) -> Result<SeriesDone, Failure> {
     retry(|| {
         let observed = tally.store.ledger().series(id)?;
-        if observed.is_none() && identity.is_none() {
+        if observed.is_none() && idempotency.is_none() {
             return Err(Rejection::SeriesNotFound.into());
         }
         // Without a series this can only be a replay, which the lane detects.
@@ -232,7 +232,7 @@ fn changed(
             then: then.map(Box::new),
             making: None,
             audited: audit::begin(origin.clone(), tally.now())?,
-            identity: identity.cloned(),
+            idempotency: idempotency.cloned(),
         };
         match tally.ledger.ask_blocking(request)? {
             SeriesDone::Outdated => Ok(None),
@@ -286,7 +286,7 @@ pub(super) fn make_next(tally: &Tally, id: &ContestId) -> Result<bool, Failure> 
         then: Some(Box::new(making.then.clone())),
         making: Some(Box::new(making)),
         audited: audit::begin(Origin::BACKGROUND, tally.now())?,
-        identity: None,
+        idempotency: None,
     };
     // If the series has changed, another server may have made the contest; the next round shows it.
     tally.ledger.ask_blocking(request).map(|_| true)

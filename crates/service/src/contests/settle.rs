@@ -25,10 +25,10 @@ pub fn settle(
     tally: &Tally,
     id: &ContestId,
     actor: &ContestActor,
-    identity: Option<&IdempotencyKey>,
+    idempotency: Option<&IdempotencyKey>,
 ) -> Result<ContestDone, Failure> {
-    let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
-    settle_at(tally, id, (&actor.origin, identity), None, |record| actor.by(record, Event::Settle, None))
+    let _running = idempotency.map(|one| tally.begin(&one.key)).transpose()?;
+    settle_at(tally, id, (&actor.origin, idempotency), None, |record| actor.by(record, Event::Settle, None))
 }
 
 pub(super) fn settle_at(

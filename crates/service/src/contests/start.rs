@@ -31,10 +31,10 @@ pub fn start(
     tally: &Tally,
     id: &ContestId,
     actor: &ContestActor,
-    identity: Option<&IdempotencyKey>,
+    idempotency: Option<&IdempotencyKey>,
 ) -> Result<Started, Failure> {
-    let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
-    start_at(tally, id, (&actor.origin, identity), None, |record| actor.by(record, Event::Start, None))
+    let _running = idempotency.map(|one| tally.begin(&one.key)).transpose()?;
+    start_at(tally, id, (&actor.origin, idempotency), None, |record| actor.by(record, Event::Start, None))
 }
 
 /// The same as of a given instant.

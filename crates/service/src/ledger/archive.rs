@@ -95,14 +95,14 @@ pub fn list(tally: &Tally) -> Result<Vec<(Month, ArchivedMonth)>, Failure> {
 pub fn request(
     tally: &Tally,
     end: Month,
-    (origin, identity): (&Origin, Option<&IdempotencyKey>),
+    (origin, idempotency): (&Origin, Option<&IdempotencyKey>),
 ) -> Result<bool, Failure> {
     let months = to_archive(tally.store.ledger(), end)?;
     let time = tally.clock.read();
     let audited = audit::begin(origin.clone(), time.later())?;
-    let plan = plan(&months, identity);
+    let plan = plan(&months, idempotency);
     let stored = servers::again(|| {
-        tally.once(&plan, identity, time, |loaded, changes| {
+        tally.once(&plan, idempotency, time, |loaded, changes| {
             name(&months, loaded, changes);
             let detail = format!("before {end}").into();
             changes.audit.push(audited.row(AuditAction::LedgerArchived, STORE, Some(detail)));
@@ -115,9 +115,9 @@ pub fn request(
     Ok(stored.is_some())
 }
 
-fn plan(months: &[Month], identity: Option<&IdempotencyKey>) -> ReadSet {
+fn plan(months: &[Month], idempotency: Option<&IdempotencyKey>) -> ReadSet {
     let ledger = LedgerReadSet { archives: months.to_vec(), ..LedgerReadSet::default() };
-    let requests = identity.iter().map(|one| one.key.clone()).collect();
+    let requests = idempotency.iter().map(|one| one.key.clone()).collect();
     ReadSet { requests, shards: ShardSet::of(0), ledger, ..ReadSet::default() }
 }
 

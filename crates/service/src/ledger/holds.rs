@@ -28,7 +28,7 @@ pub struct NewHold {
     /// Its actor, its reason and its metadata.
     pub origin: Origin,
     /// The idempotency key with the fingerprint of the request.
-    pub identity: Option<IdempotencyKey>,
+    pub idempotency: Option<IdempotencyKey>,
 }
 
 /// A capture or a void. The read set needs the wallet of the hold. So the caller looks it up first: it never changes.
@@ -37,7 +37,7 @@ struct EndHold {
     wallet: WalletKey,
     ending: Ending,
     origin: Origin,
-    identity: Option<IdempotencyKey>,
+    idempotency: Option<IdempotencyKey>,
 }
 
 /// The reply of the lane to a request that makes or ends a hold.
@@ -61,18 +61,18 @@ impl LedgerRequest for NewHold {
     }
 
     fn read(&self, plan: &mut ReadSet, _ids: &[Uuid], settings: &LedgerSettings) {
-        outcomes::read(plan, self.identity.as_ref());
+        outcomes::read(plan, self.idempotency.as_ref());
         let WalletKey { member, currency } = self.wallet;
         plan.ledger.wallets.extend(wallets_of([Some(member), None], currency, settings.currencies.home()));
     }
 
     fn decide(&self, state: &mut BatchState<'_>, ids: &[Uuid]) -> Result<Held, Rejection> {
         let id = HoldId(ids[0]);
-        if let Some(Outcome::HoldPlaced(first)) = state.outcomes.replay(self.identity.as_ref())? {
+        if let Some(Outcome::HoldPlaced(first)) = state.outcomes.replay(self.idempotency.as_ref())? {
             return Ok(Held::Replayed(first));
         }
         let hold = state.book.place(id, self.wallet, self.amount, self.expires_at, state.time.now)?;
-        state.outcomes.remember(self.identity.as_ref(), Outcome::HoldPlaced(id));
+        state.outcomes.remember(self.idempotency.as_ref(), Outcome::HoldPlaced(id));
         Ok(Held::Now(id, Box::new(hold)))
     }
 }
@@ -89,7 +89,7 @@ impl LedgerRequest for EndHold {
     }
 
     fn read(&self, plan: &mut ReadSet, _ids: &[Uuid], settings: &LedgerSettings) {
-        outcomes::read(plan, self.identity.as_ref());
+        outcomes::read(plan, self.idempotency.as_ref());
         let to = match self.ending {
             Ending::Capture { to, .. } => to,
             Ending::Void => None,
@@ -101,11 +101,11 @@ impl LedgerRequest for EndHold {
     }
 
     fn decide(&self, state: &mut BatchState<'_>, ids: &[Uuid]) -> Result<Held, Rejection> {
-        if let Some(Outcome::HoldEnded(first)) = state.outcomes.replay(self.identity.as_ref())? {
+        if let Some(Outcome::HoldEnded(first)) = state.outcomes.replay(self.idempotency.as_ref())? {
             return Ok(Held::Replayed(first));
         }
         let hold = state.book.end(self.hold, self.ending, TransferId(ids[0]), state.time)?;
-        state.outcomes.remember(self.identity.as_ref(), Outcome::HoldEnded(self.hold));
+        state.outcomes.remember(self.idempotency.as_ref(), Outcome::HoldEnded(self.hold));
         Ok(Held::Now(self.hold, Box::new(hold)))
     }
 }
@@ -123,7 +123,7 @@ pub struct HoldDone {
 
 /// Makes a hold. The money stays in the wallet, and no other request can spend it.
 pub async fn place(tally: &Tally, new: NewHold) -> Result<HoldDone, Failure> {
-    let running = new.identity.as_ref().map(|one| tally.begin(&one.key)).transpose()?;
+    let running = new.idempotency.as_ref().map(|one| tally.begin(&one.key)).transpose()?;
     let held = tally.ledger.ask(new, running.into_iter().collect()).await?;
     let mut done = hold_done(tally, held).await?;
     // A retry gets the first reply again, in which the hold was open, even if it has ended since.
@@ -137,11 +137,11 @@ pub async fn end(
     id: HoldId,
     ending: Ending,
     origin: Origin,
-    identity: Option<IdempotencyKey>,
+    idempotency: Option<IdempotencyKey>,
 ) -> Result<HoldDone, Failure> {
-    let running = identity.as_ref().map(|one| tally.begin(&one.key)).transpose()?;
-    let hold = tally.named(find(tally, id).await, identity.as_ref()).await?;
-    let request = EndHold { hold: id, wallet: hold.wallet, ending, origin, identity };
+    let running = idempotency.as_ref().map(|one| tally.begin(&one.key)).transpose()?;
+    let hold = tally.named(find(tally, id).await, idempotency.as_ref()).await?;
+    let request = EndHold { hold: id, wallet: hold.wallet, ending, origin, idempotency };
     let held = tally.ledger.ask(request, running.into_iter().collect()).await?;
     hold_done(tally, held).await
 }

@@ -240,7 +240,7 @@ fn new_member(tally: &Tally, line: MemberLine) -> Result<NewMember, (&'static st
         closed_at: None,
         login,
     };
-    Ok(NewMember { member, player_is_id: player.is_none(), identity: None })
+    Ok(NewMember { member, player_is_id: player.is_none(), idempotency: None })
 }
 
 /// Imports transfers between members, in the home currency.

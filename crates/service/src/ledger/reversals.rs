@@ -31,7 +31,7 @@ pub struct NewReversal {
     /// Its actor and its reason.
     pub origin: Origin,
     /// The idempotency key with the fingerprint of the request.
-    pub identity: Option<IdempotencyKey>,
+    pub idempotency: Option<IdempotencyKey>,
 }
 
 /// A reversal whose original was read.
@@ -42,7 +42,7 @@ struct Reverse {
     origin: Origin,
     /// The act that it is, if its actor is an administrator.
     act: Option<Audited>,
-    identity: Option<IdempotencyKey>,
+    idempotency: Option<IdempotencyKey>,
 }
 
 impl LedgerRequest for Reverse {
@@ -57,14 +57,14 @@ impl LedgerRequest for Reverse {
     }
 
     fn read(&self, plan: &mut ReadSet, _ids: &[Uuid], settings: &LedgerSettings) {
-        outcomes::read(plan, self.identity.as_ref());
+        outcomes::read(plan, self.idempotency.as_ref());
         plan.ledger.reversals.push(self.request.original);
         plan.ledger.wallets.extend(self.request.wallets(settings.currencies.home()));
         plan.ledger.contests.contests.extend(self.contest.clone());
     }
 
     fn decide(&self, state: &mut BatchState<'_>, ids: &[Uuid]) -> Result<Transferred, Rejection> {
-        if let Some(Outcome::Posted(key)) = state.outcomes.replay(self.identity.as_ref())? {
+        if let Some(Outcome::Posted(key)) = state.outcomes.replay(self.idempotency.as_ref())? {
             return Ok(Transferred::Replayed(key));
         }
         let original = &self.request.transfer;
@@ -85,7 +85,7 @@ impl LedgerRequest for Reverse {
         let (id, moved) = (TransferId(ids[0]), (posted.entry.amount, original.currency));
         let row = |act| acts::of_reversal(act, self.request.original, moved, (payer, payee), id);
         state.added.audit.extend(self.act.as_ref().map(row));
-        state.outcomes.remember(self.identity.as_ref(), Outcome::Posted(posted.key));
+        state.outcomes.remember(self.idempotency.as_ref(), Outcome::Posted(posted.key));
         Ok(Transferred::Now(posted))
     }
 }
@@ -102,9 +102,9 @@ impl Reverse {
 
 /// Reverses a transfer. The reply is the entry of the wallet that the money leaves, or of the one that gets it.
 pub async fn reverse(tally: &Tally, new: NewReversal) -> TransferResult {
-    let NewReversal { transaction, amount, origin, identity } = new;
-    let running = identity.as_ref().map(|one| tally.begin(&one.key)).transpose()?;
-    let found = tally.named(read::transfer(tally, transaction).await, identity.as_ref()).await?;
+    let NewReversal { transaction, amount, origin, idempotency } = new;
+    let running = idempotency.as_ref().map(|one| tally.begin(&one.key)).transpose()?;
+    let found = tally.named(read::transfer(tally, transaction).await, idempotency.as_ref()).await?;
     let reference = found.reference().cloned();
     let contest = reference.as_deref().and_then(|name| ContestId::of_board(&BoardId::new(name).ok()?));
     let contest = contest.map(|(id, _)| id);
@@ -112,7 +112,7 @@ pub async fn reverse(tally: &Tally, new: NewReversal) -> TransferResult {
     let request = ReversalRequest { original: found.id, transfer: found.transfer, amount, reference };
     let done = tally
         .ledger
-        .ask(Reverse { request, contest, origin, act, identity }, running.into_iter().collect())
+        .ask(Reverse { request, contest, origin, act, idempotency }, running.into_iter().collect())
         .await?;
     transfers::receipt(tally, done).await
 }
@@ -138,7 +138,7 @@ mod tests {
             };
             let original = TransferId(Uuid([2; 16]));
             let request = ReversalRequest { original, transfer, amount: None, reference: None };
-            Reverse { request, contest: None, origin: Origin::default(), act, identity: None }
+            Reverse { request, contest: None, origin: Origin::default(), act, idempotency: None }
         };
         let rows = |act| LedgerRequest::needs(&reverse(act)).rows;
         assert_eq!((rows(None), rows(Some(act))), (1, 2));

@@ -45,7 +45,7 @@ fn transfer(from: u8, to: u8, units: i64, key: &str) -> NewTransfer {
     NewTransfer {
         order,
         origin: Origin::default(),
-        identity: Some(IdempotencyKey { key, fingerprint: Fingerprint([1; 16]).into() }),
+        idempotency: Some(IdempotencyKey { key, fingerprint: Fingerprint([1; 16]).into() }),
         mint_cap: None,
     }
 }
@@ -153,8 +153,8 @@ fn refunded(
     };
     let action = Action::Refund(members.iter().map(row).collect(), true);
     let (id, observed) = (ContestId::new("cup").unwrap(), Some(Box::new(record.clone())));
-    let (by, at, boards, identity) = (ActorKind::Clock, None, Vec::new(), None);
-    let order = ContestRequest { id, observed, by, audited: background(), at, action, boards, identity };
+    let (by, at, boards, idempotency) = (ActorKind::Clock, None, Vec::new(), None);
+    let order = ContestRequest { id, observed, by, audited: background(), at, action, boards, idempotency };
     let batch: [Box<dyn AnyRequest>; 1] = [Box::new(order)];
     let settings = LedgerSettings::default();
     let ids: Vec<Uuid> = (0..batch[0].needs().ids).map(|at| Uuid::new(Micros(at as i64), 4)).collect();
@@ -258,7 +258,7 @@ fn a_clock_in_doubt_neither_ends_a_lock_of_a_pin_nor_lengthens_one() {
         to: None,
         currency: Currency::parse("KRW").unwrap(),
         amount: Amount::new(1).unwrap(),
-        identity: None,
+        idempotency: None,
     };
     let batch: [Box<dyn AnyRequest>; 1] = [Box::new(payment)];
     let settings = LedgerSettings::default();

@@ -26,7 +26,7 @@ pub struct NewTransfer {
     /// Its actor, its reason and its metadata.
     pub origin: Origin,
     /// The idempotency key, if the caller sent one.
-    pub identity: Option<IdempotencyKey>,
+    pub idempotency: Option<IdempotencyKey>,
     /// The cap that a deposit counts towards.
     pub mint_cap: Option<MintCap>,
 }
@@ -56,7 +56,7 @@ impl LedgerRequest for LinkedTransfers {
     fn read(&self, plan: &mut ReadSet, _ids: &[Uuid], settings: &LedgerSettings) {
         let home = settings.currencies.home();
         for one in &self.0 {
-            outcomes::read(plan, one.identity.as_ref());
+            outcomes::read(plan, one.idempotency.as_ref());
             plan.ledger.wallets.extend(one.order.wallets(home));
             plan.ledger.minted.extend(one.mint_cap.map(|cap| cap.of));
         }
@@ -68,7 +68,7 @@ impl LedgerRequest for LinkedTransfers {
         let (mut before, mut done) = (Vec::new(), Vec::with_capacity(self.0.len()));
         for (place, (one, id)) in self.0.iter().zip(ids).enumerate() {
             before.extend(
-                one.identity.as_ref().map(|one| (&one.key, state.outcomes.stored(&one.key).cloned())),
+                one.idempotency.as_ref().map(|one| (&one.key, state.outcomes.stored(&one.key).cloned())),
             );
             match one.decide(state, TransferId(*id)) {
                 Ok(transferred) => {
@@ -94,7 +94,7 @@ impl LedgerRequest for LinkedTransfers {
 
 impl NewTransfer {
     fn decide(&self, state: &mut BatchState<'_>, id: TransferId) -> Result<Transferred, Rejection> {
-        if let Some(Outcome::Posted(key)) = state.outcomes.replay(self.identity.as_ref())? {
+        if let Some(Outcome::Posted(key)) = state.outcomes.replay(self.idempotency.as_ref())? {
             return Ok(Transferred::Replayed(key));
         } // Linked transfers have a reason each.
         state.book.set_origin(self.origin.clone());
@@ -102,7 +102,7 @@ impl NewTransfer {
             state.book.count_minted(cap, self.order.amount, state.expected)?;
         }
         let posted = state.book.post(id, &self.order, state.expected)?;
-        state.outcomes.remember(self.identity.as_ref(), Outcome::Posted(posted.key));
+        state.outcomes.remember(self.idempotency.as_ref(), Outcome::Posted(posted.key));
         Ok(Transferred::Now(posted))
     }
 }
@@ -185,7 +185,7 @@ fn begin(
 ) -> Result<Vec<KeyGuard>, Vec<Result<Transferred, Rejection>>> {
     let mut running = Vec::new();
     for (place, one) in group.iter().enumerate() {
-        match keys.begin(&tally.running, one.identity.as_ref()) {
+        match keys.begin(&tally.running, one.idempotency.as_ref()) {
             Ok(taken) => running.extend(taken),
             Err(rejection) => {
                 return Err(rejected(group.len(), place, &rejection));

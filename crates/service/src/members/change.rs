@@ -86,7 +86,7 @@ struct ChangeMember {
     handles: Vec<Handle>,
     /// `None` for a change that the server makes by itself.
     audited: Option<Audited>,
-    identity: Option<IdempotencyKey>,
+    idempotency: Option<IdempotencyKey>,
 }
 
 impl LedgerRequest for ChangeMember {
@@ -94,13 +94,13 @@ impl LedgerRequest for ChangeMember {
     type Answer = Option<bool>;
 
     fn read(&self, plan: &mut ReadSet, _ids: &[Uuid], _settings: &LedgerSettings) {
-        outcomes::read(plan, self.identity.as_ref());
+        outcomes::read(plan, self.idempotency.as_ref());
         plan.ledger.members.push(self.member);
         plan.ledger.handles.extend(self.handles.iter().cloned());
     }
 
     fn decide(&self, state: &mut BatchState<'_>, _ids: &[Uuid]) -> Result<Self::Answer, Rejection> {
-        if state.outcomes.replay(self.identity.as_ref())?.is_some() {
+        if state.outcomes.replay(self.idempotency.as_ref())?.is_some() {
             return Ok(Some(true));
         }
         let before = state.members.get(&self.member).cloned().ok_or(Rejection::MemberNotFound)?;
@@ -124,7 +124,7 @@ impl LedgerRequest for ChangeMember {
             act.row(AuditAction::MemberChanged, self.member.0.to_string(), Some(self.change.fields().into()))
         };
         state.added.audit.extend(self.audited.as_ref().map(row));
-        state.outcomes.remember(self.identity.as_ref(), Outcome::Removed);
+        state.outcomes.remember(self.idempotency.as_ref(), Outcome::Removed);
         Ok(Some(false))
     }
 }
@@ -180,18 +180,24 @@ pub async fn change(
     member: MemberId,
     change: MemberChange,
     origin: Option<Origin>,
-    identity: Option<IdempotencyKey>,
+    idempotency: Option<IdempotencyKey>,
 ) -> Result<bool, Failure> {
     let audited = origin.map(|origin| audit::begin(origin, tally.now())).transpose()?;
     let request = |before: &Member| {
         let player = change.player.clone().filter(|player| *player != before.player);
         let (handles, change) = (handles(member, before, &change), change.clone());
         (
-            ChangeMember { member, change, handles, audited: audited.clone(), identity: identity.clone() },
+            ChangeMember {
+                member,
+                change,
+                handles,
+                audited: audited.clone(),
+                idempotency: idempotency.clone(),
+            },
             player,
         )
     };
-    of_member(tally, member, identity.as_ref(), request).await
+    of_member(tally, member, idempotency.as_ref(), request).await
 }
 
 /// Sends the lane a request for the present state of a member, until that state holds in the transaction. The request has the
@@ -199,11 +205,11 @@ pub async fn change(
 pub(super) async fn of_member<R: LedgerRequest<Answer = Option<bool>>>(
     tally: &Arc<Tally>,
     member: MemberId,
-    identity: Option<&IdempotencyKey>,
+    idempotency: Option<&IdempotencyKey>,
     request: impl Fn(&Member) -> (R, Option<PlayerId>),
 ) -> Result<bool, Failure> {
     for _ in 0..ATTEMPTS_MAX {
-        let running = identity.map(|one| tally.begin(&one.key)).transpose()?;
+        let running = idempotency.map(|one| tally.begin(&one.key)).transpose()?;
         let shared = Arc::clone(tally);
         let before = blocking(move || find::by_id(&shared, member)).await?;
         let _changing = tally.members.cache.changing(member);

@@ -25,14 +25,14 @@ pub(super) struct Leaving {
     /// What the member was found by: sorted, each once.
     pub(super) handles: Vec<Handle>,
     pub(super) audited: Audited,
-    pub(super) identity: Option<IdempotencyKey>,
+    pub(super) idempotency: Option<IdempotencyKey>,
 }
 
 impl Leaving {
     /// Reads the member with its handles and all its wallets.
     pub(super) fn read(&self, plan: &mut ReadSet, settings: &LedgerSettings) {
         let wallet = |currency| WalletKey { member: self.member, currency };
-        outcomes::read(plan, self.identity.as_ref());
+        outcomes::read(plan, self.idempotency.as_ref());
         plan.ledger.members.push(self.member);
         plan.ledger.handles.extend(self.handles.iter().cloned());
         plan.ledger.wallets.extend(settings.currencies.all().map(wallet));
@@ -40,7 +40,7 @@ impl Leaving {
 
     /// The stored member, or the reply without it: that of a retry, or `None` if the member has other handles by now.
     pub(super) fn stored(&self, state: &BatchState<'_>) -> Result<Result<Member, Option<bool>>, Rejection> {
-        if state.outcomes.replay(self.identity.as_ref())?.is_some() {
+        if state.outcomes.replay(self.idempotency.as_ref())?.is_some() {
             return Ok(Err(Some(true)));
         }
         let member = state.members.get(&self.member).cloned().ok_or(Rejection::MemberNotFound)?;
@@ -90,7 +90,7 @@ impl LedgerRequest for CloseMember {
             let detail = self.force.then(|| "force".into());
             state.added.audit.push(self.of.audited.row(AuditAction::MemberClosed, id.0.to_string(), detail));
         }
-        state.outcomes.remember(self.of.identity.as_ref(), Outcome::Removed);
+        state.outcomes.remember(self.of.idempotency.as_ref(), Outcome::Removed);
         Ok(Some(false))
     }
 }
@@ -102,15 +102,15 @@ pub async fn close(
     member: MemberId,
     force: bool,
     origin: Origin,
-    identity: Option<IdempotencyKey>,
+    idempotency: Option<IdempotencyKey>,
 ) -> Result<bool, Failure> {
     let audited = audit::begin(origin, tally.now())?;
     let request = |before: &Member| {
-        let (handles, identity) = (before.names(member), identity.clone());
-        let of = Leaving { member, handles, audited: audited.clone(), identity };
+        let (handles, idempotency) = (before.names(member), idempotency.clone());
+        let of = Leaving { member, handles, audited: audited.clone(), idempotency };
         (CloseMember { of, force }, None)
     };
-    let replayed = change::of_member(tally, member, identity.as_ref(), request).await?;
+    let replayed = change::of_member(tally, member, idempotency.as_ref(), request).await?;
     let of = Arc::clone(tally);
     let left = blocking(move || staff::leave(&of, &find::by_id(&of, member)?.player)).await;
     // It is closed, whatever the result of this.

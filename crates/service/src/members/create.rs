@@ -29,7 +29,7 @@ pub struct NewMember {
     /// Whether the player is to be the member's id.
     pub player_is_id: bool,
     /// The idempotency key, if the caller sent one.
-    pub identity: Option<IdempotencyKey>,
+    pub idempotency: Option<IdempotencyKey>,
 }
 
 /// A member that was made.
@@ -59,7 +59,7 @@ impl LedgerRequest for CreateMember {
     }
 
     fn read(&self, plan: &mut ReadSet, ids: &[Uuid], settings: &LedgerSettings) {
-        outcomes::read(plan, self.new.identity.as_ref());
+        outcomes::read(plan, self.new.idempotency.as_ref());
         read(&self.new, plan, MemberId(ids[0]), settings.currencies.home());
     }
 
@@ -85,7 +85,7 @@ pub(crate) fn decide(
     state: &mut BatchState<'_>,
     id: MemberId,
 ) -> Result<Option<Created>, Rejection> {
-    if let Some(Outcome::MemberMade(id)) = state.outcomes.replay(new.identity.as_ref())? {
+    if let Some(Outcome::MemberMade(id)) = state.outcomes.replay(new.idempotency.as_ref())? {
         return Ok(Some(Created { id, replayed: true }));
     }
     if is_free_since(state, had) {
@@ -104,7 +104,7 @@ pub(crate) fn decide(
     state.members.load(id, None);
     state.members.set(&id, Some(member));
     state.book.open(id);
-    state.outcomes.remember(new.identity.as_ref(), Outcome::MemberMade(id));
+    state.outcomes.remember(new.idempotency.as_ref(), Outcome::MemberMade(id));
     Ok(Some(Created { id, replayed: false }))
 }
 
@@ -139,12 +139,12 @@ pub(super) fn taken(handle: &Handle) -> Rejection {
 /// This notices a member that closes meanwhile, but not one that gets the name, applies and closes meanwhile.
 pub async fn create(tally: &Arc<Tally>, new: NewMember, origin: &Origin) -> Result<Created, Failure> {
     for _ in 0..ATTEMPTS_MAX {
-        let running = new.identity.as_ref().map(|one| tally.begin(&one.key)).transpose()?;
+        let running = new.idempotency.as_ref().map(|one| tally.begin(&one.key)).transpose()?;
         let mut taken = None;
         if !new.player_is_id {
             let mut found = look_up_names(tally, [new.member.player.clone()].into()).await?;
             if let Some((_, contest)) = found.left_behind.pop()
-                && !is_repeated(tally, new.identity.as_ref()).await?
+                && !is_repeated(tally, new.idempotency.as_ref()).await?
             {
                 return Err(Rejection::PlayerInContest(contest.as_str().into()).into());
             }
@@ -168,9 +168,9 @@ pub(crate) async fn look_up_names(
 }
 
 /// Whether a request was done before.
-async fn is_repeated(tally: &Tally, identity: Option<&IdempotencyKey>) -> Result<bool, Failure> {
-    match identity {
-        Some(identity) => Ok(tally.stored(identity).await?.is_some()),
+async fn is_repeated(tally: &Tally, idempotency: Option<&IdempotencyKey>) -> Result<bool, Failure> {
+    match idempotency {
+        Some(idempotency) => Ok(tally.stored(idempotency).await?.is_some()),
         None => Ok(false),
     }
 }

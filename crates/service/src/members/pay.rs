@@ -44,7 +44,7 @@ pub struct NewPayment {
     /// How much.
     pub amount: Amount,
     /// The idempotency key, if the caller sent one.
-    pub identity: Option<IdempotencyKey>,
+    pub idempotency: Option<IdempotencyKey>,
 }
 
 impl LedgerRequest for NewPayment {
@@ -61,7 +61,7 @@ impl LedgerRequest for NewPayment {
 
     fn read(&self, plan: &mut ReadSet, _ids: &[Uuid], settings: &LedgerSettings) {
         let home = settings.currencies.home();
-        outcomes::read(plan, self.identity.as_ref());
+        outcomes::read(plan, self.idempotency.as_ref());
         plan.ledger.members.push(self.from);
         plan.ledger.handles.push(Handle::Phone(self.phone.clone()));
         plan.ledger.wallets.extend(wallets_of([Some(self.from), self.to], self.currency, home));
@@ -80,7 +80,7 @@ impl LedgerRequest for NewPayment {
             state.members.set(&self.from, Some(Member { attempts, pin, ..member }));
         }
         checked?;
-        if let Some(Outcome::Posted(key)) = state.outcomes.replay(self.identity.as_ref())? {
+        if let Some(Outcome::Posted(key)) = state.outcomes.replay(self.idempotency.as_ref())? {
             return Ok(Some(Transferred::Replayed(key)));
         }
         let holder = state.handles.get(&Handle::Phone(self.phone.clone())).copied();
@@ -95,7 +95,7 @@ impl LedgerRequest for NewPayment {
         let what = TransferKind::Transfer { from: self.from, to };
         let order = TransferRequest { what, currency: self.currency, amount: self.amount, reference: None };
         let posted = state.book.post(TransferId(ids[0]), &order, state.expected)?;
-        state.outcomes.remember(self.identity.as_ref(), Outcome::Posted(posted.key));
+        state.outcomes.remember(self.idempotency.as_ref(), Outcome::Posted(posted.key));
         Ok(Some(Transferred::Now(posted)))
     }
 }
@@ -119,7 +119,7 @@ pub async fn pay(tally: &Arc<Tally>, mut new: NewPayment) -> Result<Payment, Fai
         Err(seconds) => return Ok(Payment::Wait(seconds)),
     };
     for _ in 0..ATTEMPTS_MAX {
-        let running = new.identity.as_ref().map(|one| tally.begin(&one.key)).transpose()?;
+        let running = new.idempotency.as_ref().map(|one| tally.begin(&one.key)).transpose()?;
         new.to = tally.members.of_phone(tally, &new.phone).await?;
         let done = tally.ledger.ask(new.clone(), running.into_iter().collect()).await;
         if let Err(Failure::Rejected(Rejection::RecipientNotFound)) = done {

@@ -44,27 +44,27 @@ pub fn pay_again(
     tally: &Tally,
     view: &View,
     origin: &Origin,
-    identity: Option<&IdempotencyKey>,
+    idempotency: Option<&IdempotencyKey>,
 ) -> Result<(PrizeCounts, bool), Failure> {
-    let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
+    let _running = idempotency.map(|one| tally.begin(&one.key)).transpose()?;
     let key = WindowKey { board: view.board.no, window: view.window().unwrap_or(ALL_TIME) };
     let payment = || tally.store.ledger().payment(key);
-    let step = |from: u32, identity: Option<&IdempotencyKey>| {
+    let step = |from: u32, idempotency: Option<&IdempotencyKey>| {
         retry(|| {
             let seen = payment()?;
             let rows = seen.as_ref().map(|payment| Ok::<_, Failure>(unpaid(tally, payment.no, from)?.0));
             let rows = with_members(tally, rows.transpose()?.unwrap_or_default())?;
             let audited = audit::begin(origin.clone(), tally.now())?;
-            let caller = Some(PaymentCaller { audited, identity: identity.cloned() });
+            let caller = Some(PaymentCaller { audited, idempotency: idempotency.cloned() });
             let action = PaymentAction::Repay(seen, rows);
             let done = tally.ledger.ask_blocking(PaymentRequest { key, action, caller })?;
             Ok((done != PaymentDone::Outdated).then_some(done))
         })
     };
     let first = match payment()? {
-        Some(begun) => in_pages(tally, begun.no, identity, step)?.0,
+        Some(begun) => in_pages(tally, begun.no, idempotency, step)?.0,
         // Without prizes there is nothing to pay, and the request is known all the same.
-        None => step(0, identity)?,
+        None => step(0, idempotency)?,
     };
     let counts = payment()?.map(|payment| counts(tally, &payment)).transpose()?;
     Ok((counts.unwrap_or_default(), first == PaymentDone::Replayed))

@@ -39,7 +39,7 @@ pub(crate) struct PaymentCaller {
     /// The actor, and the id of the act in the audit log.
     pub(crate) audited: Audited,
     /// The idempotency key, if the step is the first one.
-    pub(crate) identity: Option<IdempotencyKey>,
+    pub(crate) idempotency: Option<IdempotencyKey>,
 }
 
 /// The reply to a step.
@@ -49,7 +49,7 @@ pub(crate) enum PaymentDone {
     Done,
     /// The payment has changed since its rows were read; nothing was done.
     Outdated,
-    /// An earlier request with this identity has done it.
+    /// An earlier request with this idempotency key has done it.
     Replayed,
 }
 
@@ -80,8 +80,8 @@ impl PaymentRequest {
         Self { key, action, caller: None }
     }
 
-    fn identity(&self) -> Option<&IdempotencyKey> {
-        self.caller.as_ref()?.identity.as_ref()
+    fn idempotency(&self) -> Option<&IdempotencyKey> {
+        self.caller.as_ref()?.idempotency.as_ref()
     }
 
     /// Pays unpaid rows of a payment. A winner that is a member by now must still be the player that it was found by.
@@ -122,7 +122,7 @@ impl LedgerRequest for PaymentRequest {
     }
 
     fn read(&self, plan: &mut ReadSet, _ids: &[Uuid], settings: &LedgerSettings) {
-        outcomes::read(plan, self.identity());
+        outcomes::read(plan, self.idempotency());
         let home = settings.currencies.home();
         let ledger = &mut plan.ledger;
         ledger.contests.payments.push(self.key);
@@ -141,7 +141,7 @@ impl LedgerRequest for PaymentRequest {
     }
 
     fn decide(&self, state: &mut BatchState<'_>, ids: &[Uuid]) -> Result<PaymentDone, Rejection> {
-        if state.outcomes.replay(self.identity())?.is_some() {
+        if state.outcomes.replay(self.idempotency())?.is_some() {
             return Ok(PaymentDone::Replayed);
         }
         let present = state.payments.get(&self.key).cloned();
@@ -169,7 +169,7 @@ impl LedgerRequest for PaymentRequest {
                 if let Some(payment) = present {
                     self.repay(state, payment, (rows, ids));
                 }
-                state.outcomes.remember(self.identity(), Outcome::ContestChanged);
+                state.outcomes.remember(self.idempotency(), Outcome::ContestChanged);
             }
             // Another server has done it.
             (PaymentAction::Begin(..) | PaymentAction::Pay(..), _) => {}

@@ -23,9 +23,9 @@ pub async fn ban(
     player: PlayerId,
     banned: bool,
     origin: Origin,
-    identity: Option<IdempotencyKey>,
+    idempotency: Option<IdempotencyKey>,
 ) -> Result<bool, Failure> {
-    let once = || ban_once(tally, board, (player.clone(), banned), origin.clone(), identity.clone());
+    let once = || ban_once(tally, board, (player.clone(), banned), origin.clone(), idempotency.clone());
     tally.of_present(board, once).await
 }
 
@@ -34,15 +34,17 @@ async fn ban_once(
     board: &BoardId,
     (player, banned): (PlayerId, bool),
     origin: Origin,
-    identity: Option<IdempotencyKey>,
+    idempotency: Option<IdempotencyKey>,
 ) -> Result<bool, Failure> {
     let audited = audit::begin(origin.clone(), tally.now())?;
     let board = match tally.find(board).await {
         Ok(board) => board,
-        Err(rejection) => return replay_or_reject(tally, identity.as_ref(), rejection).await.map(|_| true),
+        Err(rejection) => {
+            return replay_or_reject(tally, idempotency.as_ref(), rejection).await.map(|_| true);
+        }
     };
-    let running = identity.as_ref().map(|one| tally.running.begin(&one.key)).transpose()?;
-    let ban = Ban { board: Arc::clone(&board), player: player.clone(), banned, audited, identity };
+    let running = idempotency.as_ref().map(|one| tally.running.begin(&one.key)).transpose()?;
+    let ban = Ban { board: Arc::clone(&board), player: player.clone(), banned, audited, idempotency };
     if board.periods().rules.is_empty() {
         return Ok(tally.lane.ask(ban, running).await?.replayed);
     }
@@ -54,16 +56,16 @@ pub async fn erase(
     tally: &Arc<Tally>,
     player: PlayerId,
     origin: Origin,
-    identity: Option<IdempotencyKey>,
+    idempotency: Option<IdempotencyKey>,
 ) -> Result<bool, Failure> {
     let audited = audit::begin(origin.clone(), tally.now())?;
-    let running = identity.as_ref().map(|one| tally.running.begin(&one.key)).transpose()?;
-    let had_applied = take_back(tally, &player, origin.actor, identity.as_ref()).await?;
+    let running = idempotency.as_ref().map(|one| tally.running.begin(&one.key)).transpose()?;
+    let had_applied = take_back(tally, &player, origin.actor, idempotency.as_ref()).await?;
     // Includes those of other servers, and those whose last player is banned.
     tally.refresh().await;
     let boards = tally.boards.from_no(BoardNo(0), usize::MAX);
     let audited = Some(audited);
-    let erase = Erase { player, boards: boards.clone(), had_applied, audited, identity };
+    let erase = Erase { player, boards: boards.clone(), had_applied, audited, idempotency };
     let done = change_closed(tally, boards, erase, running).await;
     if had_applied { done.map_err(Failure::after_a_window) } else { done }
 }
@@ -75,7 +77,7 @@ pub(crate) fn of_member(tally: &Tally, player: &PlayerId) -> Result<(), Failure>
     let boards = tally.boards.from_no(BoardNo(0), usize::MAX);
     // A player without a trace is erased already.
     let (player, had_applied) = (player.clone(), true);
-    let erase = Erase { player, boards: boards.clone(), had_applied, audited: None, identity: None };
+    let erase = Erase { player, boards: boards.clone(), had_applied, audited: None, idempotency: None };
     scheduler::with_closed(tally, &boards, || tally.lane.ask_blocking(erase, None))?;
     Ok(())
 }
@@ -86,10 +88,10 @@ async fn take_back(
     tally: &Arc<Tally>,
     player: &PlayerId,
     actor: Actor,
-    identity: Option<&IdempotencyKey>,
+    idempotency: Option<&IdempotencyKey>,
 ) -> Result<bool, Failure> {
-    if let Some(identity) = identity
-        && tally.stored(identity).await?.is_some()
+    if let Some(idempotency) = idempotency
+        && tally.stored(idempotency).await?.is_some()
     {
         return Ok(false);
     }
@@ -160,13 +162,15 @@ mod tests {
         let board = boards::put(&tally, &id, &spec, &Origin::BACKGROUND, None).unwrap().board;
         for name in ["ann", "bob", "cid"] {
             let (player, score) = (PlayerId::new(name).unwrap(), ScoreInput::Int(1));
-            let new = NewScore { board: id.clone(), player, score, subscore: None, at: None, identity: None };
+            let new =
+                NewScore { board: id.clone(), player, score, subscore: None, at: None, idempotency: None };
             runtime.block_on(submit(&tally, new)).unwrap();
         }
         now.fetch_add(DAY, Ordering::SeqCst);
         scheduler::close_due(&tally).unwrap();
         let audited = audit::begin(Origin::BACKGROUND, tally.now()).unwrap();
-        let ban = Ban { board, player: PlayerId::new("bob").unwrap(), banned: true, audited, identity: None };
+        let ban =
+            Ban { board, player: PlayerId::new("bob").unwrap(), banned: true, audited, idempotency: None };
         assert!(!runtime.block_on(tally.lane.ask(ban, None)).unwrap().replayed);
         tally.drain();
         drop((tally, runtime));

@@ -24,12 +24,12 @@ pub fn put(
     tally: &Tally,
     player: &PlayerId,
     profile: &Profile,
-    identity: Option<&IdempotencyKey>,
+    idempotency: Option<&IdempotencyKey>,
 ) -> Result<Put, Failure> {
-    let _running = identity.map(|one| tally.running.begin(&one.key)).transpose()?;
+    let _running = idempotency.map(|one| tally.running.begin(&one.key)).transpose()?;
     let plan = ReadSet {
         profiles: vec![player.clone()],
-        requests: identity.iter().map(|one| one.key.clone()).collect(),
+        requests: idempotency.iter().map(|one| one.key.clone()).collect(),
         // Profiles are not spread.
         shards: ShardSet::of(0),
         ..ReadSet::default()
@@ -40,7 +40,7 @@ pub fn put(
         changes.profiles.push((player.clone(), Some(profile.clone())));
         Ok(Outcome::ProfilePut { created })
     };
-    let stored = servers::again(|| tally.once(&plan, identity, tally.clock.read(), &mut put))?;
+    let stored = servers::again(|| tally.once(&plan, idempotency, tally.clock.read(), &mut put))?;
     let first = stored.as_ref().map(|stored| matches!(stored.outcome, Outcome::ProfilePut { created: true }));
     Ok(Put { created: first.unwrap_or(created), replayed: stored.is_some() })
 }

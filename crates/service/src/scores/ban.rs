@@ -22,7 +22,7 @@ pub(crate) struct Ban {
     /// Whether the player is banned from now on.
     pub(crate) banned: bool,
     pub(crate) audited: Audited,
-    pub(crate) identity: Option<IdempotencyKey>,
+    pub(crate) idempotency: Option<IdempotencyKey>,
 }
 
 #[derive(Debug)]
@@ -43,8 +43,8 @@ impl Kind for Ban {
         each(TargetRow { board: Some(&self.board), players, access: Access::Ban });
     }
 
-    fn identity(&self) -> Option<&IdempotencyKey> {
-        self.identity.as_ref()
+    fn idempotency(&self) -> Option<&IdempotencyKey> {
+        self.idempotency.as_ref()
     }
 
     fn player(&self) -> Option<&PlayerId> {
@@ -66,12 +66,12 @@ impl Kind for Ban {
         rows: &[RowTarget],
         _targets: &Targets,
     ) -> Result<BanDecision, Rejection> {
-        if state.replay(self.identity.as_ref())?.is_some() {
+        if state.replay(self.idempotency.as_ref())?.is_some() {
             return Ok(BanDecision { records: Vec::new(), changed: false, replayed: true });
         }
         state.check_live(self.board.no)?;
         rows[0].at.clone()?;
-        state.remember(self.identity.as_ref(), Outcome::Removed);
+        state.remember(self.idempotency.as_ref(), Outcome::Removed);
         let ban = BanKey { board: self.board.no, player: self.player.clone() };
         // A ban of this very batch is not published yet.
         let before = state.bans.get(&ban).copied().unwrap_or_else(|| self.board.is_banned(&self.player));

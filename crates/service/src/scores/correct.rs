@@ -43,8 +43,8 @@ impl Kind for Correct {
         self.submit.player()
     }
 
-    fn identity(&self) -> Option<&IdempotencyKey> {
-        self.submit.identity()
+    fn idempotency(&self) -> Option<&IdempotencyKey> {
+        self.submit.idempotency()
     }
 
     fn decide(

@@ -23,7 +23,7 @@ pub(crate) struct Erase {
     pub(crate) had_applied: bool,
     /// `None` for a member's player: the erasure of the member has a row.
     pub(crate) audited: Option<Audited>,
-    pub(crate) identity: Option<IdempotencyKey>,
+    pub(crate) idempotency: Option<IdempotencyKey>,
 }
 
 impl Erase {
@@ -41,8 +41,8 @@ impl Kind for Erase {
         self.boards.iter().for_each(each);
     }
 
-    fn identity(&self) -> Option<&IdempotencyKey> {
-        self.identity.as_ref()
+    fn idempotency(&self) -> Option<&IdempotencyKey> {
+        self.idempotency.as_ref()
     }
 
     fn weight(&self) -> usize {
@@ -72,7 +72,7 @@ impl Kind for Erase {
         _rows: &[RowTarget],
         targets: &Targets,
     ) -> Result<Removed, Rejection> {
-        if state.replay(self.identity.as_ref())?.is_some() {
+        if state.replay(self.idempotency.as_ref())?.is_some() {
             return Ok(Removed { replayed: true });
         }
         let keys = self.keys(targets);
@@ -95,7 +95,7 @@ impl Kind for Erase {
         keys.iter().for_each(|key| state.scores.set(key, None));
         state.bans.extend(bans.into_iter().map(|ban| (ban, false)));
         state.profiles.set(&self.player, None);
-        state.remember(self.identity.as_ref(), Outcome::Removed);
+        state.remember(self.idempotency.as_ref(), Outcome::Removed);
         let row = |act: &Audited| act.row(AuditAction::PlayerErased, self.player.as_str(), None);
         state.audit.extend(self.audited.as_ref().map(row));
         Ok(Removed { replayed: false })

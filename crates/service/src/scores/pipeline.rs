@@ -78,7 +78,7 @@ impl Kind for Pipeline {
     }
 
     fn read(&self, _targets: &Targets, plan: &mut ReadSet) {
-        plan.requests.extend(self.steps.iter().filter_map(|step| Some(step.identity()?.key.clone())));
+        plan.requests.extend(self.steps.iter().filter_map(|step| Some(step.idempotency()?.key.clone())));
     }
 
     /// A deleted leaderboard rejects all steps, before anything is done.

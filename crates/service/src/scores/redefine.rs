@@ -24,14 +24,14 @@ pub(crate) struct Redefine {
     /// The requested definition.
     pub(crate) spec: BoardSpec,
     pub(crate) audited: Audited,
-    pub(crate) identity: Option<IdempotencyKey>,
+    pub(crate) idempotency: Option<IdempotencyKey>,
     /// Closed periods whose prizes are stored: a change of prizes may not touch them any more.
     pub(crate) written: HashSet<Window>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Redefined {
-    /// Whether an earlier request with this identity created the leaderboard.
+    /// Whether an earlier request with this idempotency key created the leaderboard.
     pub(crate) created: bool,
     pub(crate) replayed: bool,
     /// Nothing was changed: the prizes of a period that is over are not written down yet.
@@ -41,7 +41,7 @@ pub(crate) struct Redefined {
 #[derive(Debug)]
 pub(crate) struct RedefineDecision {
     change: Change,
-    /// The outcome of an earlier request with this identity.
+    /// The outcome of an earlier request with this idempotency key.
     replayed: Option<Outcome>,
 }
 
@@ -53,8 +53,8 @@ impl Kind for Redefine {
         each(&self.board);
     }
 
-    fn identity(&self) -> Option<&IdempotencyKey> {
-        self.identity.as_ref()
+    fn idempotency(&self) -> Option<&IdempotencyKey> {
+        self.idempotency.as_ref()
     }
 
     /// It changes what rows count for.
@@ -89,7 +89,7 @@ impl Kind for Redefine {
         _targets: &Targets,
     ) -> Result<RedefineDecision, Rejection> {
         let no = self.board.no;
-        if let Some((first, _)) = state.replay(self.identity.as_ref())? {
+        if let Some((first, _)) = state.replay(self.idempotency.as_ref())? {
             return Ok(RedefineDecision { change: Change::None, replayed: Some(first) });
         }
         let present = state.definitions.get(&no).ok_or(Rejection::LeaderboardNotFound(None))?;
@@ -97,7 +97,7 @@ impl Kind for Redefine {
         if let Change::Owes = change {
             return Ok(RedefineDecision { change, replayed: None });
         }
-        state.remember(self.identity.as_ref(), Outcome::BoardPut { created: false });
+        state.remember(self.idempotency.as_ref(), Outcome::BoardPut { created: false });
         if let Change::To(New { definition, ends, deleted_windows }) = &change {
             let key = |window: &Window| WindowKey { board: no, window: *window };
             state.windows.extend(ends.iter().map(|row| (key(&row.window), Some(*row))));

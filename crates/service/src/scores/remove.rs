@@ -25,7 +25,7 @@ pub(crate) struct Remove {
     pub(crate) player: PlayerId,
     /// The act, if an administrator removes the player.
     pub(crate) act: Option<Audited>,
-    pub(crate) identity: Option<IdempotencyKey>,
+    pub(crate) idempotency: Option<IdempotencyKey>,
 }
 
 impl Remove {
@@ -74,8 +74,8 @@ impl Kind for Remove {
         Some(&self.player)
     }
 
-    fn identity(&self) -> Option<&IdempotencyKey> {
-        self.identity.as_ref()
+    fn idempotency(&self) -> Option<&IdempotencyKey> {
+        self.idempotency.as_ref()
     }
 
     fn decide(
@@ -84,7 +84,7 @@ impl Kind for Remove {
         rows: &[RowTarget],
         targets: &Targets,
     ) -> Result<Removed, Rejection> {
-        if state.replay(self.identity.as_ref())?.is_some() {
+        if state.replay(self.idempotency.as_ref())?.is_some() {
             return Ok(Removed { replayed: true });
         }
         state.check_live(self.board.no)?;
@@ -98,7 +98,7 @@ impl Kind for Remove {
         if let (Some(act), Some(detail)) = (&self.act, detail) {
             state.audit.push(act.row(AuditAction::PlayerRemoved, self.player.as_str(), Some(detail.into())));
         }
-        state.remember(self.identity.as_ref(), Outcome::Removed);
+        state.remember(self.idempotency.as_ref(), Outcome::Removed);
         Ok(Removed { replayed: false })
     }
 
@@ -125,9 +125,9 @@ pub async fn remove(
     board: &BoardId,
     player: PlayerId,
     origin: &Origin,
-    identity: Option<IdempotencyKey>,
+    idempotency: Option<IdempotencyKey>,
 ) -> Result<Removed, Failure> {
-    tally.of_present(board, || remove_once(tally, board, player.clone(), origin, identity.clone())).await
+    tally.of_present(board, || remove_once(tally, board, player.clone(), origin, idempotency.clone())).await
 }
 
 async fn remove_once(
@@ -135,25 +135,25 @@ async fn remove_once(
     board: &BoardId,
     player: PlayerId,
     origin: &Origin,
-    identity: Option<IdempotencyKey>,
+    idempotency: Option<IdempotencyKey>,
 ) -> Result<Removed, Failure> {
     let act = audit::of_admin(tally, origin)?;
     let board = match tally.find(board).await {
         Ok(board) => board,
-        Err(rejection) => return replay_or_reject(tally, identity.as_ref(), rejection).await,
+        Err(rejection) => return replay_or_reject(tally, idempotency.as_ref(), rejection).await,
     };
-    let running = identity.as_ref().map(|one| tally.running.begin(&one.key)).transpose()?;
-    tally.lane.ask(Remove { board, player, act, identity }, running).await
+    let running = idempotency.as_ref().map(|one| tally.running.begin(&one.key)).transpose()?;
+    tally.lane.ask(Remove { board, player, act, idempotency }, running).await
 }
 
 /// The first reply of a change whose leaderboard is deleted, if it was done before.
 pub(crate) async fn replay_or_reject(
     tally: &Tally,
-    identity: Option<&IdempotencyKey>,
+    idempotency: Option<&IdempotencyKey>,
     rejection: Rejection,
 ) -> Result<Removed, Failure> {
-    let stored = match identity {
-        Some(identity) => tally.stored(identity).await?,
+    let stored = match idempotency {
+        Some(idempotency) => tally.stored(idempotency).await?,
         None => None,
     };
     stored.map(|_| Removed { replayed: true }).ok_or(Failure::Rejected(rejection))

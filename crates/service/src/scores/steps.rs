@@ -133,9 +133,9 @@ impl Step {
         TargetRow { board: Some(board), players, access }
     }
 
-    pub(super) fn identity(&self) -> Option<&IdempotencyKey> {
+    pub(super) fn idempotency(&self) -> Option<&IdempotencyKey> {
         match self {
-            Self::Submit(submit) => submit.identity(),
+            Self::Submit(submit) => submit.idempotency(),
             _ => None,
         }
     }

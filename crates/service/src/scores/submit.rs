@@ -37,7 +37,7 @@ pub struct NewScore {
     /// When it happened, if the caller sets it.
     pub at: Option<Micros>,
     /// The idempotency key with the fingerprint of the request.
-    pub identity: Option<IdempotencyKey>,
+    pub idempotency: Option<IdempotencyKey>,
 }
 
 /// One score of one player, checked against its leaderboard.
@@ -61,7 +61,7 @@ pub struct Submit {
     /// The score.
     pub write: ScoreWrite,
     /// The idempotency key with the fingerprint of the request.
-    pub identity: Option<IdempotencyKey>,
+    pub idempotency: Option<IdempotencyKey>,
     /// Whether the reply names all windows that the score counts for.
     pub names_windows: bool,
 }
@@ -138,8 +138,8 @@ impl Kind for Submit {
         Some(&self.write.player)
     }
 
-    fn identity(&self) -> Option<&IdempotencyKey> {
-        self.identity.as_ref()
+    fn idempotency(&self) -> Option<&IdempotencyKey> {
+        self.idempotency.as_ref()
     }
 
     fn decide(
@@ -186,7 +186,7 @@ impl Kind for Submit {
 impl Submit {
     /// The decision of the first request, if this is a retry.
     pub(super) fn replayed(&self, state: &ScoreBatchState) -> Result<Option<SubmitDecision>, Rejection> {
-        let done = match state.replay(self.identity.as_ref())? {
+        let done = match state.replay(self.idempotency.as_ref())? {
             Some((Outcome::Submitted { record, previous, changed, .. }, at)) => {
                 Some(SubmitDecision { record, previous, changed, replayed: Some(at), records: Vec::new() })
             }
@@ -204,7 +204,7 @@ impl Submit {
     ) -> SubmitDecision {
         let (score, subscore) = (self.board.definition.score, self.board.definition.has_subscore());
         let outcome = Outcome::Submitted { record, previous, changed, score, subscore };
-        state.remember(self.identity.as_ref(), outcome);
+        state.remember(self.idempotency.as_ref(), outcome);
         SubmitDecision { record, previous, changed, replayed: None, records }
     }
 
@@ -349,14 +349,16 @@ pub(super) fn prepare(
 ) -> Result<(Submit, Option<KeyGuard>), Rejection> {
     let board = tally.boards.find(&new.board)?;
     let write = checked(&board.definition, new.player.clone(), new.score, new.subscore, new.at)?;
-    let running = keys.begin(&tally.running, new.identity.as_ref())?;
-    Ok((Submit { board, write, identity: new.identity.clone(), names_windows: false }, running))
+    let running = keys.begin(&tally.running, new.idempotency.as_ref())?;
+    Ok((Submit { board, write, idempotency: new.idempotency.clone(), names_windows: false }, running))
 }
 
 /// The stored reply to a retry that is rejected now, such as after its leaderboard was deleted. Without one, the rejection.
 pub(crate) async fn earlier(tally: &Tally, new: &NewScore, rejection: Rejection) -> RowResult {
-    let stored = match &new.identity {
-        Some(identity) if rejection != Rejection::IdempotencyInProgress => tally.stored(identity).await?,
+    let stored = match &new.idempotency {
+        Some(idempotency) if rejection != Rejection::IdempotencyInProgress => {
+            tally.stored(idempotency).await?
+        }
         Some(_) | None => None,
     };
     let Some(Outcome::Submitted { record, previous, changed, score, subscore }) = stored else {

@@ -171,11 +171,11 @@ pub async fn send(
     tally: &Arc<Tally>,
     id: Uuid,
     text: &str,
-    identity: Option<IdempotencyKey>,
+    idempotency: Option<IdempotencyKey>,
 ) -> Result<(SentEvent, bool), Failure> {
     let wanted = read_delivery(text);
     let of = Arc::clone(tally);
-    let begun = blocking(move || begin(&of, id, wanted, identity.as_ref())).await?;
+    let begun = blocking(move || begin(&of, id, wanted, idempotency.as_ref())).await?;
     let (delivery, finished) = match begun {
         Ok(found) => found,
         Err(present) => return Ok((present, true)),
@@ -208,7 +208,7 @@ fn begin(
     tally: &Tally,
     id: Uuid,
     wanted: Option<(Topic, EventRef)>,
-    identity: Option<&IdempotencyKey>,
+    idempotency: Option<&IdempotencyKey>,
 ) -> Result<Result<Found, SentEvent>, Failure> {
     let found = match wanted.map_or(Err(Rejection::DeliveryNotFound.into()), |wanted| find(tally, id, wanted))
     {
@@ -216,13 +216,13 @@ fn begin(
         Err(Failure::Rejected(rejection)) => Err(rejection),
         Err(fault) => return Err(fault),
     };
-    if identity.is_some() {
-        let requests = identity.iter().map(|one| one.key.clone()).collect();
+    if idempotency.is_some() {
+        let requests = idempotency.iter().map(|one| one.key.clone()).collect();
         let plan = ReadSet { requests, shards: ShardSet::of(0), ..ReadSet::default() };
         let may = found.as_ref().map(|_| Outcome::WebhookChanged).map_err(Clone::clone);
         let time = tally.clock.read();
         // Before it is sent: a retry must not send it once more.
-        let stored = servers::again(|| tally.once(&plan, identity, time, |_, _| may.clone()))?;
+        let stored = servers::again(|| tally.once(&plan, idempotency, time, |_, _| may.clone()))?;
         if let (Some(_), Some((topic, event))) = (stored, wanted) {
             let contest = found.map(|(delivery, _)| delivery.event.subject).unwrap_or_default();
             return Ok(Err(present(tally, (id, topic), event, contest)?));

@@ -117,14 +117,14 @@ impl Webhooks {
         match first {
             None => getrandom::fill(&mut node)
                 .map_err(|error| Fault::Broken(format!("no random numbers: {error}")))?,
-            Some((identity, print)) => {
-                let by = identity.fingerprint.maker_of(print).and_then(|by| self.ring.of(by));
+            Some((idempotency, print)) => {
+                let by = idempotency.fingerprint.maker_of(print).and_then(|by| self.ring.of(by));
                 let by = by.unwrap_or_else(|| self.ring.active());
                 let mut hasher = blake3::Hasher::new_keyed(by.key(Use::Webhook));
                 hasher.update(&print.0);
-                hasher.update(identity.key.scope.as_bytes());
+                hasher.update(idempotency.key.scope.as_bytes());
                 hasher.update(&[0]);
-                hasher.update(identity.key.key.as_bytes());
+                hasher.update(idempotency.key.key.as_bytes());
                 node.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
             }
         }
@@ -161,11 +161,11 @@ pub fn create(
     tally: &Tally,
     url: &Arc<str>,
     (events, marks): (&[EventType], &BTreeMap<Currency, i64>),
-    (origin, identity): By<'_>,
+    (origin, idempotency): By<'_>,
 ) -> Result<WithSecret, Failure> {
     let time = tally.clock.read();
     let now = time.later();
-    let id = tally.webhooks.new_id(identity.map(|one| (one, one.fingerprint.made)), now)?;
+    let id = tally.webhooks.new_id(idempotency.map(|one| (one, one.fingerprint.made)), now)?;
     // Several servers may each make one at the same time, so there may be a few more.
     let full = list(tally)?.0.len() >= WEBHOOKS_MAX;
     let webhook = Webhook {
@@ -181,7 +181,7 @@ pub fn create(
         previous_until: None,
     };
     let audited = audit::begin(origin.clone(), now)?;
-    let plan = plan(id, identity);
+    let plan = plan(id, idempotency);
     let make = |_: &Loaded, changes: &mut WriteSet| {
         if full {
             return Err(Rejection::TooManyWebhooks);
@@ -192,11 +192,11 @@ pub fn create(
         changes.audit.push(act);
         Ok(Outcome::WebhookChanged)
     };
-    let stored = servers::again(|| tally.once(&plan, identity, time, make))?;
+    let stored = servers::again(|| tally.once(&plan, idempotency, time, make))?;
     let named = match &stored {
         None => Named { id, webhook },
         Some(first) => {
-            let of_first = identity.map(|one| (one, first.fingerprint));
+            let of_first = idempotency.map(|one| (one, first.fingerprint));
             get(tally, tally.webhooks.new_id(of_first, first.at)?)?
         }
     };
@@ -238,12 +238,12 @@ pub fn rotate(tally: &Tally, id: Uuid, by: By<'_>) -> Result<WithSecret, Failure
 }
 
 /// Deletes it; its positions go later. Returns whether it was a replay.
-pub fn delete(tally: &Tally, id: Uuid, (origin, identity): By<'_>) -> Result<bool, Failure> {
+pub fn delete(tally: &Tally, id: Uuid, (origin, idempotency): By<'_>) -> Result<bool, Failure> {
     let time = tally.clock.read();
     let audited = audit::begin(origin.clone(), time.later())?;
-    let plan = plan(id, identity);
+    let plan = plan(id, idempotency);
     let stored = servers::again(|| {
-        tally.once(&plan, identity, time, |loaded, changes| {
+        tally.once(&plan, idempotency, time, |loaded, changes| {
             loaded.ledger.webhooks[0].as_ref().ok_or(Rejection::WebhookNotFound)?;
             changes.ledger.webhooks.push((WebhookKey::of(id), None));
             changes.audit.push(audited.row(AuditAction::WebhookDeleted, id.to_string(), None));
@@ -255,9 +255,9 @@ pub fn delete(tally: &Tally, id: Uuid, (origin, identity): By<'_>) -> Result<boo
 }
 
 /// Reads the webhook, and its request.
-fn plan(id: Uuid, identity: Option<&IdempotencyKey>) -> ReadSet {
+fn plan(id: Uuid, idempotency: Option<&IdempotencyKey>) -> ReadSet {
     let ledger = LedgerReadSet { webhooks: vec![WebhookKey::of(id)], ..LedgerReadSet::default() };
-    let requests = identity.iter().map(|one| one.key.clone()).collect();
+    let requests = idempotency.iter().map(|one| one.key.clone()).collect();
     ReadSet { requests, shards: ShardSet::of(0), ledger, ..ReadSet::default() }
 }
 
@@ -266,15 +266,15 @@ fn change(
     tally: &Tally,
     id: Uuid,
     detail: &str,
-    (origin, identity): By<'_>,
+    (origin, idempotency): By<'_>,
     change: impl Fn(&mut Webhook, Micros),
 ) -> Result<bool, Failure> {
     let time = tally.clock.read();
     let now = time.later();
     let audited = audit::begin(origin.clone(), now)?;
-    let plan = plan(id, identity);
+    let plan = plan(id, idempotency);
     let stored = servers::again(|| {
-        tally.once(&plan, identity, time, |loaded, changes| {
+        tally.once(&plan, idempotency, time, |loaded, changes| {
             let present = loaded.ledger.webhooks[0].as_ref().and_then(WebhookRow::webhook);
             let mut webhook = present.cloned().ok_or(Rejection::WebhookNotFound)?;
             change(&mut webhook, now);

@@ -128,7 +128,7 @@ pub(crate) async fn act(
         ContestAct::Start => return start::start(tally, &id, &admin, None).map(|_| Some(State::Running)),
         ContestAct::Score { player, score } => {
             let (board, player, score) = (id.board(None), player_id(player), ScoreInput::Int(score));
-            let new = NewScore { board, player, score, subscore: None, at: None, identity: None };
+            let new = NewScore { board, player, score, subscore: None, at: None, idempotency: None };
             return submit(tally, new).await.map(|_| None);
         }
         ContestAct::Ban { player, banned } => {

@@ -167,7 +167,7 @@ pub(crate) struct Callers {
 /// The pending reply of a caller.
 pub(crate) type Answer = Pin<Box<dyn Future<Output = Fate>>>;
 
-fn identity(number: usize) -> IdempotencyKey {
+fn idempotency(number: usize) -> IdempotencyKey {
     let key = RequestKey { scope: "simulation".into(), key: number.to_string().into() };
     IdempotencyKey { key, fingerprint: Fingerprint([1; 16]).into() }
 }
@@ -183,7 +183,7 @@ impl Callers {
     pub(crate) fn call(&self, tally: &Arc<Tally>, operation: &Operation, key: Option<usize>) -> Answer {
         let (callers, tally, operation) = (self.clone(), Arc::clone(tally), operation.clone());
         Box::pin(async move {
-            match callers.answer(&tally, &operation, key.map(identity)).await {
+            match callers.answer(&tally, &operation, key.map(idempotency)).await {
                 Ok(fate) => fate,
                 // A detail may have ids, which are of this run alone.
                 Err(Failure::Rejected(rejection)) => Fate::Refused(rejection.code().into()),
@@ -203,12 +203,12 @@ impl Callers {
         &self,
         tally: &Arc<Tally>,
         operation: &Operation,
-        identity: Option<IdempotencyKey>,
+        idempotency: Option<IdempotencyKey>,
     ) -> Result<Fate, Failure> {
         match operation.clone() {
             Operation::Submit { board, player, score } => {
                 let (board, player, score) = (board_id(board), player_id(player), ScoreInput::Int(score));
-                let new = NewScore { board, player, score, subscore: None, at: None, identity };
+                let new = NewScore { board, player, score, subscore: None, at: None, idempotency };
                 let (_, done) = submit(tally, new).await?;
                 let record = Some((done.record.score, done.record.at.0));
                 let late = !done.closed_periods.is_empty();
@@ -248,7 +248,7 @@ impl Callers {
                 let new = NewTransfer {
                     order: self.order(payment),
                     origin: Origin::default(),
-                    identity,
+                    idempotency,
                     mint_cap: None,
                 };
                 let replayed = transfers::post(tally, new).await?.replayed;
@@ -259,7 +259,7 @@ impl Callers {
                 let (amount, expires_at) = (Amount::new(units).unwrap(), Some(Micros(expires_at)));
                 let done = holds::place(
                     tally,
-                    NewHold { wallet, amount, expires_at, origin: Origin::default(), identity },
+                    NewHold { wallet, amount, expires_at, origin: Origin::default(), idempotency },
                 )
                 .await?;
                 Ok(Fate::Done {
@@ -311,7 +311,7 @@ impl Callers {
         let new = NewTransfer {
             order: self.order(too_much),
             origin: Origin::default(),
-            identity: None,
+            idempotency: None,
             mint_cap: None,
         };
         let is_refused = |failure: Option<Failure>| matches!(failure, Some(Failure::Rejected(_)));
@@ -334,7 +334,7 @@ fn member(world: &World, player: &PlayerId) -> MemberId {
         tokens_from: Micros(0),
         closed_at: None,
     };
-    let new = NewMember { member, player_is_id: false, identity: None };
+    let new = NewMember { member, player_is_id: false, idempotency: None };
     world.wait(members::create(world.tally(), new, &Origin::BACKGROUND)).unwrap().id
 }
 
@@ -355,7 +355,7 @@ fn chunk((board, file): (usize, u8), from: u64, lines: &[(usize, i64, i64)], las
     }
 }
 
-/// The identity of a file.
+/// The digest of a file.
 pub(crate) fn digest(file: u8) -> [u8; 32] {
     [file; 32]
 }

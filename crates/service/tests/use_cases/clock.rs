@@ -1,7 +1,7 @@
 //! The effect of a clock that jumps on periods: scores follow the clock, and nothing is closed before the clock is trusted.
 
 use crate::intercepted::Intercepted;
-use crate::world::{DAY, World, board, identity, rule};
+use crate::world::{DAY, World, board, idempotency, rule};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use tally_ranking::PageQuery;
@@ -168,7 +168,8 @@ fn a_request_is_not_done_twice_because_of_a_jump() {
     let clock = Wall::default();
     let world = daily(&clock, false);
     let ask = || {
-        let new = NewScore { identity: Some(identity("once")), ..world.score("ann", ScoreInput::Int(5)) };
+        let new =
+            NewScore { idempotency: Some(idempotency("once")), ..world.score("ann", ScoreInput::Int(5)) };
         world.wait(submit(&world.tally(), new)).unwrap().1
     };
     assert!(!ask().replayed);
@@ -188,7 +189,7 @@ fn a_request_is_not_done_twice_because_a_clock_was_behind() {
     let clock = Wall::default();
     let world = daily(&clock, false);
     let ask = |key: &str| {
-        let new = NewScore { identity: Some(identity(key)), ..world.score("ann", ScoreInput::Int(5)) };
+        let new = NewScore { idempotency: Some(idempotency(key)), ..world.score("ann", ScoreInput::Int(5)) };
         world.wait(submit(&world.tally(), new)).unwrap().1
     };
     world.put(&BoardSpec::default()).unwrap();
@@ -211,7 +212,8 @@ fn a_request_is_not_done_twice_because_a_new_time_is_trusted() {
     let clock = Wall::default();
     let world = daily(&clock, false);
     let ask = || {
-        let new = NewScore { identity: Some(identity("once")), ..world.score("ann", ScoreInput::Int(5)) };
+        let new =
+            NewScore { idempotency: Some(idempotency("once")), ..world.score("ann", ScoreInput::Int(5)) };
         world.wait(submit(&world.tally(), new)).unwrap().1
     };
     assert_eq!(world.tally().clock_jump(), None);

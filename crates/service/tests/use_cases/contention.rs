@@ -89,8 +89,8 @@ fn a_change_that_waits_too_long_for_a_batch_is_told_as_contention() {
         .board
         .present_definition();
     let player = PlayerId::new("ann").unwrap();
-    let (score, subscore, at, identity) = (ScoreInput::Int(1), None, None, None);
-    let new = NewScore { board: held.clone(), player, score, subscore, at, identity };
+    let (score, subscore, at, idempotency) = (ScoreInput::Int(1), None, None, None);
+    let new = NewScore { board: held.clone(), player, score, subscore, at, idempotency };
     let runtime = &tokio::runtime::Builder::new_current_thread().build().unwrap();
     std::thread::scope(|scope| {
         let row = server.hold_locks(database, &lock_of(no));

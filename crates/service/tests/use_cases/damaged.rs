@@ -124,7 +124,7 @@ impl Served {
             score: ScoreInput::Int(*score),
             subscore: None,
             at: None,
-            identity: None,
+            idempotency: None,
         };
         let done =
             self.runtime.block_on(submit_batch(&self.tally, rows.iter().map(new).collect(), false)).unwrap();
@@ -147,7 +147,7 @@ impl Served {
             tokens_from: Micros(0),
             closed_at: None,
         };
-        let new = NewMember { member, player_is_id: true, identity: None };
+        let new = NewMember { member, player_is_id: true, idempotency: None };
         self.runtime.block_on(members::create(&self.tally, new, &Origin::BACKGROUND)).unwrap().id
     }
 
@@ -160,7 +160,7 @@ impl Served {
                 amount: Amount::new(5).unwrap(),
                 reference: None,
             };
-            (NewTransfer { order, origin: Origin::default(), identity: None, mint_cap: None }, false)
+            (NewTransfer { order, origin: Origin::default(), idempotency: None, mint_cap: None }, false)
         };
         let done =
             self.runtime.block_on(transfers::post_all(&self.tally, to.iter().map(new).collect())).unwrap();

@@ -40,9 +40,9 @@ fn board() -> BoardId {
 /// Adds one to a player's sum, under a key.
 fn send(runtime: &Runtime, tally: &Tally, name: &str, key: &str) -> Result<Submitted, Failure> {
     let key = RequestKey { scope: "test".into(), key: key.into() };
-    let identity = Some(IdempotencyKey { key, fingerprint: Fingerprint([0; 16]).into() });
+    let idempotency = Some(IdempotencyKey { key, fingerprint: Fingerprint([0; 16]).into() });
     let (player, score) = (PlayerId::new(name).unwrap(), ScoreInput::Int(1));
-    let new = NewScore { board: board(), player, score, subscore: None, at: None, identity };
+    let new = NewScore { board: board(), player, score, subscore: None, at: None, idempotency };
     runtime.block_on(submit(tally, new)).map(|(_, done)| done)
 }
 

@@ -1,6 +1,6 @@
 //! Periods at their boundaries, on a live board, and with files of the past.
 
-use crate::world::{DAY, World, board, identity, player, rule};
+use crate::world::{DAY, World, board, idempotency, player, rule};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tally_ranking::{PageQuery, RankedEntry};
@@ -261,7 +261,8 @@ fn a_replay_into_a_closed_period_has_its_ranks() {
         world.put(&only).unwrap();
         let send = |name: &str, score: i64, key: &str| {
             world.advance(1);
-            let new = NewScore { identity: Some(identity(key)), ..world.score(name, ScoreInput::Int(score)) };
+            let new =
+                NewScore { idempotency: Some(idempotency(key)), ..world.score(name, ScoreInput::Int(score)) };
             world.wait(submit(&world.tally(), new)).map(|(_, done)| done).unwrap()
         };
         send("ann", 10, "a");
@@ -322,7 +323,7 @@ fn a_stream_crosses_a_boundary_exactly() {
                     score: ScoreInput::Int(1),
                     subscore: None,
                     at: None,
-                    identity: None,
+                    idempotency: None,
                 };
                 let (_, submitted) = submit(&tally, new).await.unwrap();
                 done.push((submitted.record.at, submitted.period));

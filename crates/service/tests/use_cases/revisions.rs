@@ -63,7 +63,7 @@ impl Server {
             score: ScoreInput::Int(score),
             subscore: None,
             at: None,
-            identity: None,
+            idempotency: None,
         };
         self.runtime.block_on(submit(&self.tally, new)).map(|(_, done)| done.record.score)
     }

@@ -141,7 +141,7 @@ fn add_until(stop: &AtomicBool, tally: &Tally, (nth, runtime): (usize, &Runtime)
             score: ScoreInput::Int(score),
             subscore: None,
             at: None,
-            identity: None,
+            idempotency: None,
         };
         match runtime.block_on(submit(tally, new)) {
             Ok((_, done)) => *added.entry((done.period, name)).or_default() += score,
@@ -210,8 +210,8 @@ fn a_changed_schedule_holds_everywhere_at_once() {
     world.put(0, &daily(2));
     let add = |at: usize, name: &str| {
         let (player, score) = (PlayerId::new(name).unwrap(), ScoreInput::Int(1));
-        let (subscore, at_, identity) = (None, None, None);
-        let new = NewScore { board: id(), player, score, subscore, at: at_, identity };
+        let (subscore, at_, idempotency) = (None, None, None);
+        let new = NewScore { board: id(), player, score, subscore, at: at_, idempotency };
         world.runtime.block_on(submit(&world.tallies[at], new)).unwrap().1.period
     };
     assert_eq!(add(1, "ann"), "daily:1970-01-11");
@@ -237,8 +237,14 @@ fn a_board_whose_revision_went_back_is_written_again() {
     let player = |name: &str| PlayerId::new(name).unwrap();
     let score = |name: &str| {
         let score = ScoreInput::Int(7);
-        let new =
-            NewScore { board: id(), player: player(name), score, subscore: None, at: None, identity: None };
+        let new = NewScore {
+            board: id(),
+            player: player(name),
+            score,
+            subscore: None,
+            at: None,
+            idempotency: None,
+        };
         world.runtime.block_on(submit(tally, new))
     };
     score("a").unwrap();
@@ -315,8 +321,8 @@ fn a_ban_beside_a_frozen_server_is_in_the_archive_that_it_writes() {
     let banned = all.clone().find(|player| store.shard_of(player) == 1).unwrap();
     let other = all.clone().find(|player| store.shard_of(player) == 0).unwrap();
     for player in [&banned, &other] {
-        let (score, subscore, at, identity) = (ScoreInput::Int(1), None, None, None);
-        let new = NewScore { board: id(), player: player.clone(), score, subscore, at, identity };
+        let (score, subscore, at, idempotency) = (ScoreInput::Int(1), None, None, None);
+        let new = NewScore { board: id(), player: player.clone(), score, subscore, at, idempotency };
         world.runtime.block_on(submit(&world.tallies[0], new)).unwrap();
     }
     let period = "daily:1970-01-11";
@@ -363,8 +369,8 @@ fn players_of_other_databases_go_on_where_a_leaderboard_changes_while_one_is_awa
     let [here, banned] = [0, 1].map(|nth| of_shard(0).nth(nth).unwrap());
     let there = of_shard(1).next().unwrap();
     let add = |at: usize, player: &PlayerId| {
-        let (score, subscore, at_, identity) = (ScoreInput::Int(1), None, None, None);
-        let new = NewScore { board: id(), player: player.clone(), score, subscore, at: at_, identity };
+        let (score, subscore, at_, idempotency) = (ScoreInput::Int(1), None, None, None);
+        let new = NewScore { board: id(), player: player.clone(), score, subscore, at: at_, idempotency };
         world.runtime.block_on(submit(&world.tallies[at], new)).map(|(_, done)| done.record.score)
     };
     [&here, &banned, &there].iter().for_each(|player| assert_eq!(add(0, player).unwrap(), 1));

@@ -73,8 +73,8 @@ impl World {
     }
 
     fn add(&self, player: &PlayerId) -> Result<Submitted, Failure> {
-        let (score, subscore, at, identity) = (ScoreInput::Int(1), None, None, None);
-        let new = NewScore { board: id(), player: player.clone(), score, subscore, at, identity };
+        let (score, subscore, at, idempotency) = (ScoreInput::Int(1), None, None, None);
+        let new = NewScore { board: id(), player: player.clone(), score, subscore, at, idempotency };
         self.runtime.block_on(submit(&self.tally, new)).map(|(_, done)| done)
     }
 
@@ -97,7 +97,7 @@ impl World {
             Step::Submit(Submit {
                 board: Arc::clone(&found),
                 write: write(player),
-                identity: None,
+                idempotency: None,
                 names_windows: false,
             })
         };

@@ -57,7 +57,7 @@ fn add_at_once(world: &World, names: &[String], changes: &Changes) {
         Step::Submit(Submit {
             board: found.clone(),
             write: write(name),
-            identity: None,
+            idempotency: None,
             names_windows: false,
         })
     };

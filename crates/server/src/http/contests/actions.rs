@@ -1,6 +1,6 @@
 //! `POST …/open`, `/start`, `/finish`, `/settle`, `/repay`, `/cancel`: actions of the state machine.
 
-use super::{actor, blocking, identity_of, of_event, shown};
+use super::{actor, blocking, idempotency_of, of_event, shown};
 use crate::http::call::Call;
 use crate::http::response::{self, Response};
 use serde_json::json;
@@ -48,10 +48,10 @@ async fn change_state(mut call: Call, event: Event, change: StateChange) -> Resu
     call.finish_query()?;
     call.no_body().await?;
     let (tally, id) = (call.tally()?, call.contest()?);
-    let identity = identity_of(&call, &tally, &origin)?;
+    let idempotency = idempotency_of(&call, &tally, &origin)?;
     let actor = actor(&call, &tally).await?.with(origin);
     let done = blocking(move || {
-        let done = change(&tally, &id, &actor, identity.as_ref())?;
+        let done = change(&tally, &id, &actor, idempotency.as_ref())?;
         Ok((shown(&tally, &id, &done.record), done.replayed))
     });
     let (body, replayed) = done.await.map_err(|problem| of_event(problem, event))?;
@@ -64,10 +64,10 @@ pub(in crate::http) async fn start(mut call: Call) -> Result<Response, Problem> 
     call.finish_query()?;
     call.no_body().await?;
     let (tally, id) = (call.tally()?, call.contest()?);
-    let identity = identity_of(&call, &tally, &origin)?;
+    let idempotency = idempotency_of(&call, &tally, &origin)?;
     let actor = actor(&call, &tally).await?.with(origin);
     let (name, began) = (id.clone(), Instant::now());
-    let started = blocking(move || starting::start(&tally, &name, &actor, identity.as_ref())).await;
+    let started = blocking(move || starting::start(&tally, &name, &actor, idempotency.as_ref())).await;
     let started = started.map_err(|problem| of_event(problem, Event::Start))?;
     let took_ms = began.elapsed().as_micros() as f64 / 1_000.0;
     let done = &started.done;

@@ -1,6 +1,6 @@
 //! `…/applications`: apply, accept, reject, withdraw.
 
-use super::{actor, after, blocking, identity, of_event, page};
+use super::{actor, after, blocking, idempotency, of_event, page};
 use crate::http::call::Call;
 use crate::http::not_found;
 use crate::http::problem;
@@ -24,7 +24,7 @@ pub(in crate::http) async fn apply(mut call: Call) -> Result<Response, Problem> 
     call.finish_query()?;
     let (tally, id) = (call.tally()?, call.contest()?);
     let body = call.json_or_none().await?;
-    let (identity, actor) = (identity(&call, &tally, body.as_ref())?, actor(&call, &tally).await?);
+    let (idempotency, actor) = (idempotency(&call, &tally, body.as_ref())?, actor(&call, &tally).await?);
     let named = read_application(body).map_err(Problem::fields)?;
     let own = match &actor.acting {
         ActingAs::Member(player) | ActingAs::For(player) => Some(player.clone()),
@@ -35,7 +35,7 @@ pub(in crate::http) async fn apply(mut call: Call) -> Result<Response, Problem> 
         .ok_or_else(|| Problem::field("/player", "is required: an API key has no player of its own"))?;
     let applicant = player.clone();
     let sees = sees_wallet(&call, &actor, &player);
-    let done = blocking(move || applying::apply(&tally, &id, &actor, &applicant, identity.as_ref())).await;
+    let done = blocking(move || applying::apply(&tally, &id, &actor, &applicant, idempotency.as_ref())).await;
     let done = done.map_err(|problem| {
         problem::with_balance_if(sees, with_player(of_event(problem, Event::Apply), &player))
     })?;
@@ -97,12 +97,12 @@ async fn decide(mut call: Call, accept: bool) -> Result<Response, Problem> {
     call.finish_query()?;
     let (tally, id) = (call.tally()?, call.contest()?);
     let mut body = call.json().await?;
-    let identity = identity(&call, &tally, Some(&body))?;
+    let idempotency = idempotency(&call, &tally, Some(&body))?;
     let actor = actor(&call, &tally).await?.with(call.origin_of(&mut body)?);
     let players = read_players(body).map_err(Problem::fields)?;
     let asked = players.clone();
     let decided = move || {
-        let done = applying::decide(&tally, &id, &actor, &asked, accept, identity.as_ref())?;
+        let done = applying::decide(&tally, &id, &actor, &asked, accept, idempotency.as_ref())?;
         // The decisions are stored: applications that cannot be read now do not undo them.
         let present = applying::present(&tally, &done.record, &asked).unwrap_or_default();
         Ok((done, present))
@@ -137,8 +137,8 @@ pub(in crate::http) async fn withdraw(mut call: Call) -> Result<Response, Proble
     call.finish_query()?;
     call.no_body().await?;
     let (tally, id, player) = (call.tally()?, call.contest()?, call.player()?);
-    let (identity, actor) = (identity(&call, &tally, None)?, actor(&call, &tally).await?);
-    let done = move || applying::withdraw(&tally, &id, &actor, &player, identity.as_ref());
+    let (idempotency, actor) = (idempotency(&call, &tally, None)?, actor(&call, &tally).await?);
+    let done = move || applying::withdraw(&tally, &id, &actor, &player, idempotency.as_ref());
     let done = blocking(done).await.map_err(|problem| of_event(problem, Event::Withdraw))?;
     let replayed = done.replayed;
     Ok(response::replayed(response::none(), replayed))

@@ -1,6 +1,6 @@
 //! Creates, reads, lists and changes contests.
 
-use super::{actor, after, blocking, identity, page, shown};
+use super::{actor, after, blocking, idempotency, page, shown};
 use crate::http::call::Call;
 use crate::http::guard::check_uncounted;
 use crate::http::response::{self, Response};
@@ -22,14 +22,14 @@ pub(in crate::http) async fn create(mut call: Call) -> Result<Response, Problem>
     call.finish_query()?;
     let tally = call.tally()?;
     let mut body = call.json().await?;
-    let identity = identity(&call, &tally, Some(&body))?;
+    let idempotency = idempotency(&call, &tally, Some(&body))?;
     let actor = actor(&call, &tally).await?.with(call.origin_of(&mut body)?);
     currency::fill(&mut body, tally.settings.ledger.currencies.home());
     let (id, spec) = contests::read_new(body).map_err(Problem::fields)?;
     check_uncounted(&call.caller, spec.has_prizes())?;
     let made = blocking(move || {
-        let id = id.map_or_else(|| change::new_id(&tally, identity.as_ref()), Ok)?;
-        let done = change::create(&tally, &id, &actor, &spec, identity.as_ref())?;
+        let id = id.map_or_else(|| change::new_id(&tally, idempotency.as_ref()), Ok)?;
+        let done = change::create(&tally, &id, &actor, &spec, idempotency.as_ref())?;
         Ok((shown(&tally, &id, &done.record), done))
     });
     let (body, done) = made.await?;
@@ -41,13 +41,13 @@ pub(in crate::http) async fn patch(mut call: Call) -> Result<Response, Problem> 
     call.finish_query()?;
     let (tally, id) = (call.tally()?, call.contest()?);
     let mut body = call.json().await?;
-    let identity = identity(&call, &tally, Some(&body))?;
+    let idempotency = idempotency(&call, &tally, Some(&body))?;
     let actor = actor(&call, &tally).await?.with(call.origin_of(&mut body)?);
     currency::fill(&mut body, tally.settings.ledger.currencies.home());
     let spec = contests::read_patch(body).map_err(Problem::fields)?;
     check_uncounted(&call.caller, spec.has_prizes())?;
     let done = blocking(move || {
-        let done = change::patch(&tally, &id, &actor, &spec, identity.as_ref())?;
+        let done = change::patch(&tally, &id, &actor, &spec, idempotency.as_ref())?;
         Ok((shown(&tally, &id, &done.record), done.replayed))
     });
     let (body, replayed) = done.await?;

@@ -1,7 +1,7 @@
 //! `…/players`, `…/prizes` and `…/refunds`: the players of a contest, bans, corrected scores, payouts and refunds. Players were `…/members`.
 //! Also the contests of a player.
 
-use super::{actor, after, blocking, identity, identity_of, of_event, page, sees_money};
+use super::{actor, after, blocking, idempotency, idempotency_of, of_event, page, sees_money};
 use crate::http::call::Call;
 use crate::http::guard;
 use crate::http::leaderboards::write_submitted;
@@ -152,7 +152,7 @@ pub(in crate::http) async fn correct(mut call: Call) -> Result<Response, Problem
     let (tally, int64) = (call.tally()?, call.int64()?);
     let (id, player) = (call.contest()?, call.player()?);
     let mut body = call.json().await?;
-    let identity = identity(&call, &tally, Some(&body))?;
+    let idempotency = idempotency(&call, &tally, Some(&body))?;
     let origin = call.origin_of(&mut body)?;
     let has_reason = origin.reason.is_some();
     let actor = actor(&call, &tally).await?.with(origin);
@@ -160,7 +160,7 @@ pub(in crate::http) async fn correct(mut call: Call) -> Result<Response, Problem
     if !has_reason {
         return Err(Problem::field("/reason", "is required"));
     }
-    let done = corrections::correct(&tally, &id, &actor, &player, score, identity).await;
+    let done = corrections::correct(&tally, &id, &actor, &player, score, idempotency).await;
     let (board, done) = done.map_err(|failure| of_event(problem::of_failure(&failure), Event::Correct))?;
     let body = write_submitted(&board, &player, &done, int64, false);
     Ok(response::replayed(response::ok(&body), done.replayed))
@@ -171,10 +171,10 @@ async fn set_ban(mut call: Call, banned: bool) -> Result<Response, Problem> {
     call.finish_query()?;
     call.no_body().await?;
     let (tally, id, player) = (call.tally()?, call.contest()?, call.player()?);
-    let identity = identity_of(&call, &tally, &origin)?;
+    let idempotency = idempotency_of(&call, &tally, &origin)?;
     let actor = actor(&call, &tally).await?.with(origin);
     let money = sees_money(&call, &tally, Some(&id)).await?;
-    let done = bans::ban(&tally, &id, &actor, &player, banned, identity).await;
+    let done = bans::ban(&tally, &id, &actor, &player, banned, idempotency).await;
     let replayed = done.map_err(|failure| of_event(problem::of_failure(&failure), Event::Ban))?;
     let mut body = json!({"player": player.as_str()});
     let contest = json!(id.as_str());

@@ -83,16 +83,16 @@ fn shown(tally: &Tally, id: &ContestId, record: &Record) -> Value {
     contests::write(id, record, read::counts(tally, &[record]).pop().flatten())
 }
 
-/// The identity of a request. The acting player is part of it.
-fn identity(call: &Call, tally: &Tally, body: Option<&Value>) -> Result<Option<IdempotencyKey>, Problem> {
+/// The idempotency key of a request. The acting player is part of its fingerprint.
+fn idempotency(call: &Call, tally: &Tally, body: Option<&Value>) -> Result<Option<IdempotencyKey>, Problem> {
     let acting = call.acting_player()?;
     let acting = acting.as_ref().map(PlayerId::as_str);
-    call.identity(tally, Some(&json!({"for": acting, "body": body})))
+    call.idempotency(tally, Some(&json!({"for": acting, "body": body})))
 }
 
 /// The same of an act without a body.
-fn identity_of(call: &Call, tally: &Tally, origin: &Origin) -> Result<Option<IdempotencyKey>, Problem> {
-    identity(call, tally, reason_body(origin).as_ref())
+fn idempotency_of(call: &Call, tally: &Tally, origin: &Origin) -> Result<Option<IdempotencyKey>, Problem> {
+    idempotency(call, tally, reason_body(origin).as_ref())
 }
 
 /// Renders a list that was read with one row more than its limit: the page, and a cursor if there is a next page.

@@ -1,6 +1,6 @@
 //! Creates, reads, lists, changes and deletes series of contests.
 
-use super::{actor, after, blocking, identity, identity_of, page};
+use super::{actor, after, blocking, idempotency, idempotency_of, page};
 use crate::http::call::Call;
 use crate::http::guard::check_uncounted;
 use crate::http::response::{self, Response};
@@ -18,14 +18,14 @@ pub(in crate::http) async fn create(mut call: Call) -> Result<Response, Problem>
     call.finish_query()?;
     let tally = call.tally()?;
     let mut body = call.json().await?;
-    let identity = identity(&call, &tally, Some(&body))?;
+    let idempotency = idempotency(&call, &tally, Some(&body))?;
     let actor = actor(&call, &tally).await?.with(call.origin_of(&mut body)?);
     currency::fill(&mut body, tally.settings.ledger.currencies.home());
     let (id, spec) = read_new_series(body).map_err(Problem::fields)?;
     check_uncounted(&call.caller, spec.template.has_prizes())?;
     let made = blocking(move || {
-        let id = id.map_or_else(|| change::new_id(&tally, identity.as_ref()), Ok)?;
-        let done = series::create(&tally, &id, &actor, &spec, identity.as_ref())?;
+        let id = id.map_or_else(|| change::new_id(&tally, idempotency.as_ref()), Ok)?;
+        let done = series::create(&tally, &id, &actor, &spec, idempotency.as_ref())?;
         Ok((id, done))
     });
     let (id, (record, replayed)) = made.await?;
@@ -58,13 +58,13 @@ pub(in crate::http) async fn patch(mut call: Call) -> Result<Response, Problem> 
     call.finish_query()?;
     let (tally, id) = (call.tally()?, call.series()?);
     let mut body = call.json().await?;
-    let identity = identity(&call, &tally, Some(&body))?;
+    let idempotency = idempotency(&call, &tally, Some(&body))?;
     let actor = actor(&call, &tally).await?.with(call.origin_of(&mut body)?);
     currency::fill(&mut body, tally.settings.ledger.currencies.home());
     let spec = read_series_patch(body).map_err(Problem::fields)?;
     check_uncounted(&call.caller, spec.template.has_prizes())?;
     let name = id.clone();
-    let done = blocking(move || series::patch(&tally, &name, &actor, &spec, identity.as_ref()));
+    let done = blocking(move || series::patch(&tally, &name, &actor, &spec, idempotency.as_ref()));
     let (record, replayed) = done.await?;
     Ok(response::replayed(response::ok(&write_series(&id, &record)), replayed))
 }
@@ -75,8 +75,8 @@ pub(in crate::http) async fn delete(mut call: Call) -> Result<Response, Problem>
     call.finish_query()?;
     call.no_body().await?;
     let (tally, id) = (call.tally()?, call.series()?);
-    let identity = identity_of(&call, &tally, &origin)?;
+    let idempotency = idempotency_of(&call, &tally, &origin)?;
     let actor = actor(&call, &tally).await?.with(origin);
-    let replayed = blocking(move || series::delete(&tally, &id, &actor, identity.as_ref())).await?;
+    let replayed = blocking(move || series::delete(&tally, &id, &actor, idempotency.as_ref())).await?;
     Ok(response::replayed(response::none(), replayed))
 }

@@ -84,7 +84,7 @@ fn read_list(body: Value, windows: bool) -> Result<Vec<Value>, Problem> {
 
 fn new_score(tally: &Arc<Tally>, call: &Call, row: NewRow, id: Option<String>) -> NewScore {
     let score = row.score;
-    let identity = id.map(|id| IdempotencyKey {
+    let idempotency = id.map(|id| IdempotencyKey {
         key: call.key_of(&id),
         fingerprint: tally.fingerprints.of_submit(
             &row.board,
@@ -100,7 +100,7 @@ fn new_score(tally: &Arc<Tally>, call: &Call, row: NewRow, id: Option<String>) -
         score: score.score,
         subscore: score.subscore,
         at: score.at,
-        identity,
+        idempotency,
     }
 }
 

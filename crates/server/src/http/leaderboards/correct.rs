@@ -13,7 +13,7 @@ pub(in crate::http) async fn correct(mut call: Call) -> Result<Response, Problem
     call.finish_query()?;
     let (tally, int64) = (call.tally()?, call.int64()?);
     let (board, player) = (call.board()?, call.player()?);
-    let (body, identity, origin) = call.act(&tally).await?;
+    let (body, idempotency, origin) = call.act(&tally).await?;
     let has_reason = origin.reason.is_some();
     let actor = actor(&call, &tally).await?.with(origin);
     let (score, subscore, period) = read_correction_of(body).map_err(Problem::fields)?;
@@ -21,7 +21,7 @@ pub(in crate::http) async fn correct(mut call: Call) -> Result<Response, Problem
         return Err(Problem::field("/reason", "is required"));
     }
     let of = (&player, period.as_deref());
-    let done = corrections::on_board(&tally, &board, &actor, of, (score, subscore), identity).await;
+    let done = corrections::on_board(&tally, &board, &actor, of, (score, subscore), idempotency).await;
     let (board, done) = done.map_err(|failure| problem::of_failure(&failure))?;
     let body = write_submitted(&board, &player, &done, int64, false);
     Ok(response::replayed(response::ok(&body), done.replayed))

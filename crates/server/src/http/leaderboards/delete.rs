@@ -12,7 +12,7 @@ pub(in crate::http) async fn delete(mut call: Call) -> Result<Response, Problem>
     call.no_body().await?;
     let tally = call.tally()?;
     let id = call.board()?;
-    let identity = call.identity_of(&tally, &origin)?;
-    let replayed = blocking(move || boards::delete(&tally, &id, &origin, identity.as_ref())).await?;
+    let idempotency = call.idempotency_of(&tally, &origin)?;
+    let replayed = blocking(move || boards::delete(&tally, &id, &origin, idempotency.as_ref())).await?;
     Ok(response::replayed(response::none(), replayed))
 }

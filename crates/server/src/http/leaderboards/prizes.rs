@@ -49,13 +49,13 @@ pub(in crate::http) async fn repay(mut call: Call) -> Result<Response, Problem> 
     let id = call.board()?;
     let mut body = call.json_or_none().await?;
     // The period is part of the request, as if it were in the body.
-    let identity = call.identity(&tally, Some(&json!({"period": period, "body": body})))?;
+    let idempotency = call.idempotency(&tally, Some(&json!({"period": period, "body": body})))?;
     let origin = body.as_mut().map_or_else(|| Ok(call.origin(None)), |body| call.origin_of(body))?;
     read_rest(body).map_err(Problem::fields)?;
     let board = find(&tally, &id).await?;
     let view = view(&tally, &board, period.as_deref())?;
     let name = view.name.clone();
-    let repaid = blocking(move || pay_again(&tally, &view, &origin, identity.as_ref()));
+    let repaid = blocking(move || pay_again(&tally, &view, &origin, idempotency.as_ref()));
     let (counts, replayed) = repaid.await?;
     let PrizeCounts { settled, paid, pending, member_closed, limit_exceeded, no_member } = counts;
     let unpaid =

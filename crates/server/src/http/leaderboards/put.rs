@@ -20,7 +20,7 @@ pub(in crate::http) async fn put(mut call: Call) -> Result<Response, Problem> {
     let tally = call.tally()?;
     let id = call.board()?;
     let mut body: Value = call.json_or_none().await?.unwrap_or_else(|| json!({}));
-    let identity = call.identity(&tally, Some(&body))?;
+    let idempotency = call.idempotency(&tally, Some(&body))?;
     let origin = call.origin_of(&mut body)?;
     currency::fill(&mut body, tally.settings.ledger.currencies.home());
     let spec = read_definition(body).map_err(Problem::fields)?;
@@ -28,7 +28,7 @@ pub(in crate::http) async fn put(mut call: Call) -> Result<Response, Problem> {
     check_uncounted(&call.caller, spec.has_prizes())?;
     let put = {
         let tally = Arc::clone(&tally);
-        blocking(move || boards::put(&tally, &id, &spec, &origin, identity.as_ref())).await?
+        blocking(move || boards::put(&tally, &id, &spec, &origin, idempotency.as_ref())).await?
     };
     tally.counted(vec![Arc::clone(&put.board)]).await;
     let status = if put.created { StatusCode::CREATED } else { StatusCode::OK };

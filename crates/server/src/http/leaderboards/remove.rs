@@ -14,8 +14,8 @@ pub(in crate::http) async fn remove(mut call: Call) -> Result<Response, Problem>
     let tally = call.tally()?;
     let (board, player) = (call.board()?, call.player()?);
     let fingerprint = || tally.fingerprints.of_remove(&board, &player, origin.reason.as_deref());
-    let identity = call.key()?.map(|key| IdempotencyKey { key, fingerprint: fingerprint() });
-    let removed = scores::remove::remove(&tally, &board, player, &origin, identity)
+    let idempotency = call.key()?.map(|key| IdempotencyKey { key, fingerprint: fingerprint() });
+    let removed = scores::remove::remove(&tally, &board, player, &origin, idempotency)
         .await
         .map_err(|failure| problem::of_failure(&failure))?;
     Ok(response::replayed(response::none(), removed.replayed))

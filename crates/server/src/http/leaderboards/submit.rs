@@ -18,7 +18,7 @@ pub(in crate::http) async fn submit(mut call: Call) -> Result<Response, Problem>
     let read = read_submit(call.json().await?).map_err(Problem::fields)?;
     let fingerprint =
         || tally.fingerprints.of_submit(&board, &read.player, read.score, read.subscore, read.at);
-    let identity = call.key()?.map(|key| IdempotencyKey { key, fingerprint: fingerprint() });
+    let idempotency = call.key()?.map(|key| IdempotencyKey { key, fingerprint: fingerprint() });
     let player = read.player.clone();
     let new = NewScore {
         board,
@@ -26,7 +26,7 @@ pub(in crate::http) async fn submit(mut call: Call) -> Result<Response, Problem>
         score: read.score,
         subscore: read.subscore,
         at: read.at,
-        identity,
+        idempotency,
     };
     let done = submit::submit_naming(&tally, new, windows).await;
     let (board, mut done) = done.map_err(|failure| problem::of_failure(&failure))?;

@@ -29,7 +29,7 @@ pub(in crate::http) async fn list(mut call: Call) -> Result<Response, Problem> {
 pub(in crate::http) async fn create(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let tally = call.tally()?;
-    let (body, identity, origin) = call.act(&tally).await?;
+    let (body, idempotency, origin) = call.act(&tally).await?;
     let before = read_request(body).map_err(Problem::fields)?;
     let open = archive::first_open(&tally).map_err(|failure| problem::of_failure(&failure))?;
     if before > open {
@@ -39,7 +39,8 @@ pub(in crate::http) async fn create(mut call: Call) -> Result<Response, Problem>
         let detail = "the setting `archive.dir` names no folder: all servers of a store in a database must have the same one";
         return Err(Problem::new(409, "no_archive_dir", detail));
     }
-    let replayed = blocking(move || archive::request(&tally, before, (&origin, identity.as_ref()))).await?;
+    let replayed =
+        blocking(move || archive::request(&tally, before, (&origin, idempotency.as_ref()))).await?;
     let body = json!({"before": before.to_string()});
     Ok(response::replayed(response::json(StatusCode::ACCEPTED, &body), replayed))
 }

@@ -23,9 +23,9 @@ pub(in crate::http) async fn place(mut call: Call) -> Result<Response, Problem> 
     let HoldRead { wallet, amount, expires_at, reason, metadata } = read;
     let fingerprint = tally.fingerprints.of_hold(&wallet, amount, expires_at, reason.as_deref());
     let fingerprint = tally.fingerprints.with_metadata(fingerprint, metadata.as_deref());
-    let identity = key.map(|key| IdempotencyKey { key, fingerprint });
+    let idempotency = key.map(|key| IdempotencyKey { key, fingerprint });
     let origin = Origin { metadata, ..call.origin(reason) };
-    let new = NewHold { wallet, amount, expires_at, origin, identity };
+    let new = NewHold { wallet, amount, expires_at, origin, idempotency };
     let sides = (Some(wallet.member), None);
     let done = holds::place(&tally, new).await;
     let done = done.map_err(|failure| name_member(problem::of_failure(&failure), sides, "member"))?;
@@ -61,8 +61,8 @@ async fn end(call: Call, (ending, reason): EndingRead) -> Result<Response, Probl
     let tally = call.tally()?;
     let id = HoldId(call.id("hold")?);
     let fingerprint = tally.fingerprints.of_ending(id, ending, reason.as_deref());
-    let identity = call.key()?.map(|key| IdempotencyKey { key, fingerprint });
-    let done = holds::end(&tally, id, ending, call.origin(reason), identity).await;
+    let idempotency = call.key()?.map(|key| IdempotencyKey { key, fingerprint });
+    let done = holds::end(&tally, id, ending, call.origin(reason), idempotency).await;
     let to = if let Ending::Capture { to, .. } = ending { to } else { None };
     let done = done.map_err(|failure| name_member(problem::of_failure(&failure), (None, to), "member"))?;
     let body = HoldJson::new(done.id, &done.hold, tally.decision_time());

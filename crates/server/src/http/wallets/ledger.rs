@@ -143,8 +143,8 @@ pub(in crate::http) async fn reverse(mut call: Call) -> Result<Response, Problem
     let (transaction, key) = (call.id("transaction")?, call.key()?);
     let ReversalRead { amount, reason } = read_reversal(call.json_or_none().await?).map_err(wrong)?;
     let fingerprint = tally.fingerprints.of_reversal(TransferId::of(transaction), amount, reason.as_deref());
-    let identity = key.map(|key| IdempotencyKey { key, fingerprint });
-    let new = NewReversal { transaction, amount, origin: call.origin(reason), identity };
+    let idempotency = key.map(|key| IdempotencyKey { key, fingerprint });
+    let new = NewReversal { transaction, amount, origin: call.origin(reason), idempotency };
     let receipt = reversals::reverse(&tally, new).await.map_err(|failure| problem::of_failure(&failure))?;
     let body = of_posted(&receipt.posted);
     Ok(response::replayed(response::json(StatusCode::CREATED, &body), receipt.replayed))

@@ -45,9 +45,9 @@ fn new_transfer(tally: &Tally, call: &Call, read: OrderRead, key: Option<Request
     let OrderRead { order, reason, metadata } = read;
     let fingerprint = tally.fingerprints.of_order(&order, reason.as_deref());
     let fingerprint = tally.fingerprints.with_metadata(fingerprint, metadata.as_deref());
-    let identity = key.map(|key| IdempotencyKey { key, fingerprint });
+    let idempotency = key.map(|key| IdempotencyKey { key, fingerprint });
     let origin = Origin { metadata, ..call.origin(reason) };
-    NewTransfer { order, origin, identity, mint_cap: None }
+    NewTransfer { order, origin, idempotency, mint_cap: None }
 }
 
 /// Names the member that a request for money does not find: the payer, which has the field `payer`, or the recipient.

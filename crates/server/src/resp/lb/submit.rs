@@ -103,8 +103,8 @@ fn step(
     if let Some(key) = &key {
         builder.begin(key).map_err(refused)?;
     }
-    let identity = key.zip(fingerprint).map(|(key, fingerprint)| IdempotencyKey { key, fingerprint });
-    Ok(Step::Submit(Submit { board: Arc::clone(board), write, identity, names_windows: false }))
+    let idempotency = key.zip(fingerprint).map(|(key, fingerprint)| IdempotencyKey { key, fingerprint });
+    Ok(Step::Submit(Submit { board: Arc::clone(board), write, idempotency, names_windows: false }))
 }
 
 /// `[score, rank, previous-score | nil, previous-rank | nil]`

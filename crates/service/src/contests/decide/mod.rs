@@ -97,7 +97,7 @@ impl LedgerRequest for ContestRequest {
 /// Everything an action may touch.
 fn read(plan: &mut ReadSet, request: &ContestRequest, settings: &LedgerSettings) {
     let home = settings.currencies.home();
-    outcomes::read(plan, request.identity.as_ref());
+    outcomes::read(plan, request.idempotency.as_ref());
     let ledger = &mut plan.ledger;
     ledger.contests.contests.push(request.id.clone());
     let Some(observed) = &request.observed else { return };
@@ -178,7 +178,7 @@ impl BatchState<'_> {
     fn decide_action(&mut self, request: &ContestRequest, ids: &[Uuid]) -> ContestDecision {
         let settings = self.settings;
         let present = self.contests.get(&request.id).cloned();
-        if let Some(outcome) = self.outcomes.replay(request.identity.as_ref())? {
+        if let Some(outcome) = self.outcomes.replay(request.idempotency.as_ref())? {
             let record = Box::new(present.ok_or(Rejection::ContestNotFound)?);
             let result = match outcome {
                 Outcome::Applied(application) => ActionResult::Applied(application),
@@ -271,7 +271,7 @@ impl BatchState<'_> {
             }
             _ => Outcome::ContestChanged,
         };
-        self.outcomes.remember(request.identity.as_ref(), outcome);
+        self.outcomes.remember(request.idempotency.as_ref(), outcome);
         done(record, result)
     }
 

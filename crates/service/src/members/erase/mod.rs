@@ -54,7 +54,7 @@ impl LedgerRequest for BeginErasure {
             state.book.close(self.0.member, false)?;
             self.begin(state, &before);
         }
-        state.outcomes.remember(self.0.identity.as_ref(), Outcome::Removed);
+        state.outcomes.remember(self.0.idempotency.as_ref(), Outcome::Removed);
         Ok(Some(false))
     }
 }
@@ -104,12 +104,12 @@ pub async fn erase(
     tally: &Arc<Tally>,
     member: MemberId,
     origin: Origin,
-    identity: Option<IdempotencyKey>,
+    idempotency: Option<IdempotencyKey>,
 ) -> Result<bool, Failure> {
     let audited = audit::begin(origin, tally.now())?;
     let tally = Arc::clone(tally);
     blocking(move || {
-        let replayed = begin(&tally, member, &audited, identity.as_ref())?;
+        let replayed = begin(&tally, member, &audited, idempotency.as_ref())?;
         if let Err(failure) = steps::first(&tally, member) {
             // The background task does it, or another server's.
             tracing::warn!(%failure, member = %member.0, "erase what names an erased member; it is tried again");
@@ -124,10 +124,10 @@ fn begin(
     tally: &Tally,
     member: MemberId,
     audited: &Audited,
-    identity: Option<&IdempotencyKey>,
+    idempotency: Option<&IdempotencyKey>,
 ) -> Result<bool, Failure> {
     for _ in 0..ATTEMPTS_MAX {
-        let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
+        let _running = idempotency.map(|one| tally.begin(&one.key)).transpose()?;
         let before = find::by_id(tally, member)?;
         let _changing = tally.members.cache.changing(member);
         let holder = tally.store.ledger().member_of(&Handle::Player(before.player.clone()))?;
@@ -135,9 +135,9 @@ fn begin(
         if before.erasure(member).is_none() && holder.is_none_or(|holder| holder == member) {
             entries::refuse(tally, std::slice::from_ref(&before.player))?;
         }
-        let (handles, audited, identity) = (before.names(member), audited.clone(), identity.cloned());
+        let (handles, audited, idempotency) = (before.names(member), audited.clone(), idempotency.cloned());
         if let Some(replayed) =
-            tally.ledger.ask_blocking(BeginErasure(Leaving { member, handles, audited, identity }))?
+            tally.ledger.ask_blocking(BeginErasure(Leaving { member, handles, audited, idempotency }))?
         {
             return Ok(replayed);
         }
@@ -186,7 +186,7 @@ mod tests {
             tokens_from: Micros(0),
             closed_at: None,
         };
-        NewMember { member, player_is_id: false, identity: None }
+        NewMember { member, player_is_id: false, idempotency: None }
     }
 
     /// What `verify` finds, and how many members are being erased and are erased.
@@ -217,7 +217,7 @@ mod tests {
         let board = BoardId::new("b").unwrap();
         boards::put(&tally, &board, &BoardSpec::default(), &Origin::BACKGROUND, None).unwrap();
         let (player, score) = (PlayerId::new("ann").unwrap(), ScoreInput::Int(1));
-        let score = NewScore { board, player, score, subscore: None, at: None, identity: None };
+        let score = NewScore { board, player, score, subscore: None, at: None, idempotency: None };
         runtime.block_on(submit(&tally, score)).unwrap();
         let audited = audit::begin(Origin::BACKGROUND, tally.now()).unwrap();
         assert!(!begin(&tally, id, &audited, None).unwrap());

@@ -110,7 +110,7 @@ pub(crate) trait Kind: Sized {
         None
     }
 
-    fn identity(&self) -> Option<&IdempotencyKey> {
+    fn idempotency(&self) -> Option<&IdempotencyKey> {
         None
     }
 

@@ -35,7 +35,7 @@ pub(super) fn read(batch: &[Request], targets: &Targets, store: &dyn Store, more
         on_kind!(request, one => one.each_board(&mut |board| plan.boards.push(board.no)));
         on_kind!(request, one => {
             one.read(targets, &mut plan);
-            plan.requests.extend(one.identity().map(|identity| identity.key.clone()));
+            plan.requests.extend(one.idempotency().map(|idempotency| idempotency.key.clone()));
         });
     }
     each_row(batch, |place, row| {

@@ -243,19 +243,19 @@ impl ScoreBatchState {
         }
     }
 
-    /// The outcome of an earlier request with this identity, and when it was stored.
+    /// The outcome of an earlier request with this idempotency key, and when it was stored.
     pub(crate) fn replay(
         &self,
-        identity: Option<&IdempotencyKey>,
+        idempotency: Option<&IdempotencyKey>,
     ) -> Result<Option<(Outcome, Micros)>, Rejection> {
-        let outcome = self.outcomes.replay(identity)?;
-        let at = |outcome| Some((outcome, self.outcomes.stored(&identity?.key)?.at));
+        let outcome = self.outcomes.replay(idempotency)?;
+        let at = |outcome| Some((outcome, self.outcomes.stored(&idempotency?.key)?.at));
         Ok(outcome.and_then(at))
     }
 
     /// Stores an outcome for retries.
-    pub(crate) fn remember(&mut self, identity: Option<&IdempotencyKey>, outcome: Outcome) {
-        self.outcomes.remember(identity, outcome);
+    pub(crate) fn remember(&mut self, idempotency: Option<&IdempotencyKey>, outcome: Outcome) {
+        self.outcomes.remember(idempotency, outcome);
     }
 
     fn into_changes(mut self) -> WriteSet {

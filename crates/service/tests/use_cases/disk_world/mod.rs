@@ -186,8 +186,8 @@ fn id() -> BoardId {
 }
 
 fn new_score(name: &str, score: i64) -> NewScore {
-    let (score, subscore, at, identity) = (ScoreInput::Int(score), None, None, None);
-    NewScore { board: id(), player: player(name), score, subscore, at, identity }
+    let (score, subscore, at, idempotency) = (ScoreInput::Int(score), None, None, None);
+    NewScore { board: id(), player: player(name), score, subscore, at, idempotency }
 }
 
 pub(crate) fn player(name: &str) -> PlayerId {

@@ -7,7 +7,7 @@
 
 mod model;
 mod reads;
-use crate::world::{DAY, World, board, identity, player, rule};
+use crate::world::{DAY, World, board, idempotency, player, rule};
 use model::{Model, Submitted};
 use reads::compare;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -268,8 +268,8 @@ impl History {
         at: Option<Micros>,
         key: &str,
     ) -> Result<tally_service::scores::submit::Submitted, Failure> {
-        let identity = Some(identity(key));
-        let new = NewScore { subscore, at, identity, ..self.world.score(name, score) };
+        let idempotency = Some(idempotency(key));
+        let new = NewScore { subscore, at, idempotency, ..self.world.score(name, score) };
         self.world.wait(submit(&self.world.tally(), new)).map(|(_, done)| done)
     }
 

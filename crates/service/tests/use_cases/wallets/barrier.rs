@@ -43,7 +43,8 @@ fn other() -> BoardId {
 }
 
 fn score(world: &World, board: BoardId, player: PlayerId) -> Result<(), Failure> {
-    let new = NewScore { board, player, score: ScoreInput::Int(1), subscore: None, at: None, identity: None };
+    let new =
+        NewScore { board, player, score: ScoreInput::Int(1), subscore: None, at: None, idempotency: None };
     let answer = world.wait(async { tokio::time::timeout(GIVE_UP, submit(&world.tally, new)).await });
     answer.expect("a score waits for ever").map(drop)
 }

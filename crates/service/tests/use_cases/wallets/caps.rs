@@ -16,8 +16,8 @@ fn cap(key: u8, currency: &str, units: i64) -> Option<MintCap> {
 /// A deposit in KRW by a key with a cap of 100 a day.
 fn deposit(to: MemberId, units: i64, key: Option<&str>) -> NewTransfer {
     let order = order(TransferKind::Deposit { to }, units);
-    let identity = key.and_then(|key| identity(key, 1));
-    NewTransfer { order, origin: Origin::default(), identity, mint_cap: cap(1, "KRW", 100) }
+    let idempotency = key.and_then(|key| idempotency(key, 1));
+    NewTransfer { order, origin: Origin::default(), idempotency, mint_cap: cap(1, "KRW", 100) }
 }
 
 fn post(world: &World, new: NewTransfer) -> TransferResult {

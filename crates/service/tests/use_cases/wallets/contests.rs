@@ -6,7 +6,7 @@ use crate::wallets::histories::dying::Dying;
 use crate::wallets::histories::paper::{FEE, Op, Shape};
 use crate::wallets::histories::{self, Hand, amount, player_of};
 use crate::wallets::world::{
-    Kind, World, code, identity, order, refused, settings, start, start_by, start_set,
+    Kind, World, code, idempotency, order, refused, settings, start, start_by, start_set,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -361,7 +361,7 @@ fn applications_close_when_the_contest_is_to_start() {
         change::create(&own, &id, &ContestActor::SERVER, &timed, None).unwrap();
         change::open(&own, &id, &ContestActor::ADMIN, None).unwrap();
         let apply = |player| {
-            apply::apply(&own, &id, &ContestActor::SERVER, player, identity("a", 1).as_ref()).map(drop)
+            apply::apply(&own, &id, &ContestActor::SERVER, player, idempotency("a", 1).as_ref()).map(drop)
         };
         time.fetch_add(9_999_999, Ordering::SeqCst);
         apply(&players[0]).unwrap();
@@ -464,7 +464,7 @@ fn what_a_full_balance_cannot_take_is_written_down() {
     assert_eq!(owed, wanted);
     // By hand both are paid, each once, as soon as there is room.
     let again = |id: &ContestId, actor: &ContestActor, key: &str| {
-        pay_again::pay_again(&world.tally, id, actor, identity(key, 1).as_ref())
+        pay_again::pay_again(&world.tally, id, actor, idempotency(key, 1).as_ref())
     };
     assert_eq!(
         refused(again(&ids[0], &ContestActor::SERVER, "server")),
@@ -508,7 +508,7 @@ fn hiding_asked_again_after_the_end_is_what_was_done() {
     }
     let set_ban = |key: &str, print| {
         let player = player_of(members[0]);
-        let done = ban::ban(&world.tally, &id, &ContestActor::ADMIN, &player, true, identity(key, print));
+        let done = ban::ban(&world.tally, &id, &ContestActor::ADMIN, &player, true, idempotency(key, print));
         world.wait(done)
     };
     assert!(!set_ban("hide", 1).unwrap());
@@ -543,7 +543,8 @@ fn a_clock_that_jumps_opens_no_contest_and_ends_no_hold() {
     let tally = start_by(Arc::clone(&world.tally.store), clock, settings(), None).unwrap();
     let wallet = WalletKey { member: ann, currency: code("KRW") };
     let (amount, expires_at) = (Amount::new(60).unwrap(), Some(now.plus(10_000_000)));
-    let hold = NewHold { wallet, amount, expires_at, origin: Origin::default(), identity: identity("h", 1) };
+    let hold =
+        NewHold { wallet, amount, expires_at, origin: Origin::default(), idempotency: idempotency("h", 1) };
     let hold = world.wait(holds::place(&tally, hold)).unwrap();
     wall.fetch_add(3_600_000_000, Ordering::SeqCst);
     scheduler::do_due(&tally).unwrap();
@@ -552,7 +553,7 @@ fn a_clock_that_jumps_opens_no_contest_and_ends_no_hold() {
     scheduler::do_due(&tally).unwrap();
     let ending = Ending::Capture { amount: None, to: None };
     let captured =
-        world.wait(holds::end(&tally, hold.id, ending, Origin::default(), identity("c", 1))).unwrap();
+        world.wait(holds::end(&tally, hold.id, ending, Origin::default(), idempotency("c", 1))).unwrap();
     assert!(captured.hold.end.is_some());
     // By a clock that does not jump due work is done.
     wall.fetch_add(20_000_000, Ordering::SeqCst);

@@ -104,7 +104,7 @@ fn every_kind_of_credit_that_was_broken_by_sql_is_named() {
         world.post(order(TransferKind::PlainWithdrawal { from: ann }, 5), None).unwrap();
         let wallet = WalletKey { member: ann, currency: code("KRW") };
         let amount = Amount::new(11).unwrap();
-        let hold = NewHold { wallet, amount, expires_at: None, origin: Origin::default(), identity: None };
+        let hold = NewHold { wallet, amount, expires_at: None, origin: Origin::default(), idempotency: None };
         world.wait(holds::place(&world.tally, hold)).unwrap();
         ann.0
     };

@@ -28,11 +28,11 @@ fn crowd(kind: Kind) {
                         _ => (all[1 + (caller + round) % (all.len() - 1)], all[0]),
                     };
                     let units = i64::try_from(1 + (caller * 7 + round) % 40).unwrap();
-                    let identity = identity(&format!("{caller} {round}"), 1);
+                    let idempotency = idempotency(&format!("{caller} {round}"), 1);
                     let order = order(TransferKind::Transfer { from, to }, units);
                     match transfers::post(
                         &tally,
-                        NewTransfer { order, origin: Origin::default(), identity, mint_cap: None },
+                        NewTransfer { order, origin: Origin::default(), idempotency, mint_cap: None },
                     )
                     .await
                     {

@@ -8,7 +8,7 @@ use crate::wallets::histories::paper::{FEE, Op};
 use crate::wallets::histories::{Hand, player_of};
 use crate::wallets::owed::running;
 use crate::wallets::prizes::{DAY, daily, put, score, table};
-use crate::wallets::world::{Kind, World, identity, new_member, refused, settings, start, start_set};
+use crate::wallets::world::{Kind, World, idempotency, new_member, refused, settings, start, start_set};
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -40,7 +40,7 @@ fn cup() -> ContestId {
 fn heir(name: &str, key: &str) -> NewMember {
     let new = new_member(&format!("login of {name}, {key}"));
     let member = Member { player: PlayerId::new(name).unwrap(), ..new.member };
-    NewMember { member, player_is_id: false, identity: identity(key, 1) }
+    NewMember { member, player_is_id: false, idempotency: idempotency(key, 1) }
 }
 
 #[test]
@@ -295,12 +295,13 @@ fn settling_dies(kind: Kind, after: u32) {
     hand.act(&cup(), Op::Score(0, 5), None, None).unwrap();
     hand.act(&cup(), Op::Finish, None, None).unwrap();
     dying.arm(after, End::Before);
-    let done = settle::settle(&process, &cup(), &ContestActor::ADMIN, identity("s", 1).as_ref()).unwrap();
+    let done = settle::settle(&process, &cup(), &ContestActor::ADMIN, idempotency("s", 1).as_ref()).unwrap();
     // The reply is that of the closing.
     assert_eq!((done.record.state, &done.record.work), (State::Finished, &ContestTask::Determine));
     drop(process);
     let next = World::on(store, tempfile::tempdir().unwrap());
-    let again = settle::settle(&next.tally, &cup(), &ContestActor::ADMIN, identity("s", 1).as_ref()).unwrap();
+    let again =
+        settle::settle(&next.tally, &cup(), &ContestActor::ADMIN, idempotency("s", 1).as_ref()).unwrap();
     assert_eq!((again.record.state, again.replayed), (State::Settled, true));
     assert_eq!(next.balance(members[0]), 50 - FEE + 101);
     next.end(&members);

@@ -27,7 +27,7 @@ use tally_testkit::wait_until;
 fn person(world: &World, name: &str) -> MemberId {
     let new = new_member(name);
     let member = tally_rules::ledger::Member { player: PlayerId::new(name).unwrap(), ..new.member };
-    world.create(NewMember { member, player_is_id: false, identity: None }).unwrap().id
+    world.create(NewMember { member, player_is_id: false, idempotency: None }).unwrap().id
 }
 
 fn erased(world: &World, member: MemberId) {
@@ -40,7 +40,7 @@ fn erased(world: &World, member: MemberId) {
 
 fn with_reason(world: &World, what: TransferKind, units: i64, reason: &str) -> TransferId {
     let origin = Origin { actor: Actor::CommandLine, reason: Some(reason.into()), metadata: None };
-    let new = NewTransfer { order: order(what, units), origin, identity: None, mint_cap: None };
+    let new = NewTransfer { order: order(what, units), origin, idempotency: None, mint_cap: None };
     let done = world.wait(tally_service::ledger::transfers::post(&world.tally, new)).unwrap();
     done.posted.entry.transfer
 }
@@ -50,7 +50,7 @@ fn reversed(world: &World, transfer: TransferId, units: i64, reason: &str) -> Tr
         transaction: transfer.0,
         amount: Some(Amount::new(units).unwrap()),
         origin: Origin { actor: Actor::CommandLine, reason: Some(reason.into()), metadata: None },
-        identity: None,
+        idempotency: None,
     };
     world.wait(reversals::reverse(&world.tally, new)).unwrap().posted.entry.transfer
 }

@@ -1,7 +1,7 @@
 //! Erasing a player beside contests in every state: reversible state goes, payments stay. Neither settling nor paying back meets
 //! a gap.
 
-use crate::wallets::world::{Kind, World, code, identity, refused};
+use crate::wallets::world::{Kind, World, code, idempotency, refused};
 use tally_rules::contest::definition::{ContestSpec, Fee};
 use tally_rules::contest::{ContestId, ContestRight, Payout, Prize, State, Status};
 use tally_rules::ledger::{Amount, MemberId};
@@ -59,7 +59,7 @@ fn running(world: &World, name: &str, members: &[MemberId]) -> ContestId {
 
 fn submit(world: &World, id: &ContestId, member: MemberId, score: i64) -> Result<(), tally_service::Failure> {
     let (board, player, score) = (id.board(None), player(member), ScoreInput::Int(score));
-    let new = NewScore { board, player, score, subscore: None, at: None, identity: None };
+    let new = NewScore { board, player, score, subscore: None, at: None, idempotency: None };
     world.wait(submit::submit(&world.tally, new)).map(drop)
 }
 
@@ -101,7 +101,7 @@ fn of_an_open_one_applications_are_taken_back(kind: Kind) {
     apply::decide(tally, &cups[1], &ContestActor::ADMIN, &all, false, None).unwrap();
     assert_eq!((counts(&world, &cups[0]), counts(&world, &cups[1])), ([1, 2, 0], [1, 1, 1]));
     assert_eq!(members.map(|member| held(&world, member)), [FEE, 2 * FEE, 2 * FEE]);
-    let key = identity("erase cid", 1);
+    let key = idempotency("erase cid", 1);
     assert!(!world.wait(erase::erase(tally, player(cid), Origin::BACKGROUND, key.clone())).unwrap());
     assert!(!world.wait(erase::erase(tally, player(ann), Origin::BACKGROUND, None)).unwrap());
     assert_eq!((counts(&world, &cups[0]), counts(&world, &cups[1])), ([0, 1, 0], [0, 1, 1]));

@@ -19,15 +19,15 @@ fn place(
 ) -> Result<HoldDone, Failure> {
     let wallet = WalletKey { member, currency: code("KRW") };
     let expires_at = seconds.map(|seconds| world.now().plus(seconds * SECOND));
-    let (amount, identity) = (Amount::new(units).unwrap(), identity(key, 1));
+    let (amount, idempotency) = (Amount::new(units).unwrap(), idempotency(key, 1));
     world.wait(holds::place(
         &world.tally,
-        NewHold { wallet, amount, expires_at, origin: Origin::default(), identity },
+        NewHold { wallet, amount, expires_at, origin: Origin::default(), idempotency },
     ))
 }
 
 fn end(world: &World, done: &HoldDone, ending: Ending, key: &str) -> Result<HoldDone, Failure> {
-    world.wait(holds::end(&world.tally, done.id, ending, Origin::default(), identity(key, 1)))
+    world.wait(holds::end(&world.tally, done.id, ending, Origin::default(), idempotency(key, 1)))
 }
 
 #[test]

@@ -41,7 +41,7 @@ fn a_retry_has_one_effect_and_the_first_answer() {
     let new = NewTransfer {
         order: order(TransferKind::Deposit { to: ann }, 1),
         origin: Origin::default(),
-        identity: identity("k", 2),
+        idempotency: idempotency("k", 2),
         mint_cap: None,
     };
     assert_eq!(refused(world.wait(transfers::post(&world.tally, new))), Rejection::IdempotencyKeyReused);
@@ -92,7 +92,8 @@ fn members_are_one_for_each_name_and_close_when_they_are_empty() {
     assert_eq!(read.player.as_str(), ann.0.to_string());
     assert_eq!(world.tally.store.ledger().wallets_of(ann).unwrap().len(), 1);
     // Two at once in one batch and under one key.
-    let keyed = || tally_service::members::NewMember { identity: identity("m", 1), ..new_member("eve") };
+    let keyed =
+        || tally_service::members::NewMember { idempotency: idempotency("m", 1), ..new_member("eve") };
     let eve = world.create(keyed()).unwrap();
     let again = world.create(keyed()).unwrap();
     assert_eq!((again.id, eve.replayed, again.replayed), (eve.id, false, true));

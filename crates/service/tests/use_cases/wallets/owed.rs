@@ -312,7 +312,7 @@ fn a_cancelled_contest_pays_no_prizes_of_periods_that_end_later() {
         let play = || {
             let (board, player) = (id.board(None), player_of(ann));
             let score = tally_rules::score::ScoreInput::Int(5);
-            let new = NewScore { board, player, score, subscore: None, at: None, identity: None };
+            let new = NewScore { board, player, score, subscore: None, at: None, idempotency: None };
             world.wait(submit::submit(tally, new)).unwrap();
         };
         let look = || {

@@ -22,7 +22,7 @@ fn payment(
     from: MemberId,
     pin: &str,
     to: &str,
-    identity: Option<IdempotencyKey>,
+    idempotency: Option<IdempotencyKey>,
 ) -> NewPayment {
     let guess = world.tally.members.pins.guess(&Login::new("ann").unwrap(), &Given::Digits(pin.into()));
     let tokens_from = world.tally.store.ledger().member(from).unwrap().unwrap().tokens_from;
@@ -35,13 +35,13 @@ fn payment(
         to: None,
         currency: code("KRW"),
         amount,
-        identity,
+        idempotency,
     }
 }
 
 fn pay(world: &World, from: MemberId, pin: &str, to: &str, key: Option<&str>) -> Result<Payment, Failure> {
-    let identity = key.and_then(|key| identity(key, 1));
-    world.wait(pay::pay(&world.tally, payment(world, from, pin, to, identity)))
+    let idempotency = key.and_then(|key| idempotency(key, 1));
+    world.wait(pay::pay(&world.tally, payment(world, from, pin, to, idempotency)))
 }
 
 #[track_caller]

@@ -89,7 +89,7 @@ fn account(world: &World, account: Account) -> i128 {
 
 fn reverse(world: &World, transfer: TransferId, units: Option<i64>) -> Result<(), Failure> {
     let (amount, origin) = (units.map(amount), Origin::default());
-    let new = NewReversal { transaction: transfer.0, amount, origin, identity: None };
+    let new = NewReversal { transaction: transfer.0, amount, origin, idempotency: None };
     world.wait(reversals::reverse(&world.tally, new)).map(drop)
 }
 
@@ -272,7 +272,7 @@ fn only_its_contest_reaches_the_wallet_of_a_pool() {
     assert_eq!(post(TransferKind::Withdrawal { from: pool }), Rejection::MemberNotFound);
     let hold = |member| {
         let (wallet, origin) = (WalletKey { member, currency: code("KRW") }, Origin::default());
-        let new = NewHold { wallet, amount: amount(1), expires_at: None, origin, identity: None };
+        let new = NewHold { wallet, amount: amount(1), expires_at: None, origin, idempotency: None };
         world.wait(holds::place(&world.tally, new))
     };
     assert_eq!(refused(hold(pool)), Rejection::MemberNotFound);

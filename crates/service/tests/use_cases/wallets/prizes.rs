@@ -1,7 +1,7 @@
 //! Prizes of a board's periods: paid once when one is closed, to players that are members, in spite of crashes and concurrent
 //! schedulers.
 
-use crate::wallets::world::{Kind, World, code, identity, new_member, settings, start};
+use crate::wallets::world::{Kind, World, code, idempotency, new_member, settings, start};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use tally_rules::audit::AuditAction;
@@ -56,7 +56,7 @@ pub(crate) fn player_of(member: MemberId) -> PlayerId {
 
 pub(crate) fn score(world: &World, tally: &Arc<Tally>, player: PlayerId, score: i64) {
     let (score, subscore, at) = (ScoreInput::Int(score), None, None);
-    let new = NewScore { board: board(), player, score, subscore, at, identity: None };
+    let new = NewScore { board: board(), player, score, subscore, at, idempotency: None };
     world.wait(submit::submit(tally, new)).unwrap();
 }
 
@@ -118,7 +118,7 @@ pub(crate) fn again(tally: &Tally, now: Micros, key: &str) -> (PrizeCounts, bool
     let found = tally.boards.get(&board()).unwrap();
     let view = View::find(&found, Some("daily:previous"), now, |_| None).unwrap();
     let origin = Origin { reason: Some("why".into()), ..Origin::from(Actor::CommandLine) };
-    pay_again::pay_again(tally, &view, &origin, identity(key, 1).as_ref()).unwrap()
+    pay_again::pay_again(tally, &view, &origin, idempotency(key, 1).as_ref()).unwrap()
 }
 
 /// What could not be paid is paid once it can be, on request: a winner that was no member, and a wallet that was full.
@@ -146,7 +146,7 @@ fn unpaid_prizes_of_a_period_are_paid_again_by_hand() {
         assert_eq!(rows(AuditAction::PrizesRepaid), [], "nothing was paid");
         let new = new_member("guest");
         let member = Member { player: guest.clone(), ..new.member };
-        let id = world.create(NewMember { member, player_is_id: false, identity: None }).unwrap().id;
+        let id = world.create(NewMember { member, player_is_id: false, idempotency: None }).unwrap().id;
         // A retry does nothing more. Another request pays, once.
         assert_eq!(again(tally, world.now(), "one"), (unpaid, true));
         assert_eq!(world.balance(id), 0);

@@ -19,7 +19,7 @@ fn new(transaction: Uuid, units: Option<i64>, key: Option<&str>) -> NewReversal 
         transaction,
         amount,
         origin: Origin { actor: Actor::CommandLine, reason: Some("why".into()), metadata: None },
-        identity: key.and_then(|key| identity(key, 1)),
+        idempotency: key.and_then(|key| idempotency(key, 1)),
     }
 }
 
@@ -38,7 +38,7 @@ fn link(world: &World, id: TransferId) -> Option<ReversalLink> {
 fn captured(world: &World, member: MemberId, to: Option<MemberId>, units: i64) -> TransferId {
     let wallet = WalletKey { member, currency: code("KRW") };
     let amount = Amount::new(units).unwrap();
-    let hold = NewHold { wallet, amount, expires_at: None, origin: Origin::default(), identity: None };
+    let hold = NewHold { wallet, amount, expires_at: None, origin: Origin::default(), idempotency: None };
     let hold = world.wait(holds::place(&world.tally, hold)).unwrap().id;
     let ending = Ending::Capture { amount: None, to };
     let done = world.wait(holds::end(&world.tally, hold, ending, Origin::default(), None)).unwrap();
@@ -87,7 +87,8 @@ fn a_retry_takes_back_once() {
     assert_eq!((first.replayed, again.replayed, &again.posted), (false, true, &first.posted));
     assert_eq!(world.balance(ann), 60);
     // The same key for another request, also for one of a transfer that does not exist.
-    let another = |transaction| NewReversal { identity: identity("k", 2), ..new(transaction, None, None) };
+    let another =
+        |transaction| NewReversal { idempotency: idempotency("k", 2), ..new(transaction, None, None) };
     for transaction in [made, GHOST] {
         let done = world.wait(reversals::reverse(&world.tally, another(transaction)));
         assert_eq!(refused(done), Rejection::IdempotencyKeyReused);
@@ -95,7 +96,7 @@ fn a_retry_takes_back_once() {
     let post = NewTransfer {
         order: order(TransferKind::Deposit { to: ann }, 1),
         origin: Origin::default(),
-        identity: identity("k", 2),
+        idempotency: idempotency("k", 2),
         mint_cap: None,
     };
     let done = world.wait(tally_service::ledger::transfers::post(&world.tally, post));
@@ -114,7 +115,7 @@ fn what_the_recipient_has_spent_or_holds_cannot_be_taken_back() {
         amount: Amount::new(10).unwrap(),
         expires_at: None,
         origin: Origin::default(),
-        identity: None,
+        idempotency: None,
     };
     world.wait(holds::place(&world.tally, hold)).unwrap();
     let short = Rejection::InsufficientFunds { needed: 60, available: 50 };

@@ -48,7 +48,7 @@ fn balances(world: &World, members: &[MemberId]) -> Vec<i64> {
 
 fn reverse(world: &World, transfer: TransferId, units: Option<i64>) -> Result<(), Failure> {
     let (amount, origin) = (units.map(|units| Amount::new(units).unwrap()), Origin::default());
-    let new = NewReversal { transaction: transfer.0, amount, origin, identity: None };
+    let new = NewReversal { transaction: transfer.0, amount, origin, idempotency: None };
     world.wait(reversals::reverse(&world.tally, new)).map(drop)
 }
 
@@ -73,7 +73,7 @@ fn a_settling_that_dies_at_any_step_goes_on() {
             let dying = Dying::new(Arc::clone(&store));
             let now = Arc::new(AtomicI64::new(world.now().0));
             let process = start(Arc::clone(&dying) as Arc<_>, &now, settings()).unwrap();
-            let (boss, key) = (ActingAs::Admin.by(Actor::CommandLine), identity("settle", 1));
+            let (boss, key) = (ActingAs::Admin.by(Actor::CommandLine), idempotency("settle", 1));
             dying.arm(steps, End::Before);
             settle::settle(&process, &cup(), &boss, key.as_ref()).unwrap();
             let left = store.ledger().contest(&cup()).unwrap().unwrap();
@@ -170,8 +170,8 @@ fn a_corrected_score_decides_the_prizes() {
         });
         let cup = cup();
         let correct = |actor: &ContestActor, player: &PlayerId, score, key| {
-            let (score, identity) = ((ScoreInput::Int(score), None), identity(key, 1));
-            let done = correct::correct(&world.tally, &cup, actor, player, score, identity);
+            let (score, idempotency) = ((ScoreInput::Int(score), None), idempotency(key, 1));
+            let done = correct::correct(&world.tally, &cup, actor, player, score, idempotency);
             world.wait(done).map(|(_, done)| done)
         };
         let [ann, bob, cid] = members.map(player_of);

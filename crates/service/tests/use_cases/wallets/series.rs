@@ -1,6 +1,6 @@
 //! Series of contests: made ahead, played and settled by the clock; missed contests; the effect of a change or an end of one.
 
-use crate::wallets::world::{Kind, World, code, identity, refused, settings, start};
+use crate::wallets::world::{Kind, World, code, idempotency, refused, settings, start};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use tally_rules::contest::definition;
@@ -82,7 +82,7 @@ fn a_series_makes_plays_and_settles_its_contests_by_itself() {
         assert_eq!(all(tally, zero), wanted);
         let board = name("daily-202311150900").board(None);
         let (score, subscore, at) = (ScoreInput::Int(5), None, None);
-        let new = NewScore { board, player, score, subscore, at, identity: None };
+        let new = NewScore { board, player, score, subscore, at, idempotency: None };
         world.wait(submit::submit(tally, new)).unwrap();
         world.advance(DAY);
         scheduler::do_due(tally).unwrap();
@@ -165,7 +165,7 @@ fn a_change_counts_for_what_is_made_later_and_an_end_leaves_what_there_is() {
     let world = World::new(Kind::Sqlite);
     let tally = &world.tally;
     let (id, boss) = (name("daily"), ContestActor::SERVER);
-    let key = identity("one", 1);
+    let key = idempotency("one", 1);
     let first = series::create(tally, &id, &boss, &daily(), key.as_ref()).unwrap();
     assert_eq!(series::create(tally, &id, &boss, &daily(), key.as_ref()).unwrap(), (first.0, true));
     let nobody = ActingAs::Member(PlayerId::new("p").unwrap()).by(Origin::BACKGROUND);
@@ -199,7 +199,7 @@ fn a_change_counts_for_what_is_made_later_and_an_end_leaves_what_there_is() {
     let twice = SeriesSpec { start: Some("0 9,10 * * *".into()), ..SeriesSpec::default() };
     let (changed, _) = series::patch(tally, &id, &boss, &twice, None).unwrap();
     assert_eq!(changed.last, Some(name("daily-202311151000")));
-    let gone = identity("two", 2);
+    let gone = idempotency("two", 2);
     assert!(!series::delete(tally, &id, &boss, gone.as_ref()).unwrap());
     assert!(series::delete(tally, &id, &boss, gone.as_ref()).unwrap());
     assert_eq!(refused(series::delete(tally, &id, &boss, None)), Rejection::SeriesNotFound);

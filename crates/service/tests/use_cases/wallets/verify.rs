@@ -98,7 +98,7 @@ fn make(world: &World) -> Made {
             amount: Amount::new(units).unwrap(),
             expires_at: None,
             origin: Origin::default(),
-            identity: None,
+            idempotency: None,
         };
         world.wait(holds::place(&world.tally, new)).unwrap().id
     };

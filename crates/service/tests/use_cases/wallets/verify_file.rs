@@ -84,7 +84,7 @@ fn make(world: &World) -> Made {
     world.transfer(ann, cid, 11, None).unwrap();
     capture(world, later);
     let amount = Some(Amount::new(60).unwrap());
-    let back = NewReversal { transaction: reversed.0, amount, origin: Origin::default(), identity: None };
+    let back = NewReversal { transaction: reversed.0, amount, origin: Origin::default(), idempotency: None };
     let back = id(&world.wait(reversals::reverse(&world.tally, back)).unwrap());
     let last = id(&world.transfer(cid, ann, 2, None).unwrap());
     Made { _folder: folder, file, members: [ann, bob, cid], early, reversed, last, back }

@@ -43,7 +43,7 @@ pub(crate) fn id(receipt: &Receipt) -> TransferId {
 pub(crate) fn hold(world: &World, member: MemberId, units: i64) -> tally_rules::ledger::HoldId {
     let wallet = WalletKey { member, currency: code("KRW") };
     let amount = Amount::new(units).unwrap();
-    let new = NewHold { wallet, amount, expires_at: None, origin: Origin::default(), identity: None };
+    let new = NewHold { wallet, amount, expires_at: None, origin: Origin::default(), idempotency: None };
     world.wait(holds::place(&world.tally, new)).unwrap().id
 }
 
@@ -69,7 +69,7 @@ fn make(world: &World) -> Made {
     let reversed = id(&world.transfer(ann, bob, 100, None).unwrap());
     let origin = Origin { actor: Actor::CommandLine, reason: Some("rent".into()), metadata: None };
     let order_ = order(TransferKind::Transfer { from: ann, to: bob }, 30);
-    let new = NewTransfer { order: order_, origin: origin.clone(), identity: None, mint_cap: None };
+    let new = NewTransfer { order: order_, origin: origin.clone(), idempotency: None, mint_cap: None };
     let worded = id(&world.wait(transfers::post(&world.tally, new)).unwrap());
     let (early, later) = (hold(world, ann, 5), hold(world, bob, 6));
     capture(world, early);
@@ -79,7 +79,7 @@ fn make(world: &World) -> Made {
     world.transfer(ann, cid, 11, None).unwrap();
     capture(world, later);
     let amount = Some(Amount::new(60).unwrap());
-    let back = NewReversal { transaction: reversed.0, amount, origin, identity: None };
+    let back = NewReversal { transaction: reversed.0, amount, origin, idempotency: None };
     let back = id(&world.wait(reversals::reverse(&world.tally, back)).unwrap());
     let last = id(&world.transfer(cid, ann, 2, None).unwrap());
     Made { members: [ann, bob, cid], worded, reversed, last, back }

@@ -51,7 +51,7 @@ pub(crate) fn settings() -> LedgerSettings {
     LedgerSettings { currencies, ..LedgerSettings::default() }
 }
 
-pub(crate) fn identity(key: &str, print: u8) -> Option<IdempotencyKey> {
+pub(crate) fn idempotency(key: &str, print: u8) -> Option<IdempotencyKey> {
     let key = RequestKey { scope: "test".into(), key: key.into() };
     Some(IdempotencyKey { key, fingerprint: Fingerprint([print; 16]).into() })
 }
@@ -69,7 +69,7 @@ pub(crate) fn new_member(name: &str) -> NewMember {
         tokens_from: Micros(0),
         closed_at: None,
     };
-    NewMember { member, player_is_id: true, identity: None }
+    NewMember { member, player_is_id: true, idempotency: None }
 }
 
 pub(crate) fn with_phone(name: &str, phone: &str) -> NewMember {
@@ -142,10 +142,10 @@ impl World {
     }
 
     pub(crate) fn post(&self, order: TransferRequest, key: Option<&str>) -> TransferResult {
-        let identity = key.and_then(|key| identity(key, 1));
+        let idempotency = key.and_then(|key| idempotency(key, 1));
         self.wait(transfers::post(
             &self.tally,
-            NewTransfer { order, origin: Origin::default(), identity, mint_cap: None },
+            NewTransfer { order, origin: Origin::default(), idempotency, mint_cap: None },
         ))
     }
 
@@ -162,7 +162,7 @@ impl World {
     /// Many at once, each linked to the next or not.
     pub(crate) fn post_all(&self, moves: Vec<(TransferRequest, bool)>) -> Vec<TransferResult> {
         let new = |(order, linked)| {
-            (NewTransfer { order, origin: Origin::default(), identity: None, mint_cap: None }, linked)
+            (NewTransfer { order, origin: Origin::default(), idempotency: None, mint_cap: None }, linked)
         };
         self.wait(transfers::post_all(&self.tally, moves.into_iter().map(new).collect())).unwrap()
     }

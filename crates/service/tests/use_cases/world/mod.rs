@@ -140,8 +140,8 @@ impl World {
 
     /// A score of now for the board.
     pub(crate) fn score(&self, name: &str, score: ScoreInput) -> NewScore {
-        let (subscore, at, identity) = (None, None, None);
-        NewScore { board: board(), player: player(name), score, subscore, at, identity }
+        let (subscore, at, idempotency) = (None, None, None);
+        NewScore { board: board(), player: player(name), score, subscore, at, idempotency }
     }
 }
 
@@ -156,7 +156,7 @@ pub(crate) fn player(name: &str) -> PlayerId {
 }
 
 /// A request of that key; the fingerprint is the same for all.
-pub(crate) fn identity(key: &str) -> IdempotencyKey {
+pub(crate) fn idempotency(key: &str) -> IdempotencyKey {
     let key = RequestKey { scope: "test".into(), key: key.into() };
     IdempotencyKey { key, fingerprint: Fingerprint([0; 16]).into() }
 }

@@ -2,7 +2,7 @@
 
 use super::site::{Kind, Site, cup, player};
 use super::{boss, member_of, members};
-use crate::wallets::world::{identity, refused};
+use crate::wallets::world::{idempotency, refused};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use tally_rules::contest::definition::ContestSpec;
@@ -52,7 +52,7 @@ pub(super) fn players_join_a_contest_that_runs(kind: Kind) {
     let servers = [site.serve(), site.serve()];
     let id = site.open_with(&servers[0], "cup", &spec(40, None));
     let apply = |at: usize, no: usize, key: Option<&str>| {
-        let key = key.and_then(|key| identity(key, 1));
+        let key = key.and_then(|key| idempotency(key, 1));
         apply::apply(&servers[at], &id, &member_of(no), &player(no), key.as_ref())
     };
     assert_eq!(status(apply(0, 1, Some("one"))), (Status::Accepted, false));

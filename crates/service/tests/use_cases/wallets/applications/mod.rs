@@ -6,7 +6,7 @@ mod faults;
 mod joining;
 mod site;
 
-use crate::wallets::world::{identity, refused};
+use crate::wallets::world::{idempotency, refused};
 use site::{Kind, Site, cup, player};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -286,8 +286,9 @@ fn a_retry_has_the_effect_of_one(kind: Kind) {
     let tally = site.serve();
     let id = site.open(&tally, "cup");
     let who = [player(1), player(2)];
-    let applied =
-        |print| apply::apply(&tally, &id, &ContestActor::SERVER, &who[0], identity("apply", print).as_ref());
+    let applied = |print| {
+        apply::apply(&tally, &id, &ContestActor::SERVER, &who[0], idempotency("apply", print).as_ref())
+    };
     let first = applied(1).unwrap();
     let again = applied(1).unwrap();
     assert_eq!((first.replayed, again.replayed, &first.result), (false, true, &again.result));
@@ -295,11 +296,12 @@ fn a_retry_has_the_effect_of_one(kind: Kind) {
         matches!(first.result, ActionResult::Applied(application) if application.applied_at == site.now())
     );
     assert_eq!(refused(applied(2)), Rejection::IdempotencyKeyReused);
-    let accept = || apply::decide(&tally, &id, &boss(), &who, true, identity("accept", 1).as_ref()).unwrap();
+    let accept =
+        || apply::decide(&tally, &id, &boss(), &who, true, idempotency("accept", 1).as_ref()).unwrap();
     let rows = ActionResult::Decided(vec![Ok(Status::Accepted), Err(Rejection::NotApplied)]);
     assert_eq!((accept().result, accept().result), (rows.clone(), rows.clone()));
     let withdraw = || {
-        apply::withdraw(&tally, &id, &ContestActor::SERVER, &who[0], identity("withdraw", 1).as_ref())
+        apply::withdraw(&tally, &id, &ContestActor::SERVER, &who[0], idempotency("withdraw", 1).as_ref())
             .unwrap()
     };
     assert_eq!((withdraw().replayed, withdraw().replayed), (false, true));
@@ -338,7 +340,7 @@ fn a_decision_leaves_a_row(kind: Kind) {
     }
     let origin = Origin { actor: Actor::CommandLine, reason: Some("the list".into()), metadata: None };
     let desk = ActingAs::Admin.by(origin);
-    let once = identity("accept", 1);
+    let once = idempotency("accept", 1);
     let players = |all: &[usize]| all.iter().map(|no| player(*no)).collect::<Vec<_>>();
     let decide = |all: &[usize], accept, key| {
         // The clock of the test stands still, and rows of one instant are in no order.
@@ -374,7 +376,7 @@ fn accepted_at_once(kind: Kind) {
     let spec = ContestSpec { auto_accept: Some(true), ..cup(false) };
     let id = site.open_with(&servers[0], "cup", &spec);
     let apply = |at: usize, no, key: Option<&str>| {
-        let key = key.and_then(|key| identity(key, 1));
+        let key = key.and_then(|key| idempotency(key, 1));
         apply::apply(&servers[at], &id, &member_of(no), &player(no), key.as_ref())
     };
     let status = |done: Result<ContestDone, Failure>| match done.unwrap().result {

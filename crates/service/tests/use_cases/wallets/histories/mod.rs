@@ -11,7 +11,7 @@ pub(crate) mod dying;
 mod outside;
 pub(crate) mod paper;
 
-use crate::wallets::world::{self, Kind, World, code, identity, settings};
+use crate::wallets::world::{self, Kind, World, code, idempotency, settings};
 use dying::{Dying, DyingStore, End};
 use outside::Outside;
 use paper::{CAPACITY, FEE, Model, Op, PRIZES, Paper, Shape};
@@ -114,10 +114,10 @@ impl Hand<'_> {
                     Op::ScoreElsewhere(player) => (player, 9),
                     _ => unreachable!("it is another's"),
                 };
-                let (subscore, at, identity) = (None, None, key.cloned());
+                let (subscore, at, idempotency) = (None, None, key.cloned());
                 let division = division.map(|no| u32::try_from(no).unwrap());
                 let (board, player, score) = (id.board(division), who(player), ScoreInput::Int(score));
-                let new = NewScore { board, player, score, subscore, at, identity };
+                let new = NewScore { board, player, score, subscore, at, idempotency };
                 self.runtime.block_on(submit::submit(tally, new)).map(drop)
             }
             Op::Ban(player, banned) => {
@@ -143,8 +143,8 @@ impl Hand<'_> {
                 };
                 let fee = entries.into_iter().find(|(_, entry)| is_fee(entry));
                 let transaction = fee.ok_or(Rejection::TransactionNotFound)?.1.transfer.0;
-                let (amount, origin, identity) = (None, Origin::default(), key.cloned());
-                let new = NewReversal { transaction, amount, origin, identity };
+                let (amount, origin, idempotency) = (None, Origin::default(), key.cloned());
+                let new = NewReversal { transaction, amount, origin, idempotency };
                 self.runtime.block_on(reversals::reverse(tally, new)).map(drop)
             }
         }
@@ -285,7 +285,7 @@ impl History {
             _ => None,
         };
         let (hand, id) = (self.hand(), &self.ids[contest]);
-        let one = |key: &String| hand.act(id, op, division, identity(key, 1));
+        let one = |key: &String| hand.act(id, op, division, idempotency(key, 1));
         std::thread::scope(|scope| {
             let asked: Vec<_> = keys.iter().map(|key| scope.spawn(|| one(key))).collect();
             asked.into_iter().map(|asked| asked.join().unwrap()).collect()

@@ -13,7 +13,7 @@ use crate::wallets::histories::dying::{Dying, DyingStore, End};
 use crate::wallets::histories::paper::FEE;
 use crate::wallets::prizes::DAY;
 use crate::wallets::verify::{owed, verify};
-use crate::wallets::world::{Kind, World, code, identity, new_member, order, prove};
+use crate::wallets::world::{Kind, World, code, idempotency, new_member, order, prove};
 use paper::{Account, CUPS, Cup, KEEP, Named, OF_DAY, SLOTS, begin_on, usd};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -105,7 +105,7 @@ impl Story {
             let ends = [End::Before, End::After, End::LostDone, End::LostUndone, End::Unknown];
             self.dying.arm(self.rng.below(4) as u32, *self.rng.pick(&ends));
         }
-        let mut done = what(&self.tally, &self.runtime, identity(&key, 1));
+        let mut done = what(&self.tally, &self.runtime, idempotency(&key, 1));
         let mut is_settled = false;
         while !is_settled {
             if self.dying.disarm().1 {
@@ -113,7 +113,7 @@ impl Story {
                 self.begin();
             }
             if matches!(done, Err(Failure::Fault(_))) {
-                done = what(&self.tally, &self.runtime, identity(&key, 1));
+                done = what(&self.tally, &self.runtime, idempotency(&key, 1));
             } else {
                 // Its follow-up work may have been cut short.
                 let tally = &self.tally;
@@ -162,10 +162,10 @@ impl Story {
     /// A new member of that name, with money.
     fn make(&mut self, name: PlayerId) -> Result<(), Rejection> {
         let login = format!("login {}", self.accounts.len());
-        let new = |identity| {
+        let new = |idempotency| {
             let new = new_member(&login);
             let member = Member { player: name.clone(), ..new.member };
-            NewMember { member, player_is_id: false, identity }
+            NewMember { member, player_is_id: false, idempotency }
         };
         let is_free = self.holder(&name).is_none();
         let done = self.ask(|tally, runtime, key| {
@@ -199,7 +199,8 @@ impl Story {
 
     fn post(&mut self, order: &TransferRequest) -> bool {
         let (origin, mint_cap) = (Origin::default(), None);
-        let new = |identity| NewTransfer { order: order.clone(), origin: origin.clone(), identity, mint_cap };
+        let new =
+            |idempotency| NewTransfer { order: order.clone(), origin: origin.clone(), idempotency, mint_cap };
         self.ask(|tally, runtime, key| runtime.block_on(transfers::post(tally, new(key))).map(drop)).is_ok()
     }
 

@@ -50,9 +50,9 @@ impl Story {
         let (id, units) = (self.cups[at].id.clone(), self.rng.below(1_000) as i64 * 1_000);
         // No two are the same.
         let units = units + self.asked as i64 % 1_000;
-        let done = self.ask(|tally, runtime, identity| {
+        let done = self.ask(|tally, runtime, idempotency| {
             let (board, player, score) = (id.board(None), name.clone(), ScoreInput::Int(units));
-            let new = NewScore { board, player, score, subscore: None, at: None, identity };
+            let new = NewScore { board, player, score, subscore: None, at: None, idempotency };
             runtime.block_on(submit::submit(tally, new)).map(drop)
         });
         let cup = &mut self.cups[at];

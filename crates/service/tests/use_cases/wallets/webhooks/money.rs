@@ -71,7 +71,7 @@ fn a_line_is_sent_once_as_what_the_webhook_wants() {
         pay(&world, TransferKind::Withdrawal { from: ann }, 1);
         assert_eq!(take(&held), (EventType::Transfer, ann, 4, 48));
         let (amount, origin) = (Some(amount(7)), Origin::default());
-        let new = NewReversal { transaction: moved, amount, origin, identity: None };
+        let new = NewReversal { transaction: moved, amount, origin, idempotency: None };
         world.wait(reversals::reverse(&world.tally, new)).unwrap();
         let mut seen: Vec<_> = (0..2).map(|_| take(&held)).collect();
         seen.sort_by_key(|(_, member, ..)| *member != ann);
@@ -92,7 +92,7 @@ fn lines_that_are_not_wanted_are_passed() {
         last = pay(&world, TransferKind::Transfer { from: ann, to: bob }, 1);
     }
     let reverse = |transaction| {
-        let new = NewReversal { transaction, amount: None, origin: Origin::default(), identity: None };
+        let new = NewReversal { transaction, amount: None, origin: Origin::default(), idempotency: None };
         world.wait(reversals::reverse(&world.tally, new)).unwrap();
         world.advance(1);
     };
