@@ -16,7 +16,7 @@ pub(crate) struct Device(PathBuf);
 
 /// Counts since the system started, or of an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Counts {
+pub(crate) struct DeviceCounts {
     pub(crate) writes: u64,
     pub(crate) bytes: u64,
     /// The waits of all writes and flushes, added up.
@@ -34,12 +34,12 @@ impl Device {
         path.exists().then_some(Self(path))
     }
 
-    pub(crate) fn counts(&self) -> Option<Counts> {
-        Counts::parse(&read_to_string(&self.0).ok()?)
+    pub(crate) fn counts(&self) -> Option<DeviceCounts> {
+        DeviceCounts::parse(&read_to_string(&self.0).ok()?)
     }
 }
 
-impl Counts {
+impl DeviceCounts {
     fn parse(stat: &str) -> Option<Self> {
         let fields: Vec<u64> = stat.split_whitespace().map_while(|field| field.parse().ok()).collect();
         // Flushes are counted since Linux 5.5.
@@ -71,13 +71,13 @@ mod tests {
 
     #[test]
     fn a_line_of_the_kernel_is_read() {
-        let then = Counts::parse("9 0 9 9 100 7 800 50 0 40 60 0 0 0 0 10 5").unwrap();
-        let now = Counts::parse("9 0 9 9 300 7 2400 450 0 40 60 0 0 0 0 30 105").unwrap();
+        let then = DeviceCounts::parse("9 0 9 9 100 7 800 50 0 40 60 0 0 0 0 10 5").unwrap();
+        let now = DeviceCounts::parse("9 0 9 9 300 7 2400 450 0 40 60 0 0 0 0 30 105").unwrap();
         let both = now.since(then);
-        assert_eq!(both, Counts { writes: 200, bytes: 1600 * 512, wait_ms: 500 });
+        assert_eq!(both, DeviceCounts { writes: 200, bytes: 1600 * 512, wait_ms: 500 });
         assert!((both.ms_a_write() - 2.5).abs() < 1e-9);
-        assert_eq!(Counts::parse("1 2 3"), None);
-        assert_eq!(Counts::parse("9 0 9 9 100 7 800 50").unwrap().wait_ms, 50, "an older kernel");
+        assert_eq!(DeviceCounts::parse("1 2 3"), None);
+        assert_eq!(DeviceCounts::parse("9 0 9 9 100 7 800 50").unwrap().wait_ms, 50, "an older kernel");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::error::{During, Error};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use tally_load::report::Run;
+use tally_load::report::RunInfo;
 use tempfile::TempDir;
 
 /// The size of a scenario's numbers.
@@ -124,7 +124,7 @@ impl Options {
     }
 }
 
-impl From<&Options> for Run {
+impl From<&Options> for RunInfo {
     fn from(options: &Options) -> Self {
         let small = options.size == Size::Small;
         Self { command: options.command.clone(), seed: options.seed, small }

@@ -4,7 +4,7 @@
 //! decisions, which are for people with the source at hand.
 
 /// One page of the repository.
-pub(crate) struct Page {
+pub(crate) struct GuidePage {
     /// From the root of the repository.
     pub(crate) path: &'static str,
     pub(crate) source: &'static str,
@@ -13,14 +13,14 @@ pub(crate) struct Page {
 /// The pages below one heading of the table of contents.
 pub(crate) struct Section {
     pub(crate) title: &'static str,
-    pub(crate) pages: &'static [Page],
+    pub(crate) pages: &'static [GuidePage],
 }
 
 macro_rules! section {
     ($title:literal: $($path:literal)+) => {
         Section {
             title: $title,
-            pages: &[$(Page { path: $path, source: include_str!(concat!("../../../", $path)) }),+],
+            pages: &[$(GuidePage { path: $path, source: include_str!(concat!("../../../", $path)) }),+],
         }
     };
 }

@@ -7,7 +7,7 @@ use pulldown_cmark::{Alignment, Event, Options, Parser, Tag, TagEnd, html};
 
 /// Where a link leads.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Target {
+pub(crate) enum LinkTarget {
     /// An address on the web, or a page of the site as seen from the page of the link.
     Address(String),
     /// A file of the repository that the site does not have.
@@ -31,7 +31,7 @@ pub(crate) struct Rendered {
 }
 
 /// Renders a page whose links lead where `target` says.
-pub(crate) fn render(source: &str, target: impl Fn(&str) -> Target) -> Rendered {
+pub(crate) fn render(source: &str, target: impl Fn(&str) -> LinkTarget) -> Rendered {
     let events: Vec<Event<'_>> = Parser::new_ext(source, Options::ENABLE_TABLES).collect();
     let mut parts: Vec<Part> = Vec::new();
     let mut shown: Vec<Event<'_>> = Vec::with_capacity(events.len());
@@ -51,13 +51,13 @@ pub(crate) fn render(source: &str, target: impl Fn(&str) -> Target) -> Rendered 
                 parts.push(Part { level: *level as usize, id, heading, text: String::new() });
             }
             Event::Start(Tag::Link { link_type, dest_url, title, id }) => match target(dest_url) {
-                Target::Address(address) => shown.push(Event::Start(Tag::Link {
+                LinkTarget::Address(address) => shown.push(Event::Start(Tag::Link {
                     link_type: *link_type,
                     dest_url: address.into(),
                     title: title.clone(),
                     id: id.clone(),
                 })),
-                Target::Repository(path) => {
+                LinkTarget::Repository(path) => {
                     in_repository = true;
                     let title = escape(&format!("{path} of the repository"));
                     shown.push(Event::InlineHtml(format!("<span class=\"file\" title=\"{title}\">").into()));
@@ -140,8 +140,8 @@ mod tests {
 
     fn plain(source: &str) -> Rendered {
         render(source, |link| match link.strip_prefix("../") {
-            Some(path) => Target::Repository(path.to_owned()),
-            None => Target::Address(format!("at/{link}")),
+            Some(path) => LinkTarget::Repository(path.to_owned()),
+            None => LinkTarget::Address(format!("at/{link}")),
         })
     }
 

@@ -4,15 +4,15 @@
 //! Markdown for the machine of the build, and a start would be no faster. Links are relative, so that the same files work in a
 //! folder and below any path of a server. Not here: headers and connections.
 
-use crate::contents::{Page, SECTIONS};
+use crate::contents::{GuidePage, SECTIONS};
 use crate::frame;
-use crate::markdown::{self, Rendered, Target};
+use crate::markdown::{self, LinkTarget, Rendered};
 use serde_json::{Value, json};
 use std::sync::{LazyLock, OnceLock};
 
 /// A page of the site.
 pub(crate) struct Entry {
-    page: &'static Page,
+    page: &'static GuidePage,
     pub(crate) section: &'static str,
     pub(crate) title: &'static str,
     /// From the root of the site.
@@ -29,7 +29,7 @@ static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
 static INDEX: OnceLock<String> = OnceLock::new();
 
 impl Entry {
-    fn new(section: &'static str, page: &'static Page) -> Self {
+    fn new(section: &'static str, page: &'static GuidePage) -> Self {
         let first = page.source.lines().next().unwrap_or_default();
         let title = first.strip_prefix("# ").filter(|_| page.path.ends_with(".md")).unwrap_or("Settings");
         let below = page.path.strip_prefix("docs/").unwrap_or(page.path);
@@ -55,15 +55,15 @@ impl Entry {
     }
 
     /// Where a link of this page leads.
-    fn target(&self, link: &str) -> Target {
+    fn target(&self, link: &str) -> LinkTarget {
         if link.contains("://") || link.starts_with("mailto:") || link.starts_with('#') {
-            return Target::Address(link.to_owned());
+            return LinkTarget::Address(link.to_owned());
         }
         let (path, anchor) = link.split_once('#').map_or((link, ""), |(path, _)| (path, &link[path.len()..]));
         let path = resolve(self.page.path, path);
         match entries().iter().find(|entry| entry.page.path == path) {
-            Some(entry) => Target::Address(format!("{}{}{anchor}", self.root(), entry.address)),
-            None => Target::Repository(path),
+            Some(entry) => LinkTarget::Address(format!("{}{}{anchor}", self.root(), entry.address)),
+            None => LinkTarget::Repository(path),
         }
     }
 }
@@ -225,9 +225,9 @@ mod tests {
             (webhooks, "../tally.toml", "../tally.html"),
             (webhooks, "https://example.org/a.md", "https://example.org/a.md"),
         ] {
-            assert_eq!(from.target(link), Target::Address(address.to_owned()), "{link}");
+            assert_eq!(from.target(link), LinkTarget::Address(address.to_owned()), "{link}");
         }
-        let outside = Target::Repository("deploy/prometheus".to_owned());
+        let outside = LinkTarget::Repository("deploy/prometheus".to_owned());
         assert_eq!(webhooks.target("../../deploy/prometheus/"), outside);
     }
 

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Instant;
-use tally_lanes::{BatchHandler, Bounds, Failure, Lane, Stats, SubmitError, Weight};
+use tally_lanes::{BatchFailure, BatchHandler, Lane, LaneLimits, Stats, SubmitError, Weight};
 
 struct Echo;
 
@@ -25,7 +25,7 @@ impl BatchHandler for Echo {
         Weight { rows: 1, bytes: 64 }
     }
 
-    fn commit(&mut self, _batch: &[u64]) -> Result<(), Failure<()>> {
+    fn commit(&mut self, _batch: &[u64]) -> Result<(), BatchFailure<()>> {
         Ok(())
     }
 
@@ -90,7 +90,7 @@ fn pushing(lane: &Lane<Echo, Boxed>, callers: u64, each: u64) {
 }
 
 fn report(shape: &str, callers: u64, load: impl FnOnce(&Lane<Echo, Boxed>)) {
-    let (lane, thread) = Lane::start("echo", Bounds::default(), Echo).expect("a thread");
+    let (lane, thread) = Lane::start("echo", LaneLimits::default(), Echo).expect("a thread");
     let started = Instant::now();
     load(&lane);
     let elapsed = started.elapsed();

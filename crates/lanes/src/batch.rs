@@ -4,13 +4,13 @@
 //! reason, so a counter explains small batches. Requests and replies are separate, because the handler gets a slice of the
 //! requests and must not see the replies.
 
-use crate::handler::{Kind, Weight};
+use crate::handler::{BatchSharing, Weight};
 use std::collections::VecDeque;
 use std::time::Instant;
 
 /// The limits of a lane. A limit of 0 acts as 1: the first request is always taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bounds {
+pub struct LaneLimits {
     /// Rows in one batch. Default 1,000: far up the flat part of the curve of rows per second, and still a
     /// short transaction. A request with more rows gets a batch of its own.
     pub batch_rows_max: usize,
@@ -21,11 +21,11 @@ pub struct Bounds {
     pub queue_requests_max: usize,
     /// Bytes that wait for a batch; beyond it the lane refuses requests. Default 64 MiB.
     pub queue_bytes_max: usize,
-    /// Further attempts after a [`Failure::Retry`](crate::Failure::Retry). Default 5, about 30 ms of pauses.
+    /// Further attempts after a [`BatchFailure::Retry`](crate::BatchFailure::Retry). Default 5, about 30 ms of pauses.
     pub retries_max: u32,
 }
 
-impl Default for Bounds {
+impl Default for LaneLimits {
     fn default() -> Self {
         Self {
             batch_rows_max: 1_000,
@@ -74,7 +74,7 @@ pub(crate) struct Waiting<Q, R> {
     pub(crate) request: Q,
     pub(crate) reply: R,
     pub(crate) weight: Weight,
-    pub(crate) kind: Kind,
+    pub(crate) kind: BatchSharing,
     /// When it was accepted.
     pub(crate) since: Instant,
 }
@@ -100,7 +100,7 @@ pub(crate) struct TakenBatch<Q, R> {
 /// `at_end` is the cut if all of `inbox` fits.
 pub(crate) fn take<Q, R>(
     inbox: &mut VecDeque<Waiting<Q, R>>,
-    bounds: &Bounds,
+    bounds: &LaneLimits,
     at_end: Cut,
 ) -> TakenBatch<Q, R> {
     let first = inbox.pop_front().expect("a batch is taken only when something waits");

@@ -22,19 +22,19 @@ pub trait BatchHandler: Send + 'static {
     fn weight(request: &Self::Request) -> Weight;
 
     /// Which requests may share a batch with `request`. By default all requests may.
-    fn kind(_request: &Self::Request) -> Kind {
-        Kind::Group(0)
+    fn kind(_request: &Self::Request) -> BatchSharing {
+        BatchSharing::Group(0)
     }
 
     /// Makes the whole batch durable, or leaves no trace and returns the reason.
     ///
-    /// The outcome must depend only on the requests and the stored rows. After [`Failure::Retry`] the lane commits the same
-    /// batch again; after [`Failure::PoisonRequest`] it commits its halves, in order. A commit counts nothing and publishes nothing:
+    /// The outcome must depend only on the requests and the stored rows. After [`BatchFailure::Retry`] the lane commits the same
+    /// batch again; after [`BatchFailure::PoisonRequest`] it commits its halves, in order. A commit counts nothing and publishes nothing:
     /// that belongs to [`publish`](Self::publish).
     ///
     /// # Errors
-    /// See [`Failure`]: the variant says what the lane does next.
-    fn commit(&mut self, batch: &[Self::Request]) -> Result<Self::Committed, Failure<Self::Fault>>;
+    /// See [`BatchFailure`]: the variant says what the lane does next.
+    fn commit(&mut self, batch: &[Self::Request]) -> Result<Self::Committed, BatchFailure<Self::Fault>>;
 
     /// Publishes a committed batch and returns the answer of every request, in the order of `batch`.
     ///
@@ -42,14 +42,14 @@ pub trait BatchHandler: Send + 'static {
     /// of the commits, even when no caller waits any more.
     fn publish(&mut self, batch: Vec<Self::Request>, committed: Self::Committed) -> Vec<Self::Answer>;
 
-    /// Resolves a batch whose commit ended in [`Failure::Unknown`].
+    /// Resolves a batch whose commit ended in [`BatchFailure::Unknown`].
     ///
     /// # Errors
-    /// The store is unavailable. The lane then answers the batch with the fault of [`Failure::Unknown`] and the waiting
+    /// The store is unavailable. The lane then answers the batch with the fault of [`BatchFailure::Unknown`] and the waiting
     /// requests with this one. It tries again, with [`pause`](Self::pause) in between, before it commits anything else.
     ///
     /// # Panics
-    /// Unless overridden: a handler that returns [`Failure::Unknown`] must be able to resolve it.
+    /// Unless overridden: a handler that returns [`BatchFailure::Unknown`] must be able to resolve it.
     fn resolve(
         &mut self,
         _batch: &[Self::Request],
@@ -130,14 +130,14 @@ pub struct Weight {
 
 /// Which requests may share a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum BatchSharing {
     /// Only with requests of the same group.
     Group(u32),
     /// With no other request.
     Alone,
 }
 
-impl Kind {
+impl BatchSharing {
     /// Whether requests of these kinds may share a batch.
     pub(crate) fn shares_with(self, other: Self) -> bool {
         match (self, other) {
@@ -149,7 +149,7 @@ impl Kind {
 
 /// Why a commit left no trace, classified by what the lane does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Failure<F> {
+pub enum BatchFailure<F> {
     /// Deadlock or lock wait: nothing was done, and the same batch may succeed. The lane retries up to
     /// `retries_max` times. Then the batch gets the last fault.
     Retry(F),
@@ -165,12 +165,12 @@ pub enum Failure<F> {
     Unknown(F),
 }
 
-/// The outcome of a batch whose commit ended in [`Failure::Unknown`].
+/// The outcome of a batch whose commit ended in [`BatchFailure::Unknown`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resolution<C, F> {
     /// The batch is durable. This is what `commit` would have returned.
     Committed(C),
-    /// The batch left no trace and never will. The lane goes on as after [`Failure::Retry`] with this fault.
+    /// The batch left no trace and never will. The lane goes on as after [`BatchFailure::Retry`] with this fault.
     NotCommitted(F),
 }
 

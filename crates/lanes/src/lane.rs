@@ -4,7 +4,7 @@
 //! an unused lane ends by itself. A lane [by hand](Lane::by_hand) has no thread: its owner runs each step, so a simulation
 //! decides when.
 
-use crate::batch::{Bounds, Waiting};
+use crate::batch::{LaneLimits, Waiting};
 use crate::handler::{BatchHandler, Reply};
 use crate::queue::{Queue, SubmitError};
 use crate::run::Runner;
@@ -42,7 +42,7 @@ impl<W: BatchHandler, R: Reply<Result<W::Answer, W::Fault>>> Lane<W, R> {
     ///
     /// # Errors
     /// The operating system cannot create the thread.
-    pub fn start(name: &str, bounds: Bounds, work: W) -> io::Result<(Self, LaneThread<W>)> {
+    pub fn start(name: &str, bounds: LaneLimits, work: W) -> io::Result<(Self, LaneThread<W>)> {
         let queue = Arc::new(Queue::new(&bounds));
         let counters = Arc::new(Counters::default());
         let runner = Runner::new(name, (Arc::clone(&queue), Arc::clone(&counters)), bounds, work);
@@ -52,7 +52,7 @@ impl<W: BatchHandler, R: Reply<Result<W::Answer, W::Fault>>> Lane<W, R> {
     }
 
     /// A lane without a thread: [`step`](Self::step) runs it on the thread of the caller, without pauses.
-    pub fn by_hand(name: &str, bounds: Bounds, work: W) -> Self {
+    pub fn by_hand(name: &str, bounds: LaneLimits, work: W) -> Self {
         let queue = Arc::new(Queue::new(&bounds));
         let counters = Arc::new(Counters::default());
         let runner = Runner::new(name, (Arc::clone(&queue), Arc::clone(&counters)), bounds, work);

@@ -42,8 +42,10 @@ mod working_set;
 
 pub use affinity::{AffinityGuard, LaneAffinity};
 pub use barrier::{Barrier, BarrierGuard, Blocked};
-pub use batch::{Bounds, Cut};
-pub use handler::{BatchHandler, Failure, Kind, LaneTimings, Reply, Resolution, Weight, backoff};
+pub use batch::{Cut, LaneLimits};
+pub use handler::{
+    BatchFailure, BatchHandler, BatchSharing, LaneTimings, Reply, Resolution, Weight, backoff,
+};
 pub use histogram::{Histogram, Times};
 pub use lane::{Lane, LaneThread, Submission};
 pub use queue::SubmitError;

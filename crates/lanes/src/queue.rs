@@ -5,7 +5,7 @@
 //! A caller wakes the lane only if it sleeps, and of many callers one does: a busy lane costs its callers no system call.
 //! Nothing that can panic runs under the lock: weights are computed before it, requests and replies dropped after it.
 
-use crate::batch::{Bounds, Waiting};
+use crate::batch::{LaneLimits, Waiting};
 use crate::stats::Stats;
 use crate::sync::{Condvar, Mutex, MutexGuard};
 use std::collections::VecDeque;
@@ -91,7 +91,7 @@ struct State<Q, R> {
 }
 
 impl<Q, R> Queue<Q, R> {
-    pub(crate) fn new(bounds: &Bounds) -> Self {
+    pub(crate) fn new(bounds: &LaneLimits) -> Self {
         let state = State {
             waiting: VecDeque::new(),
             queued_requests: 0,

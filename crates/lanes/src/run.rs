@@ -6,9 +6,9 @@
 //! file complete a waiter. They also send faults, and only after the store has done nothing or the outcome stays unknown.
 //! The lane does not interpret faults, does not time out, and does not catch panics.
 
-use crate::batch::{Batch, Bounds, Cut, Waiting, take};
+use crate::batch::{Batch, Cut, LaneLimits, Waiting, take};
 use crate::bisection::Pieces;
-use crate::handler::{BatchHandler, Failure, LaneTimings, Reply, Resolution};
+use crate::handler::{BatchFailure, BatchHandler, LaneTimings, Reply, Resolution};
 use crate::queue::{Queue, QueueState};
 use crate::stats::{Counters, add, add_since};
 use std::collections::VecDeque;
@@ -23,7 +23,7 @@ use std::vec;
 pub(crate) struct Runner<W: BatchHandler, R> {
     name: Arc<str>,
     handler: W,
-    bounds: Bounds,
+    bounds: LaneLimits,
     inbox: VecDeque<Waiting<W::Request, R>>,
     queue: Arc<Queue<W::Request, R>>,
     counters: Arc<Counters>,
@@ -66,7 +66,7 @@ impl<W: BatchHandler, R: Reply<Result<W::Answer, W::Fault>>> Runner<W, R> {
     pub(crate) fn new(
         name: &str,
         (queue, counters): (Arc<Queue<W::Request, R>>, Arc<Counters>),
-        bounds: Bounds,
+        bounds: LaneLimits,
         handler: W,
     ) -> Self {
         let (inbox, unresolved) = (VecDeque::new(), None);
@@ -188,11 +188,11 @@ impl<W: BatchHandler, R: Reply<Result<W::Answer, W::Fault>>> Runner<W, R> {
             add(&self.counters.commits, 1);
             let fault = match self.handler.commit(requests) {
                 Ok(committed) => break Ok(committed),
-                Err(Failure::PoisonRequest(fault)) => break Err(CommitFailure::PoisonRequest(fault)),
-                Err(Failure::Piece(fault)) => break Err(CommitFailure::Piece(fault)),
-                Err(Failure::Unavailable(fault)) => break Err(CommitFailure::Unavailable(fault)),
-                Err(Failure::Retry(fault)) => fault,
-                Err(Failure::Unknown(own)) => match self.resolve(requests) {
+                Err(BatchFailure::PoisonRequest(fault)) => break Err(CommitFailure::PoisonRequest(fault)),
+                Err(BatchFailure::Piece(fault)) => break Err(CommitFailure::Piece(fault)),
+                Err(BatchFailure::Unavailable(fault)) => break Err(CommitFailure::Unavailable(fault)),
+                Err(BatchFailure::Retry(fault)) => fault,
+                Err(BatchFailure::Unknown(own)) => match self.resolve(requests) {
                     Ok(Resolution::Committed(committed)) => break Ok(committed),
                     Ok(Resolution::NotCommitted(fault)) => fault,
                     Err(others) => break Err(CommitFailure::Unresolved { own, others }),

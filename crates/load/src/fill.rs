@@ -7,7 +7,7 @@ use crate::acknowledged::Acknowledged;
 use crate::connection::{Connection, Response};
 use crate::random::Random;
 use crate::run::runtime;
-use crate::workload::Target;
+use crate::workload::LoadTarget;
 use serde_json::Value;
 use std::io::{self, Write};
 
@@ -22,12 +22,12 @@ const SCORE_END: u64 = 1_000_000_000;
 /// # Errors
 ///
 /// If a request fails.
-pub fn fill(target: &Target, seed: u64, on_progress: &mut dyn FnMut(u64)) -> io::Result<Acknowledged> {
+pub fn fill(target: &LoadTarget, seed: u64, on_progress: &mut dyn FnMut(u64)) -> io::Result<Acknowledged> {
     runtime()?.block_on(fill_board(target, seed, on_progress))
 }
 
 async fn fill_board(
-    target: &Target,
+    target: &LoadTarget,
     seed: u64,
     on_progress: &mut dyn FnMut(u64),
 ) -> io::Result<Acknowledged> {

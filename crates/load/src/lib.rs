@@ -1,7 +1,7 @@
 //! Load over the wire: connections to a running server, latencies to the last percentile, and a check of the
 //! acknowledged scores.
 //!
-//! A run is a [`Plan`] against a [`Target`]: connections, one [`Kind`] of request, a warm-up and a duration. [`run`]
+//! A run is a [`LoadPlan`] against a [`LoadTarget`]: connections, one [`RequestKind`] of request, a warm-up and a duration. [`run`]
 //! returns rate, errors and latencies. [`Acknowledged`] keeps the acknowledged scores, and [`verify`] reads them back.
 //! [`run_pipelines`] sends commands of its caller in the Redis protocol. [`open`] is open-loop load. The generator
 //! shares the machine with the server, so it is one thread that reuses its buffers.
@@ -31,10 +31,10 @@ pub use draws::{Draws, Skew};
 pub use fill::fill;
 pub use get_json::get_json;
 pub use latencies::Latencies;
-pub use outcome::Outcome;
+pub use outcome::LoadOutcome;
 pub use people::{People, Person};
 pub use random::{Random, bits_of};
 pub use resp::{Pipelines, Replied, run_pipelines};
-pub use run::{Plan, run};
+pub use run::{LoadPlan, run};
 pub use verify::{Proof, verify};
-pub use workload::{Kind, Target, player};
+pub use workload::{LoadTarget, RequestKind, player};

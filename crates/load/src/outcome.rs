@@ -1,14 +1,14 @@
 //! The figures of a closed-loop run.
 
 use crate::latencies::Latencies;
-use crate::workload::Kind;
+use crate::workload::RequestKind;
 use std::collections::BTreeMap;
 
 /// Figures of one run, without its warm-up.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct LoadOutcome {
     /// The kind of request.
-    pub kind: Kind,
+    pub kind: RequestKind,
     /// The number of connections.
     pub connections: usize,
     /// The duration in seconds, up to the last response.
@@ -23,8 +23,8 @@ pub struct Outcome {
     pub reads: Latencies,
 }
 
-impl Outcome {
-    pub(crate) fn new(kind: Kind, connections: usize) -> Self {
+impl LoadOutcome {
+    pub(crate) fn new(kind: RequestKind, connections: usize) -> Self {
         let (submits, reads) = (Latencies::default(), Latencies::default());
         Self { kind, connections, seconds: 0.0, succeeded: 0, errors: BTreeMap::new(), submits, reads }
     }

@@ -7,8 +7,8 @@ use crate::acknowledged::Acknowledged;
 use crate::arrivals::Closed;
 use crate::connection::Connection;
 use crate::draws::Skew;
-use crate::outcome::Outcome;
-use crate::workload::{Kind, Requests, Sent, Target};
+use crate::outcome::LoadOutcome;
+use crate::workload::{LoadTarget, RequestKind, Requests, Sent};
 use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
@@ -17,9 +17,9 @@ use tokio::task::LocalSet;
 
 /// The plan of a run.
 #[derive(Clone, Copy, Debug)]
-pub struct Plan {
+pub struct LoadPlan {
     /// The kind of request.
-    pub kind: Kind,
+    pub kind: RequestKind,
     /// How requests spread over players.
     pub skew: Skew,
     /// The number of connections.
@@ -37,10 +37,10 @@ pub struct Plan {
 /// # Errors
 ///
 /// If a connection cannot be opened. Later failures of connections are in the outcome.
-pub fn run(target: &Target, plan: &Plan, acknowledged: &mut Acknowledged) -> io::Result<Outcome> {
+pub fn run(target: &LoadTarget, plan: &LoadPlan, acknowledged: &mut Acknowledged) -> io::Result<LoadOutcome> {
     let runtime = runtime()?;
     let shared = Rc::new(RefCell::new(Shared {
-        outcome: Outcome::new(plan.kind, plan.connections),
+        outcome: LoadOutcome::new(plan.kind, plan.connections),
         acknowledged: std::mem::replace(acknowledged, Acknowledged::new(0)),
     }));
     let done = LocalSet::new().block_on(&runtime, drive(target, plan, &shared));
@@ -56,11 +56,11 @@ pub(crate) fn runtime() -> io::Result<tokio::runtime::Runtime> {
 }
 
 struct Shared {
-    outcome: Outcome,
+    outcome: LoadOutcome,
     acknowledged: Acknowledged,
 }
 
-async fn drive(target: &Target, plan: &Plan, shared: &Rc<RefCell<Shared>>) -> io::Result<Duration> {
+async fn drive(target: &LoadTarget, plan: &LoadPlan, shared: &Rc<RefCell<Shared>>) -> io::Result<Duration> {
     let mut connections = Vec::with_capacity(plan.connections);
     for _ in 0..plan.connections {
         connections.push(Connection::open(target.address).await?);

@@ -8,7 +8,7 @@ use crate::connection::Connection;
 use crate::fill::expect;
 use crate::random::Random;
 use crate::run::runtime;
-use crate::workload::{Target, player};
+use crate::workload::{LoadTarget, player};
 use serde_json::Value;
 use std::io;
 
@@ -28,12 +28,17 @@ pub struct Proof {
 /// # Errors
 ///
 /// If a request fails, or a response breaks the interface.
-pub fn verify(target: &Target, acknowledged: &Acknowledged, samples: u64, seed: u64) -> io::Result<Proof> {
+pub fn verify(
+    target: &LoadTarget,
+    acknowledged: &Acknowledged,
+    samples: u64,
+    seed: u64,
+) -> io::Result<Proof> {
     runtime()?.block_on(read_back(target, acknowledged, samples, seed))
 }
 
 async fn read_back(
-    target: &Target,
+    target: &LoadTarget,
     acknowledged: &Acknowledged,
     samples: u64,
     seed: u64,

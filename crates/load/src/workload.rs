@@ -14,7 +14,7 @@ const SCORE_END: u64 = 1_000_000_000;
 
 /// The server and the board.
 #[derive(Clone, Debug)]
-pub struct Target {
+pub struct LoadTarget {
     /// Where the server listens.
     pub address: SocketAddr,
     /// An API key, if the server needs one.
@@ -25,7 +25,7 @@ pub struct Target {
     pub players: u64,
 }
 
-impl Target {
+impl LoadTarget {
     pub(crate) fn common(&self) -> Common {
         Common::new(self.address, self.token.as_deref())
     }
@@ -33,7 +33,7 @@ impl Target {
 
 /// A kind of request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum RequestKind {
     /// A random score for a random player, durable when answered.
     Submit,
     /// The best ten.
@@ -48,7 +48,7 @@ pub enum Kind {
     Half,
 }
 
-impl Kind {
+impl RequestKind {
     /// The name in reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -79,7 +79,7 @@ pub(crate) struct Sent {
 /// The requests of one connection.
 pub(crate) struct Requests {
     common: Common,
-    kind: Kind,
+    kind: RequestKind,
     board: String,
     connection: u64,
     connections: u64,
@@ -98,8 +98,8 @@ impl Requests {
     ///
     /// If there are more connections than players: then some would have none.
     pub(crate) fn new(
-        target: &Target,
-        (kind, skew): (Kind, Skew),
+        target: &LoadTarget,
+        (kind, skew): (RequestKind, Skew),
         (connection, connections): (u64, u64),
         seed: u64,
     ) -> Self {
@@ -121,24 +121,24 @@ impl Requests {
     /// Makes the next request; returns its submit, if it is one.
     pub(crate) fn next(&mut self) -> Option<Sent> {
         let kind = match self.kind {
-            Kind::Mix => self.mixed(),
-            Kind::Half if self.random.below(2) == 0 => Kind::Submit,
-            Kind::Half => Kind::Around,
+            RequestKind::Mix => self.mixed(),
+            RequestKind::Half if self.random.below(2) == 0 => RequestKind::Submit,
+            RequestKind::Half => RequestKind::Around,
             kind => kind,
         };
         let board = &self.board;
         match kind {
-            Kind::Submit | Kind::Mix | Kind::Half => return Some(self.submit()),
-            Kind::Top => {
+            RequestKind::Submit | RequestKind::Mix | RequestKind::Half => return Some(self.submit()),
+            RequestKind::Top => {
                 let path = format_args!("/v1/leaderboards/{board}/scores?limit=10");
                 self.common.get(&mut self.request, path);
             }
-            Kind::Rank => {
+            RequestKind::Rank => {
                 let number = self.any_player.draw(&mut self.random);
                 let path = format_args!("/v1/leaderboards/{board}/players/player{number:010}");
                 self.common.get(&mut self.request, path);
             }
-            Kind::Around => {
+            RequestKind::Around => {
                 let number = self.any_player.draw(&mut self.random);
                 let path = format_args!(
                     "/v1/leaderboards/{board}/players/player{number:010}/around?above=5&below=5"
@@ -154,12 +154,12 @@ impl Requests {
         &self.request
     }
 
-    fn mixed(&mut self) -> Kind {
+    fn mixed(&mut self) -> RequestKind {
         match self.random.below(10) {
-            0..4 => Kind::Submit,
-            4..6 => Kind::Top,
-            6..8 => Kind::Rank,
-            _ => Kind::Around,
+            0..4 => RequestKind::Submit,
+            4..6 => RequestKind::Top,
+            6..8 => RequestKind::Rank,
+            _ => RequestKind::Around,
         }
     }
 
@@ -180,9 +180,9 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    fn requests(kind: Kind, connection: u64) -> Requests {
+    fn requests(kind: RequestKind, connection: u64) -> Requests {
         let address = "127.0.0.1:8420".parse().unwrap();
-        let target = Target { address, token: None, board: "b".into(), players: 10 };
+        let target = LoadTarget { address, token: None, board: "b".into(), players: 10 };
         Requests::new(&target, (kind, Skew::Uniform), (connection, 4), 1)
     }
 
@@ -190,7 +190,7 @@ mod tests {
     fn every_player_belongs_to_one_connection() {
         let mut owners = Vec::new();
         for connection in 0..4 {
-            let mut mine = requests(Kind::Submit, connection);
+            let mut mine = requests(RequestKind::Submit, connection);
             let players: BTreeSet<u64> = (0..500).map(|_| mine.next().unwrap().player).collect();
             assert!(players.iter().all(|player| player % 4 == connection));
             owners.extend(players);
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_request_is_what_a_server_reads() {
-        let mut submit = requests(Kind::Submit, 0);
+        let mut submit = requests(RequestKind::Submit, 0);
         let sent = submit.next().unwrap();
         let text = std::str::from_utf8(submit.bytes()).unwrap();
         let (head, body) = text.split_once("\r\n\r\n").unwrap();
@@ -214,10 +214,10 @@ mod tests {
 
     #[test]
     fn a_mix_has_reads_and_submits() {
-        let mut mix = requests(Kind::Mix, 0);
+        let mut mix = requests(RequestKind::Mix, 0);
         let submits = (0..1_000).filter(|_| mix.next().is_some()).count();
         assert!((350..450).contains(&submits), "{submits}");
-        let mut half = requests(Kind::Half, 0);
+        let mut half = requests(RequestKind::Half, 0);
         let submits = (0..1_000).filter(|_| half.next().is_some()).count();
         assert!((450..550).contains(&submits), "{submits}");
     }

@@ -5,7 +5,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
-use tally_load::{Acknowledged, Kind, Outcome, Plan, Skew, Target, run, verify};
+use tally_load::{Acknowledged, LoadOutcome, LoadPlan, LoadTarget, RequestKind, Skew, run, verify};
 
 /// Returns the status and the body for the number and the first line of a request; without one the connection breaks.
 type Answer = fn(usize, &str) -> Option<(u16, String)>;
@@ -45,11 +45,11 @@ fn serve(stream: TcpStream, answer: Answer) -> Option<()> {
     None
 }
 
-fn load(kind: Kind, answer: Answer) -> (Outcome, Acknowledged, Target) {
-    let target = Target { address: stub(answer), token: None, board: "b".into(), players: 8 };
+fn load(kind: RequestKind, answer: Answer) -> (LoadOutcome, Acknowledged, LoadTarget) {
+    let target = LoadTarget { address: stub(answer), token: None, board: "b".into(), players: 8 };
     // So long that a busy machine answers several requests of each connection.
     let (warm_up, duration) = (Duration::from_millis(20), Duration::from_millis(800));
-    let plan = Plan { kind, skew: Skew::Zipf, connections: 4, warm_up, duration, seed: 1 };
+    let plan = LoadPlan { kind, skew: Skew::Zipf, connections: 4, warm_up, duration, seed: 1 };
     let mut acknowledged = Acknowledged::new(target.players);
     let outcome = run(&target, &plan, &mut acknowledged).unwrap();
     (outcome, acknowledged, target)
@@ -57,7 +57,14 @@ fn load(kind: Kind, answer: Answer) -> (Outcome, Acknowledged, Target) {
 
 #[test]
 fn answers_of_success_are_counted_and_timed() {
-    for kind in [Kind::Submit, Kind::Top, Kind::Rank, Kind::Around, Kind::Mix, Kind::Half] {
+    for kind in [
+        RequestKind::Submit,
+        RequestKind::Top,
+        RequestKind::Rank,
+        RequestKind::Around,
+        RequestKind::Mix,
+        RequestKind::Half,
+    ] {
         let (outcome, ..) = load(kind, |_, _| Some((200, "{}".into())));
         assert!(outcome.succeeded > 0);
         assert_eq!(outcome.succeeded, outcome.latencies().count());
@@ -68,7 +75,7 @@ fn answers_of_success_are_counted_and_timed() {
 
 #[test]
 fn a_refused_submit_fails_and_promises_nothing() {
-    let (outcome, acknowledged, _) = load(Kind::Submit, |_, _| Some((503, "{}".into())));
+    let (outcome, acknowledged, _) = load(RequestKind::Submit, |_, _| Some((503, "{}".into())));
     assert_eq!((outcome.succeeded, outcome.rate()), (0, 0.0));
     assert!(outcome.errors[&503] > 0);
     assert!((0..8).all(|player| acknowledged.score(player).is_none()));
@@ -76,7 +83,8 @@ fn a_refused_submit_fails_and_promises_nothing() {
 
 #[test]
 fn a_connection_that_breaks_is_counted_and_its_player_unknown() {
-    let (outcome, acknowledged, _) = load(Kind::Submit, |number, _| (number < 3).then(|| (200, "{}".into())));
+    let (outcome, acknowledged, _) =
+        load(RequestKind::Submit, |number, _| (number < 3).then(|| (200, "{}".into())));
     assert_eq!(outcome.errors[&0], 4);
     let known = (0..8).filter(|player| acknowledged.score(*player).is_some()).count();
     assert!(known <= 4, "each of four connections has two players and left one unknown: {known}");
@@ -88,7 +96,7 @@ fn the_proof_finds_a_server_that_forgets() {
         let body = if first.starts_with("GET") { r#"{"score":-1}"# } else { "{}" };
         Some((200, body.into()))
     };
-    let (_, acknowledged, target) = load(Kind::Submit, forgets);
+    let (_, acknowledged, target) = load(RequestKind::Submit, forgets);
     let proof = verify(&target, &acknowledged, 50, 1).unwrap();
     assert_eq!(proof.right, 0);
     assert_eq!(proof.wrong.len() as u64 + proof.unknown, 50);

@@ -17,7 +17,7 @@ pub mod window;
 
 pub use archive::{ArchiveBlock, ArchiveSource, ArchivedRanking};
 pub use memory::{Loading, MemoryRanking, Published, RankingChange, ReadGuard, WriteGuard};
-pub use page::{Among, Edge, Page, PageQuery, Ranked, RankedEntry, Start};
+pub use page::{Among, Edge, Page, PageQuery, PageStart, Ranked, RankedEntry};
 pub use reads::Reads;
 pub use redis::{ChangedPlayers, Probe, RankingError, RedisApplications, RedisBackend, Watched};
 pub use remote::{LoadState, PUBLISHED_WITHIN, RemoteLoad, RemoteRanking, VersionedRow};

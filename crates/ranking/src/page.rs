@@ -15,7 +15,7 @@ pub enum Edge {
 
 /// Where a page starts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Start {
+pub enum PageStart {
     /// At the edge.
     #[default]
     Edge,
@@ -31,7 +31,7 @@ pub struct PageQuery {
     /// The end it is seen from.
     pub edge: Edge,
     /// Where it starts.
-    pub start: Start,
+    pub start: PageStart,
     /// The maximum number of entries.
     pub limit: usize,
     /// The lowest score, inclusive.

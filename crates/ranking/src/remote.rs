@@ -9,7 +9,9 @@
 use crate::memory::{Published, RankingChange};
 use crate::page::Ranked;
 use crate::reads::Reads;
-use crate::redis::{ChangedPlayers, Loader, Outcome, RankingError, RedisWindow, VersionedChange, Watched};
+use crate::redis::{
+    ChangedPlayers, Loader, PublishOutcome, RankingError, RedisWindow, VersionedChange, Watched,
+};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -292,7 +294,7 @@ impl State {
 
     /// Handles the result of publishing. Changes that could not be sent wait, in order, and so do those of partitions
     /// with waiting changes. Others of lost or missed partitions are dropped, because a later load reads them.
-    fn settle(&mut self, window: &RedisWindow, changes: Vec<VersionedChange>, outcome: &Outcome) {
+    fn settle(&mut self, window: &RedisWindow, changes: Vec<VersionedChange>, outcome: &PublishOutcome) {
         self.lost |= outcome.lost;
         if outcome.failed.is_empty() && self.missed.is_empty() && self.waiting_in.is_empty() {
             return;

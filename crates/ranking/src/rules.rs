@@ -6,12 +6,12 @@
 use crate::archive::ArchiveBlock;
 use crate::blocks::{BLOCK_ENTRIES, pack};
 use crate::memory::{Published, RankingChange};
-use crate::page::{Among, Edge, Page, PageQuery, Ranked, RankedEntry, Start};
+use crate::page::{Among, Edge, Page, PageQuery, PageStart, Ranked, RankedEntry};
 use crate::sorted::{Item, Sorted};
 use std::collections::BTreeSet;
 use tally_index::{Entry, RankingIndex, Score, Tie};
 use tally_rules::definition::{Definition, Ranking, Ties};
-use tally_rules::rank::{self, Counts};
+use tally_rules::rank::{self, RankCounts};
 use tally_rules::{Micros, PlayerId, Record, order_key};
 
 /// The definition as a ranking needs it.
@@ -133,13 +133,18 @@ impl Rules {
         };
     }
 
-    pub(crate) fn counts<S: Normal>(&self, sorted: &impl Sorted<S>, entry: &Entry<S>, before: u64) -> Counts {
+    pub(crate) fn counts<S: Normal>(
+        &self,
+        sorted: &impl Sorted<S>,
+        entry: &Entry<S>,
+        before: u64,
+    ) -> RankCounts {
         match self.definition.ranking {
-            Ranking::Ordinal => Counts { before, better: 0, distinct_better: 0 },
+            Ranking::Ordinal => RankCounts { before, better: 0, distinct_better: 0 },
             Ranking::Competition => {
-                Counts { before, better: sorted.count_better(entry.score), distinct_better: 0 }
+                RankCounts { before, better: sorted.count_better(entry.score), distinct_better: 0 }
             }
-            Ranking::Dense => Counts {
+            Ranking::Dense => RankCounts {
                 before,
                 better: sorted.count_better(entry.score),
                 distinct_better: sorted.count_distinct_better(entry.score),
@@ -184,10 +189,10 @@ impl Rules {
     pub(crate) fn page<S: Normal>(&self, sorted: &impl Sorted<S>, query: &PageQuery) -> Page {
         let (from, to) = self.bounds(sorted, query.min, query.max);
         let (from, to) = match (&query.start, query.edge) {
-            (Start::Edge, _) => (from, to),
-            (Start::Offset(offset), Edge::Best) => (from.saturating_add(*offset), to),
-            (Start::Offset(offset), Edge::Worst) => (from, to.saturating_sub(*offset)),
-            (Start::After(record, player), edge) => {
+            (PageStart::Edge, _) => (from, to),
+            (PageStart::Offset(offset), Edge::Best) => (from.saturating_add(*offset), to),
+            (PageStart::Offset(offset), Edge::Worst) => (from, to.saturating_sub(*offset)),
+            (PageStart::After(record, player), edge) => {
                 let entry: Entry<S> = self.entry(record);
                 let place = sorted.lower_bound(&entry, player.as_bytes());
                 let unmoved =
@@ -256,7 +261,7 @@ impl Rules {
                 better = at as u64;
                 distinct += 1;
             }
-            let counts = Counts { before: at as u64, better, distinct_better: distinct };
+            let counts = RankCounts { before: at as u64, better, distinct_better: distinct };
             let overall = RankedEntry {
                 rank: self.rank_at(sorted, entry, *place),
                 player: (*player).clone(),

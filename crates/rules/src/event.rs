@@ -3,9 +3,9 @@
 //! They name no player, so erasing a player changes no event. Transfers are no events: the entries of a wallet already record
 //! them. Not here: how and how long events are stored, and which subscribers get them.
 
-use crate::contest::{ContestId, State};
+use crate::contest::{ContestId, ContestState};
 use crate::instant::Micros;
-use crate::period::Span;
+use crate::period::TimeSpan;
 
 /// A stored event.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,9 +44,9 @@ pub struct ContestChanged {
     /// The contest. Events of earlier releases do not have it.
     pub contest: Option<ContestId>,
     /// The state before; `None` if it was created.
-    pub before: Option<State>,
+    pub before: Option<ContestState>,
     /// The state now. It equals the state before if the definition was changed.
-    pub state: State,
+    pub state: ContestState,
     /// The instant of the change. A missed event of the clock has its scheduled time.
     pub at: Micros,
     /// The number of its members.
@@ -61,7 +61,7 @@ pub struct PeriodClosed {
     /// The name of its period rule.
     pub name: String,
     /// Its start and end.
-    pub span: Span,
+    pub span: TimeSpan,
     /// The number of its players.
     pub total: u64,
 }

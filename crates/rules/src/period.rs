@@ -44,7 +44,7 @@ impl PeriodPrizes {
 
 /// The payment of one period's prizes: stored once, then paid in bounded steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Payment {
+pub struct PeriodPayment {
     /// The key of its prizes.
     pub no: Uuid,
     /// The board.
@@ -59,7 +59,7 @@ pub struct Payment {
     pub at: Micros,
 }
 
-impl Payment {
+impl PeriodPayment {
     /// Whether prizes remain.
     pub fn is_open(&self) -> bool {
         self.done < self.count
@@ -124,14 +124,14 @@ pub fn window_number(rule: u32, start: Micros) -> u64 {
 
 /// A half-open span of time: it contains its start but not its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span {
+pub struct TimeSpan {
     /// The first instant.
     pub start: Micros,
     /// The first instant after it.
     pub end: Micros,
 }
 
-impl Span {
+impl TimeSpan {
     /// Whether it contains the instant.
     pub fn contains(&self, at: Micros) -> bool {
         self.start <= at && at < self.end
@@ -140,13 +140,13 @@ impl Span {
 
 /// The period between two neighbouring boundaries that contains the instant. `None` before the first boundary and from
 /// the last one on. Boundaries are ascending.
-pub fn span_of(boundaries: &[Micros], at: Micros) -> Option<Span> {
+pub fn span_of(boundaries: &[Micros], at: Micros) -> Option<TimeSpan> {
     assert!(boundaries.is_sorted(), "boundaries ascend");
     let after = boundaries.partition_point(|boundary| *boundary <= at);
     if after == 0 || after == boundaries.len() {
         return None;
     }
-    Some(Span { start: boundaries[after - 1], end: boundaries[after] })
+    Some(TimeSpan { start: boundaries[after - 1], end: boundaries[after] })
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use crate::definition::Ranking;
 
 /// What a ranking index counts for one record without a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Counts {
+pub struct RankCounts {
     /// Records before it.
     pub before: u64,
     /// Records with a strictly better score (and subscore).
@@ -14,7 +14,7 @@ pub struct Counts {
 }
 
 /// The rank, from 1, for the board's kind of ranking.
-pub fn rank(ranking: Ranking, counts: Counts) -> u64 {
+pub fn rank(ranking: Ranking, counts: RankCounts) -> u64 {
     1 + match ranking {
         Ranking::Ordinal => counts.before,
         Ranking::Competition => counts.better,
@@ -29,7 +29,7 @@ pub struct Percentile(pub u32);
 /// 100 × (total − players with a better rank) / total, rounded half up; the best player has 100.
 ///
 /// Players with a better rank are those before it on an ordinal board, and those with a better score on others.
-pub fn percentile(ranking: Ranking, counts: Counts, total: u64) -> Percentile {
+pub fn percentile(ranking: Ranking, counts: RankCounts, total: u64) -> Percentile {
     assert!(total > 0, "a ranked player is on the board");
     let ahead = match ranking {
         Ranking::Ordinal => counts.before,
@@ -46,12 +46,16 @@ mod tests {
     use super::*;
 
     /// The counts of each record of a sorted list, computed in the plain way.
-    fn counts(scores: &[i64]) -> Vec<Counts> {
+    fn counts(scores: &[i64]) -> Vec<RankCounts> {
         let one = |at: usize| {
             let ahead: Vec<i64> = scores[..at].iter().copied().filter(|score| *score != scores[at]).collect();
             let mut distinct = ahead.clone();
             distinct.dedup();
-            Counts { before: at as u64, better: ahead.len() as u64, distinct_better: distinct.len() as u64 }
+            RankCounts {
+                before: at as u64,
+                better: ahead.len() as u64,
+                distinct_better: distinct.len() as u64,
+            }
         };
         (0..scores.len()).map(one).collect()
     }
@@ -72,7 +76,7 @@ mod tests {
     #[test]
     fn percentiles_have_two_decimals_and_the_best_has_100() {
         let at = |before, total| {
-            percentile(Ranking::Ordinal, Counts { before, better: 0, distinct_better: 0 }, total).0
+            percentile(Ranking::Ordinal, RankCounts { before, better: 0, distinct_better: 0 }, total).0
         };
         assert_eq!([at(0, 3), at(1, 3), at(2, 3)], [10_000, 6_667, 3_333]);
         assert_eq!(at(0, 1), 10_000);

@@ -11,7 +11,7 @@ pub use limit::Limit;
 
 use crate::contest::application::Status;
 use crate::contest::start::InvalidApplication;
-use crate::contest::state::{ContestRight, State};
+use crate::contest::state::{ContestRight, ContestState};
 use crate::ids::PlayerId;
 use crate::instant::Micros;
 use crate::ledger::hold::HoldState;
@@ -113,11 +113,11 @@ pub enum Rejection {
     /// The caller does not have the permission, which is this one.
     Forbidden(ContestRight),
     /// The state of the contest does not allow it.
-    ContestState(State),
+    ContestState(ContestState),
     /// Fields of a contest that are fixed in its state.
     ContestFrozen {
         /// The state of the contest.
-        state: State,
+        state: ContestState,
         /// The fields.
         fields: Vec<&'static str>,
     },

@@ -5,7 +5,7 @@
 //! signatures and sending.
 
 use crate::instant::{Micros, SECOND};
-use crate::ledger::{Currency, Entry, Kind};
+use crate::ledger::{Currency, Entry, EntryKind};
 use crate::named;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -120,7 +120,7 @@ impl Webhook {
     pub fn type_of_entry(&self, currency: Currency, entry: &Entry) -> Option<EventType> {
         let crosses = |mark: &i64| entry.after < *mark && *mark <= entry.before();
         let is_below = self.marks.get(&currency).is_some_and(crosses);
-        let is_reversal = matches!(entry.kind, Kind::ReversalIn | Kind::ReversalOut);
+        let is_reversal = matches!(entry.kind, EntryKind::ReversalIn | EntryKind::ReversalOut);
         let fits = [
             (EventType::BalanceBelow, is_below),
             (EventType::Reversal, is_reversal),
@@ -287,17 +287,17 @@ mod tests {
         let all = [Transfer, Reversal, BalanceBelow];
         // (wanted types, line, type)
         let rows: [(&[EventType], Entry, Option<EventType>); 11] = [
-            (&all, line(Kind::Withdrawal, 100, 99), Some(BalanceBelow)),
-            (&all, line(Kind::Withdrawal, 101, 100), Some(Transfer)),
-            (&all, line(Kind::Withdrawal, 99, 98), Some(Transfer)),
-            (&all, line(Kind::Deposit, 98, 120), Some(Transfer)),
-            (&all, line(Kind::ReversalOut, 120, 119), Some(Reversal)),
-            (&all, line(Kind::ReversalOut, 120, 0), Some(BalanceBelow)),
-            (&all, line(Kind::ReversalIn, 0, 50), Some(Reversal)),
-            (&[Transfer], line(Kind::ReversalOut, 120, 0), Some(Transfer)),
-            (&[Reversal], line(Kind::ReversalOut, 120, 0), Some(Reversal)),
-            (&[Reversal, BalanceBelow], line(Kind::Withdrawal, 100, 100 - 50), Some(BalanceBelow)),
-            (&[Reversal, BalanceBelow], line(Kind::Withdrawal, 50, 40), None),
+            (&all, line(EntryKind::Withdrawal, 100, 99), Some(BalanceBelow)),
+            (&all, line(EntryKind::Withdrawal, 101, 100), Some(Transfer)),
+            (&all, line(EntryKind::Withdrawal, 99, 98), Some(Transfer)),
+            (&all, line(EntryKind::Deposit, 98, 120), Some(Transfer)),
+            (&all, line(EntryKind::ReversalOut, 120, 119), Some(Reversal)),
+            (&all, line(EntryKind::ReversalOut, 120, 0), Some(BalanceBelow)),
+            (&all, line(EntryKind::ReversalIn, 0, 50), Some(Reversal)),
+            (&[Transfer], line(EntryKind::ReversalOut, 120, 0), Some(Transfer)),
+            (&[Reversal], line(EntryKind::ReversalOut, 120, 0), Some(Reversal)),
+            (&[Reversal, BalanceBelow], line(EntryKind::Withdrawal, 100, 100 - 50), Some(BalanceBelow)),
+            (&[Reversal, BalanceBelow], line(EntryKind::Withdrawal, 50, 40), None),
         ];
         for (events, entry, wanted) in rows {
             let webhook =

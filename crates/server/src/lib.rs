@@ -29,7 +29,7 @@ mod webhooks;
 pub use accept::ConnectionLimits;
 pub use http::listen::{HttpServer, OperatorServer, start, start_for_operators};
 pub use http::proxies::Network;
-pub use limits::{KeysRequired, Limits};
+pub use limits::{HttpLimits, KeysRequired};
 pub use listener::{Listen, SocketFile, UnixSocket};
 pub use log_lines::{LOG_LINES, LogLines};
 pub use machine::Machine;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// Limits and access settings of the HTTP listener.
 #[derive(Clone, Debug)]
-pub struct Limits {
+pub struct HttpLimits {
     /// Bytes of a request's body; above it, 413.
     pub body_bytes_max: usize,
     /// Bytes of all bodies that are being received; above it, 503.
@@ -76,10 +76,10 @@ pub const DRAINED_BYTES_MAX: usize = 64 * 1024;
 /// Time to read such a body.
 pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Bytes of each body that do not count towards [`Limits::bodies_bytes_max`].
+/// Bytes of each body that do not count towards [`HttpLimits::bodies_bytes_max`].
 pub const BODY_BYTES_FREE: usize = 64 * 1024;
 
-/// Bytes of each response that do not count towards [`Limits::responses_bytes_max`]. A larger one is sent in such pieces.
+/// Bytes of each response that do not count towards [`HttpLimits::responses_bytes_max`]. A larger one is sent in such pieces.
 pub const RESPONSE_BYTES_FREE: usize = 64 * 1024;
 
 /// Time for a head on a reserved connection for health checks and this machine.
@@ -127,7 +127,7 @@ pub const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 /// checked as often as above.
 pub const MEMBER_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
-impl Default for Limits {
+impl Default for HttpLimits {
     fn default() -> Self {
         Self {
             body_bytes_max: 2 << 20,

@@ -4,11 +4,11 @@
 //! [`Readiness::ready`]. The [`Tally`] appears only when it is complete. A reload replaces it, so code that runs longer
 //! than a request must release it in between.
 
-use crate::limits::Limits;
+use crate::limits::HttpLimits;
 use crate::machine::Machine;
 use crate::metrics::Metrics;
 use crate::responses::Responses;
-use crate::security::{Event, Security};
+use crate::security::{Security, SecurityEvent};
 use crate::slow_requests::SlowRequests;
 use crate::streams::Streams;
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ pub struct Readiness {
     /// The progress of the start.
     pub progress: Arc<Progress>,
     /// Limits and access settings.
-    pub limits: Limits,
+    pub limits: HttpLimits,
     /// The metrics of the listeners.
     pub metrics: Metrics,
     /// The slowest requests of the last minutes.
@@ -126,7 +126,7 @@ impl Readiness {
     /// Creates a closed gate.
     pub fn new(
         progress: Arc<Progress>,
-        limits: Limits,
+        limits: HttpLimits,
         traces: Option<Arc<Traces>>,
         security: Security,
         local_token: String,
@@ -159,7 +159,7 @@ impl Readiness {
 
     /// Creates a closed gate with these limits and this token of the machine.
     #[cfg(test)]
-    pub(crate) fn of_test(limits: Limits, local_token: &str) -> Arc<Self> {
+    pub(crate) fn of_test(limits: HttpLimits, local_token: &str) -> Arc<Self> {
         Self::new(Arc::default(), limits, None, Security::default(), local_token.to_owned(), Value::Null)
     }
 
@@ -225,7 +225,7 @@ impl Readiness {
     }
 
     /// Counts and records a security event. `bounded` is for events that any caller can cause.
-    pub(crate) fn security_event(&self, event: &Event<'_>, bounded: bool) {
+    pub(crate) fn security_event(&self, event: &SecurityEvent<'_>, bounded: bool) {
         self.metrics.security_events(event.name).inc();
         if bounded {
             self.security.note_bounded(event);

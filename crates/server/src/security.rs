@@ -43,7 +43,7 @@ pub(crate) const EVENTS: [&str; 14] = [
     "transfer_delayed",
 ];
 
-pub(crate) struct Event<'a> {
+pub(crate) struct SecurityEvent<'a> {
     /// One of [`EVENTS`].
     pub(crate) name: &'static str,
     /// The caller, or what it claims to be.
@@ -105,12 +105,12 @@ impl Security {
     }
 
     /// Records an event of a caller with the permission.
-    pub(crate) fn note(&self, event: &Event<'_>) {
+    pub(crate) fn note(&self, event: &SecurityEvent<'_>) {
         self.write(event, 1);
     }
 
     /// Records an event that any caller can cause.
-    pub(crate) fn note_bounded(&self, event: &Event<'_>) {
+    pub(crate) fn note_bounded(&self, event: &SecurityEvent<'_>) {
         let (over, is_line) = lock(&self.window).count(event.name, network(event.address), Instant::now());
         self.write_counts(over);
         if is_line {
@@ -122,12 +122,12 @@ impl Security {
         for (name, address, count) in over {
             let subject = if address.is_some() { "more of the last minute" } else { "of other addresses" };
             let address = address.unwrap_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED));
-            self.write(&Event { name, actor: "", address, request: "", subject }, count);
+            self.write(&SecurityEvent { name, actor: "", address, request: "", subject }, count);
         }
     }
 
-    fn write(&self, event: &Event<'_>, count: u64) {
-        let Event { name, actor, address, request, subject } = event;
+    fn write(&self, event: &SecurityEvent<'_>, count: u64) {
+        let SecurityEvent { name, actor, address, request, subject } = event;
         tracing::info!(
             target: "tally::security",
             event = name, actor, %address, request_id = request, subject, count, "security event"

@@ -2,7 +2,7 @@
 //!
 //! Not here: the events.
 
-use crate::limits::Limits;
+use crate::limits::HttpLimits;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tally_service::{Caller, CallerKind};
@@ -40,7 +40,7 @@ pub(crate) enum Full {
 }
 
 impl Streams {
-    pub(crate) fn new(limits: &Limits) -> Arc<Self> {
+    pub(crate) fn new(limits: &HttpLimits) -> Arc<Self> {
         Arc::new(Self {
             most: limits.streams_max,
             most_of_key: limits.key_streams_max,
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn seats_are_bounded_in_all_and_by_caller_and_free_again() {
         let limits =
-            Limits { streams_max: 4, key_streams_max: 3, member_streams_max: 2, ..Limits::default() };
+            HttpLimits { streams_max: 4, key_streams_max: 3, member_streams_max: 2, ..HttpLimits::default() };
         let streams = Streams::new(&limits);
         let member = |byte| Caller::member(MemberId(Uuid([byte; 16])));
         let mut slots: Vec<StreamSlot> = (0..2).map(|_| streams.acquire(&member(1)).ok().unwrap()).collect();

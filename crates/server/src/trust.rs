@@ -45,13 +45,13 @@ fn is_loopback(address: SocketAddr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::limits::Limits;
+    use crate::limits::HttpLimits;
     use std::sync::Arc;
 
     use KeysRequired::{Always, Never, OverTcp};
 
     fn readiness(keys_required: KeysRequired) -> Arc<Readiness> {
-        Readiness::of_test(Limits { keys_required, ..Limits::default() }, "")
+        Readiness::of_test(HttpLimits { keys_required, ..HttpLimits::default() }, "")
     }
 
     fn address(text: &str) -> SocketAddr {

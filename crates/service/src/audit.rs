@@ -5,7 +5,7 @@
 
 use crate::clock;
 use crate::failure::{Failure, Fault};
-use crate::scan::{ScanPage, Span, scan};
+use crate::scan::{ListRange, ScanPage, scan};
 use crate::tally::Tally;
 use std::sync::Arc;
 use tally_rules::audit::{AuditAction, AuditEntry, AuditId, Audited, STORE};
@@ -74,7 +74,7 @@ impl Filter {
 }
 
 /// A page of the log by a filter. Blocks on the store.
-pub fn list(tally: &Tally, filter: &Filter, span: &Span) -> Result<ScanPage<AuditEntry>, Failure> {
+pub fn list(tally: &Tally, filter: &Filter, span: &ListRange) -> Result<ScanPage<AuditEntry>, Failure> {
     listed(tally, span, |entry| filter.fits(entry))
 }
 
@@ -82,7 +82,7 @@ pub fn list(tally: &Tally, filter: &Filter, span: &Span) -> Result<ScanPage<Audi
 pub fn about(
     tally: &Tally,
     (member, player): (MemberId, Option<&PlayerId>),
-    span: &Span,
+    span: &ListRange,
 ) -> Result<ScanPage<AuditEntry>, Failure> {
     let id = member.0.to_string();
     listed(tally, span, |entry| {
@@ -100,7 +100,7 @@ fn names(entry: &AuditEntry, player: &str) -> bool {
 
 fn listed(
     tally: &Tally,
-    span: &Span,
+    span: &ListRange,
     fits: impl Fn(&AuditEntry) -> bool,
 ) -> Result<ScanPage<AuditEntry>, Failure> {
     let read = |before, limit| {

@@ -12,7 +12,7 @@ use jiff::tz::{AmbiguousOffset, TimeZone};
 use jiff::{Span as Length, Timestamp, ToSpan, Zoned};
 use tally_rules::Micros;
 use tally_rules::contest::id::Minute;
-use tally_rules::period::Span;
+use tally_rules::period::TimeSpan;
 use tally_rules::rejection::WrongField;
 
 /// Further than the clocks of any zone were ever moved.
@@ -60,8 +60,8 @@ impl Calendar {
     }
 
     /// The span between two boundaries that contains the instant.
-    pub fn span(&self, at: Micros) -> Option<Span> {
-        Some(Span { start: self.previous(at)?, end: self.next(at)? })
+    pub fn span(&self, at: Micros) -> Option<TimeSpan> {
+        Some(TimeSpan { start: self.previous(at)?, end: self.next(at)? })
     }
 
     /// The name of the period that starts then: its date in the zone, with the time if that is not midnight.

@@ -150,17 +150,17 @@ impl From<StoreError> for Failure {
 }
 
 /// What the lane does next, by the kind of the store's fault.
-pub(crate) fn in_lane(error: StoreError) -> tally_lanes::Failure<Fault> {
-    use tally_lanes::Failure;
+pub(crate) fn in_lane(error: StoreError) -> tally_lanes::BatchFailure<Fault> {
+    use tally_lanes::BatchFailure;
     match error {
-        StoreError::Conflict(_) => Failure::Retry(error.into()),
+        StoreError::Conflict(_) => BatchFailure::Retry(error.into()),
         StoreError::Row(_) | StoreError::CorruptRow(_) | StoreError::Archive { .. } => {
-            Failure::PoisonRequest(error.into())
+            BatchFailure::PoisonRequest(error.into())
         }
-        StoreError::InDoubt { .. } => Failure::Unknown(error.into()),
+        StoreError::InDoubt { .. } => BatchFailure::Unknown(error.into()),
         // Other requests of the batch may be possible.
-        StoreError::ShardUnavailable { alone: false, .. } => Failure::PoisonRequest(error.into()),
-        StoreError::ShardUnavailable { .. } | StoreError::Partly(_) => Failure::Piece(error.into()),
+        StoreError::ShardUnavailable { alone: false, .. } => BatchFailure::PoisonRequest(error.into()),
+        StoreError::ShardUnavailable { .. } | StoreError::Partly(_) => BatchFailure::Piece(error.into()),
         StoreError::Unavailable(_)
         | StoreError::NoAccess(_)
         | StoreError::Corrupt(_)
@@ -170,7 +170,7 @@ pub(crate) fn in_lane(error: StoreError) -> tally_lanes::Failure<Fault> {
         | StoreError::Replication(_)
         | StoreError::TooNew { .. }
         | StoreError::TooOld { .. }
-        | StoreError::NotOurs(_) => Failure::Unavailable(error.into()),
+        | StoreError::NotOurs(_) => BatchFailure::Unavailable(error.into()),
     }
 }
 

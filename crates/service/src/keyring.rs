@@ -3,7 +3,7 @@
 //! A row of the store says which one makes (`rotation`), so that all servers agree. It may change while they run, so each request
 //! asks here. What is stored has the number of the secret that made it, or is compared with both. Not here: that row.
 
-use crate::rotation::{Known, Row};
+use crate::rotation::{Known, RotationRow};
 use crate::secret::{Secret, Use};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -81,7 +81,7 @@ impl Keyring {
     }
 
     /// Takes the roles of the row, unless the secret that makes is missing here.
-    pub(crate) fn follow(&self, row: &Row) -> Lacks {
+    pub(crate) fn follow(&self, row: &RotationRow) -> Lacks {
         let place = |known: &Known| {
             let is = |keys: &Keys| keys.by_use[Use::Fingerprint as usize] == known.fingerprint;
             Some((u8::try_from(self.secrets.iter().position(is)?).ok()?, known.number))

@@ -56,6 +56,6 @@ pub use settings::{Background, Settings};
 pub use tally::Tally;
 // Types of the crates below that listeners show.
 pub use tally_lanes::{Cut, Histogram, LaneTimings, Stats, Times};
-pub use tally_ranking::{Edge, PageQuery, Probe, RankedEntry, RankingBackend, Reads, Start};
+pub use tally_ranking::{Edge, PageQuery, PageStart, Probe, RankedEntry, RankingBackend, Reads};
 pub use tally_store::plan::ALL_TIME;
 pub use tally_store::{BoardNo, COUNTERS, LostCommits, Slow, Store};

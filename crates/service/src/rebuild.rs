@@ -10,7 +10,7 @@ use crate::contests::play;
 use crate::damaged;
 use crate::failure::{Failure, Fault};
 use crate::footprint;
-use crate::periods::archive::{self, ArchivePlace, Step};
+use crate::periods::archive::{self, ArchivePlace, LoadStep};
 use crate::periods::scan::Readers;
 use crate::periods::{catch_up, scheduler};
 use crate::progress::Progress;
@@ -177,11 +177,11 @@ fn load(
     board.periods_mut().place(&rows, |_| None, |row| board.new_ranking(row.window));
     let mut fill = |window: Window, ranking: &WindowRanking| {
         archive::fill(store, &board, window, ranking, Readers::All, |step| match step {
-            Step::Read { newest: at, rows } => {
+            LoadStep::Read { newest: at, rows } => {
                 *newest = (*newest).max(at);
                 progress.add(rows);
             }
-            Step::Placed { placed, of } => progress.build(placed, of),
+            LoadStep::Placed { placed, of } => progress.build(placed, of),
         })
     };
     fill(ALL_TIME, &board.ranking)?;

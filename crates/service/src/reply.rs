@@ -62,13 +62,13 @@ impl ReplyDispatcher {
 }
 
 /// A request among neighbours, with the guards that it holds until it is done.
-pub(crate) struct Entry<Q> {
+pub(crate) struct GuardedRequest<Q> {
     pub(crate) request: Q,
     pub(crate) running: Vec<KeyGuard>,
     pub(crate) guard: Option<AffinityGuard>,
 }
 
-impl<Q> Entry<Q> {
+impl<Q> GuardedRequest<Q> {
     /// A request without guards.
     pub(crate) fn of(request: Q) -> Self {
         Self { request, running: Vec::new(), guard: None }
@@ -105,7 +105,7 @@ where
 /// The same on a thread that may block. For lanes without threads it runs steps of the lane until there is a reply.
 pub(crate) fn ask_blocking<W, T: Send + 'static>(
     lane: &Lane<W, PendingReply<T>>,
-    Entry { request, running, guard }: Entry<W::Request>,
+    GuardedRequest { request, running, guard }: GuardedRequest<W::Request>,
     background: Background,
 ) -> Result<T, Failure>
 where
@@ -134,7 +134,7 @@ fn pending<T>(running: Vec<KeyGuard>, guard: Option<AffinityGuard>) -> ReplyChan
 /// Neighbours in one lane, or none of them; replies in order.
 pub(crate) async fn ask_all<W, T: Send + 'static>(
     lane: &Lane<W, PendingReply<T>>,
-    requests: Vec<Entry<W::Request>>,
+    requests: Vec<GuardedRequest<W::Request>>,
 ) -> Result<Vec<LaneReply<T>>, Failure>
 where
     W: BatchHandler<Answer = Result<T, Rejection>, Fault = Fault>,
@@ -147,7 +147,7 @@ where
         state: Mutex::new((requests.iter().map(|_| None).collect(), requests.len(), Some(sender))),
         sampled: SampledEntry::now(),
     });
-    let many = requests.into_iter().enumerate().map(|(at, Entry { request, running, guard })| {
+    let many = requests.into_iter().enumerate().map(|(at, GuardedRequest { request, running, guard })| {
         let to = To::Place(Arc::clone(&answers), at);
         (request, PendingReply { _running: running, guard, to, passage: None })
     });

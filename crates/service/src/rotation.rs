@@ -47,7 +47,7 @@ pub struct Known {
 
 /// The row.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct RotationRow {
     /// The secret that makes.
     pub active: Known,
     /// The one that is accepted as well: the one before, or the one that comes next.
@@ -77,7 +77,7 @@ impl Known {
     }
 }
 
-impl Row {
+impl RotationRow {
     fn first(secret: &Secret) -> Self {
         let active = Known { number: 0, fingerprint: secret.derive(Use::Fingerprint) };
         Self { active, other: None, since: Micros(0), objected: false, dropped: None }
@@ -169,18 +169,18 @@ impl Row {
 }
 
 /// The row of a store; a new store has none. Blocks on the store.
-pub fn read(store: &dyn Store) -> Result<Option<Row>, Failure> {
+pub fn read(store: &dyn Store) -> Result<Option<RotationRow>, Failure> {
     Ok(read_bytes(store)?.map(|(_, row)| row))
 }
 
-fn read_bytes(store: &dyn Store) -> Result<Option<(Vec<u8>, Row)>, Failure> {
+fn read_bytes(store: &dyn Store) -> Result<Option<(Vec<u8>, RotationRow)>, Failure> {
     let Some(bytes) = store.meta(ROW)? else { return Ok(None) };
-    let row = Row::parse(&bytes)
+    let row = RotationRow::parse(&bytes)
         .ok_or_else(|| Fault::Broken(format!("the row `{ROW}` of the store cannot be read")))?;
     Ok(Some((bytes, row)))
 }
 
-fn replace(store: &dyn Store, old: Option<&[u8]>, new: &Row) -> Result<bool, Failure> {
+fn replace(store: &dyn Store, old: Option<&[u8]>, new: &RotationRow) -> Result<bool, Failure> {
     let new = new.bytes();
     if store.id()?.is_none() {
         // Only this process writes to it.
@@ -192,7 +192,10 @@ fn replace(store: &dyn Store, old: Option<&[u8]>, new: &Row) -> Result<bool, Fai
 
 /// Changes the row, however others change it meanwhile. `None` from the change leaves it. Returns the row of the end.
 /// Blocks on the store.
-pub fn change(store: &dyn Store, mut change: impl FnMut(&Row) -> Option<Row>) -> Result<Row, Failure> {
+pub fn change(
+    store: &dyn Store,
+    mut change: impl FnMut(&RotationRow) -> Option<RotationRow>,
+) -> Result<RotationRow, Failure> {
     for _ in 0..ATTEMPTS {
         let (bytes, row) =
             read_bytes(store)?.ok_or_else(|| Fault::Broken("the store has no secret yet".into()))?;
@@ -211,7 +214,7 @@ pub fn open(store: &dyn Store, given: &[Secret]) -> Result<Keyring, Failure> {
         Some(row) => row,
         None => {
             let first = given.first().ok_or_else(|| Fault::Broken(WRONG.into()))?;
-            replace(store, None, &Row::first(first))?;
+            replace(store, None, &RotationRow::first(first))?;
             read(store)?.ok_or_else(|| Fault::Broken(WRONG.into()))?
         }
     };
@@ -239,7 +242,7 @@ fn check_row(store: &dyn Store, ring: &Keyring) -> Result<Lacks, Failure> {
     let lacks = ring.follow(&row);
     if lacks != Lacks::Nothing && row.other.is_some() && !row.objected {
         // The next check does it if another server was faster.
-        replace(store, Some(&bytes), &Row { objected: true, ..row })?;
+        replace(store, Some(&bytes), &RotationRow { objected: true, ..row })?;
     }
     Ok(lacks)
 }
@@ -290,15 +293,15 @@ mod tests {
 
     #[test]
     fn a_row_reads_back_and_a_first_one_is_that_of_earlier_versions() {
-        let first = Row::first(&secret(1));
+        let first = RotationRow::first(&secret(1));
         assert_eq!(first.bytes(), secret(1).derive(Use::Fingerprint));
         let announced = first.announcing(&secret(2));
         let rotated = announced.rotated(NOW).unwrap();
         let dropped = rotated.dropping();
         let reset = dropped.reset(&secret(3), NOW);
-        let objected = Row { objected: true, ..announced.clone() };
+        let objected = RotationRow { objected: true, ..announced.clone() };
         for row in [&first, &announced, &rotated, &dropped, &reset, &objected] {
-            assert_eq!(Row::parse(&row.bytes()).as_ref(), Some(row));
+            assert_eq!(RotationRow::parse(&row.bytes()).as_ref(), Some(row));
         }
         assert_eq!((first.next(), first.previous()), (None, None));
         assert!(announced.next().unwrap().is(&secret(2)) && announced.previous().is_none());
@@ -307,13 +310,13 @@ mod tests {
         assert_eq!(announced.dropping(), first, "one that made nothing leaves no trace");
         assert_eq!((reset.active.number, rotated.rotated(NOW)), (2, None));
         for bad in ["", "0", "16 00 0 0 - - -"] {
-            assert_eq!(Row::parse(bad.as_bytes()), None, "{bad}");
+            assert_eq!(RotationRow::parse(bad.as_bytes()), None, "{bad}");
         }
     }
 
     #[test]
     fn numbers_begin_again() {
-        let mut row = Row::first(&secret(1));
+        let mut row = RotationRow::first(&secret(1));
         for byte in 2..40 {
             row = row.dropping().announcing(&secret(byte));
             assert!(row.next().is_some() && row.previous().is_none());

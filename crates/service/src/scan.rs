@@ -15,7 +15,7 @@ const READ_MAX: usize = 20_000;
 
 /// Which part of a list is asked for.
 #[derive(Clone, Debug, Default)]
-pub struct Span {
+pub struct ListRange {
     /// From this instant on.
     pub from: Option<Micros>,
     /// Before this instant.
@@ -39,7 +39,7 @@ pub struct ScanPage<T> {
 
 /// A page of the rows that `keep` returns. It gets rows in their order, and how many of them the page still takes.
 pub(crate) fn scan<R, T>(
-    span: &Span,
+    span: &ListRange,
     read: impl Fn(Uuid, usize) -> Result<Listing<(Uuid, R)>, StoreError>,
     keep: impl Fn(Vec<(Uuid, R)>, usize) -> Result<Vec<(Uuid, T)>, Failure>,
 ) -> Result<ScanPage<T>, Failure> {
@@ -87,7 +87,7 @@ mod tests {
     }
 
     /// The rows of a span that `every` divides, page by page, and the most rows that one page has read.
-    fn scan_all(table: &[(Uuid, i64)], span: Span, every: i64) -> (Vec<i64>, usize) {
+    fn scan_all(table: &[(Uuid, i64)], span: ListRange, every: i64) -> (Vec<i64>, usize) {
         let (mut span, mut found, mut most) = (span, Vec::new(), 0);
         loop {
             let seen = Cell::new(0);
@@ -117,7 +117,7 @@ mod tests {
             [(7, 900, 20_000), (1_000, 1, 1_000), (20, 44_000, 20_000), (3, 50_000, 20_000)]
         {
             let wanted: Vec<i64> = (1..=45_000).rev().filter(|at| at % every == 0).collect();
-            let (found, read) = scan_all(&table, Span { limit, ..Span::default() }, every);
+            let (found, read) = scan_all(&table, ListRange { limit, ..ListRange::default() }, every);
             assert_eq!(found, wanted, "{limit} {every}");
             assert!(read <= most, "{read}");
         }
@@ -127,7 +127,8 @@ mod tests {
     fn a_span_begins_at_its_first_instant_and_ends_before_its_last() {
         let table = table(3_000);
         let of = |from: Option<i64>, until: Option<i64>| {
-            let span = Span { from: from.map(Micros), until: until.map(Micros), limit: 100, before: None };
+            let span =
+                ListRange { from: from.map(Micros), until: until.map(Micros), limit: 100, before: None };
             scan_all(&table, span, 1).0
         };
         assert_eq!(of(Some(2_998), None), [3_000, 2_999, 2_998]);

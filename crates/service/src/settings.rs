@@ -3,7 +3,7 @@
 use crate::ledger::LedgerSettings;
 use crate::members::MemberSettings;
 use std::time::Duration;
-use tally_lanes::Bounds;
+use tally_lanes::LaneLimits;
 use tally_ranking::RankingBackend;
 use tally_ranking::redis::RedisApplications;
 use tally_rules::clock::ClockBounds;
@@ -22,7 +22,7 @@ pub struct Settings {
     /// The number of score lanes for each database: one if the store has one writer.
     pub lanes: usize,
     /// Bounds of each.
-    pub lane: Bounds,
+    pub lane: LaneLimits,
     /// How long outcomes of requests with an idempotency key are kept, in microseconds.
     pub idempotency_keep_micros: i64,
     /// How old the knowledge of what other servers have changed may be for a response.
@@ -77,7 +77,7 @@ impl Default for Settings {
             waits_for_ranking: false,
             applications: None,
             lanes: 1,
-            lane: Bounds::default(),
+            lane: LaneLimits::default(),
             idempotency_keep_micros: KEEP_DEFAULT_MICROS,
             staleness_max: Duration::from_secs(5),
             boards_max: 10_000,

@@ -8,7 +8,7 @@ use crate::background::{self, BackgroundTask, Tasks};
 use crate::boards::{Board, Boards, run_once};
 use crate::clock::{Clock, ClockReading};
 use crate::clock_memory::{ClockMemory, lead};
-use crate::contests::counts::Counts as ContestCounts;
+use crate::contests::counts::ContestCounts;
 use crate::contests::{Contests, repay, scheduler as contests};
 use crate::events::Events;
 use crate::failure::{Failure, Fault, blocking};

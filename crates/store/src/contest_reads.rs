@@ -7,8 +7,8 @@ use crate::contests::EntrantKey;
 use crate::payments::PaymentReads;
 use crate::series::SeriesReads;
 use crate::{Listing, StoreError};
-use tally_rules::contest::state::State;
-use tally_rules::contest::{Application, ContestId, ContestPlayer, Payout, Record, Status};
+use tally_rules::contest::state::ContestState;
+use tally_rules::contest::{Application, ContestId, ContestPlayer, ContestRecord, Payout, Status};
 use tally_rules::ledger::Uuid;
 use tally_rules::{Micros, PlayerId};
 
@@ -19,25 +19,25 @@ pub type Due = Vec<(Micros, ContestId)>;
 pub type DueAfter<'a> = Option<(Micros, &'a str)>;
 
 /// Reads of contests without a transaction.
-pub trait Contests: SeriesReads + PaymentReads {
+pub trait ContestReads: SeriesReads + PaymentReads {
     /// A contest.
-    fn contest(&self, id: &ContestId) -> Result<Option<Record>, StoreError>;
+    fn contest(&self, id: &ContestId) -> Result<Option<ContestRecord>, StoreError>;
 
     /// At most `limit` contests in order of names, from the first one after `after`: of one state, or of all.
     fn list_contests(
         &self,
-        state: Option<State>,
+        state: Option<ContestState>,
         after: Option<&ContestId>,
         limit: usize,
-    ) -> Result<Listing<(ContestId, Record)>, StoreError>;
+    ) -> Result<Listing<(ContestId, ContestRecord)>, StoreError>;
 
     /// Like [`list_contests`](Self::list_contests), for work that may leave none out: fails if a row is corrupt.
     fn contests(
         &self,
-        state: Option<State>,
+        state: Option<ContestState>,
         after: Option<&ContestId>,
         limit: usize,
-    ) -> Result<Vec<(ContestId, Record)>, StoreError> {
+    ) -> Result<Vec<(ContestId, ContestRecord)>, StoreError> {
         self.list_contests(state, after, limit)?.whole()
     }
 
@@ -45,7 +45,7 @@ pub trait Contests: SeriesReads + PaymentReads {
     /// after `after`.
     fn due_contests(&self, now: Micros, after: DueAfter<'_>, limit: usize) -> Result<Due, StoreError>;
 
-    /// The number of contests in each state, in the order of [`State::ALL`]. At most `most` of each are counted.
+    /// The number of contests in each state, in the order of [`ContestState::ALL`]. At most `most` of each are counted.
     fn count_contests(&self, most: usize) -> Result<Vec<usize>, StoreError>;
 
     /// At most `limit` applications of a contest in one status, by their places, from the first one above `above`. One large

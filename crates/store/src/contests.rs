@@ -8,9 +8,9 @@
 
 use crate::WindowKey;
 use tally_rules::PlayerId;
-use tally_rules::contest::{Application, ContestId, ContestPlayer, Payout, Record, SeriesRecord};
+use tally_rules::contest::{Application, ContestId, ContestPlayer, ContestRecord, Payout, SeriesRecord};
 use tally_rules::ledger::Uuid;
-use tally_rules::period::Payment;
+use tally_rules::period::PeriodPayment;
 
 /// A player of a contest. The contest is given by its number.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -49,7 +49,7 @@ pub struct ContestReadSet {
 #[derive(Clone, Debug, Default)]
 pub struct ContestLoaded {
     /// The contest.
-    pub contests: Vec<Option<Record>>,
+    pub contests: Vec<Option<ContestRecord>>,
     /// The application.
     pub applications: Vec<Option<Application>>,
     /// The member.
@@ -57,14 +57,14 @@ pub struct ContestLoaded {
     /// The series.
     pub series: Vec<Option<SeriesRecord>>,
     /// The payment.
-    pub payments: Vec<Option<Payment>>,
+    pub payments: Vec<Option<PeriodPayment>>,
 }
 
 /// What a transaction writes of contests. Each list is sorted by key and has no key twice.
 #[derive(Clone, Debug, Default)]
 pub struct ContestWriteSet {
     /// Contests.
-    pub contests: Vec<(ContestId, Record)>,
+    pub contests: Vec<(ContestId, ContestRecord)>,
     /// Applications; `None` removes one.
     pub applications: Vec<(EntrantKey, Option<Application>)>,
     /// New members.
@@ -74,7 +74,7 @@ pub struct ContestWriteSet {
     /// Series; `None` removes one.
     pub series: Vec<(ContestId, Option<SeriesRecord>)>,
     /// Payments of closed periods.
-    pub payments: Vec<(WindowKey, Payment)>,
+    pub payments: Vec<(WindowKey, PeriodPayment)>,
 }
 
 impl ContestReadSet {

@@ -23,7 +23,7 @@ pub enum Column {
 
 /// The kind of an input, given by its first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum InputKind {
     /// A batch of the journal.
     Journal,
     /// A row of a table of SQLite; the next byte chooses the table.
@@ -32,15 +32,15 @@ pub enum Kind {
     MySql,
 }
 
-const KINDS: [Kind; 3] = [Kind::Journal, Kind::Sqlite, Kind::MySql];
+const KINDS: [InputKind; 3] = [InputKind::Journal, InputKind::Sqlite, InputKind::MySql];
 
 /// Decodes an input.
 pub fn rows(input: &[u8]) {
     let Some((kind, rest)) = input.split_first() else { return };
     match KINDS[usize::from(*kind) % KINDS.len()] {
-        Kind::Journal => sqlite::fuzzing::journal(rest),
-        Kind::Sqlite => with_table(rest, sqlite::fuzzing::row),
-        Kind::MySql => with_table(rest, mysql::fuzzing::row),
+        InputKind::Journal => sqlite::fuzzing::journal(rest),
+        InputKind::Sqlite => with_table(rest, sqlite::fuzzing::row),
+        InputKind::MySql => with_table(rest, mysql::fuzzing::row),
     }
 }
 
@@ -53,7 +53,7 @@ fn with_table(input: &[u8], decode: fn(usize, Vec<Column>) -> Result<(), StoreEr
 }
 
 /// Encodes a row as an input, for seeds.
-pub fn input(kind: Kind, table: u8, row: &[Column]) -> Vec<u8> {
+pub fn input(kind: InputKind, table: u8, row: &[Column]) -> Vec<u8> {
     let mut out = vec![kind as u8, table];
     for column in row {
         match column {
@@ -127,9 +127,9 @@ mod tests {
     proptest! {
         #[test]
         fn any_row_is_read_or_damage(table in 0_u8..40, row in prop::collection::vec(any_column(), 0..14)) {
-            prop_assert_eq!(&columns(&input(Kind::Sqlite, table, &row)[2..]), &row);
-            rows(&input(Kind::Sqlite, table, &row));
-            rows(&input(Kind::MySql, table, &row));
+            prop_assert_eq!(&columns(&input(InputKind::Sqlite, table, &row)[2..]), &row);
+            rows(&input(InputKind::Sqlite, table, &row));
+            rows(&input(InputKind::MySql, table, &row));
         }
 
         #[test]

@@ -5,7 +5,7 @@
 //! Not here: rules, and rows of scores.
 
 use crate::archive::{ArchivedMonth, Archives};
-use crate::contest_reads::Contests;
+use crate::contest_reads::ContestReads;
 use crate::contests::{ContestLoaded, ContestReadSet, ContestWriteSet};
 use crate::events::{EventReads, Topic};
 use crate::webhooks::{WebhookKey, WebhookReads, WebhookRow};
@@ -206,7 +206,7 @@ impl LedgerWriteSet {
 }
 
 /// Reads of the ledger without a transaction.
-pub trait Ledger: Contests + EventReads + WebhookReads {
+pub trait Ledger: ContestReads + EventReads + WebhookReads {
     /// Every wallet of a member, in order of currency.
     fn list_wallets(&self, member: MemberId) -> Result<Listing<(Currency, Wallet)>, StoreError>;
 

@@ -36,7 +36,7 @@ pub mod sqlite;
 mod transactions;
 mod webhooks;
 
-pub use contest_reads::{Contests, Due, DueAfter};
+pub use contest_reads::{ContestReads, Due, DueAfter};
 pub use contests::{ContestLoaded, ContestReadSet, ContestWriteSet, EntrantKey, PayoutKey};
 pub use coordination::Coordination;
 pub use damage::{CorruptRow, Listing};
@@ -46,8 +46,8 @@ pub use ledger::{Archived, Ledger, LedgerLoaded, LedgerReadSet, LedgerWriteSet};
 pub use maintenance::{COUNTERS, Maintenance};
 pub use payments::PaymentReads;
 pub use plan::{
-    BanKey, BatchId, Block, BlockKey, BoardChange, BoardNo, BoardRow, Committed, Durability, Garbage,
-    ImportKey, ImportRow, KeyChange, KeyRow, Loaded, ReadSet, ScoreKey, Window, WindowKey, WindowRow,
+    BanKey, BatchId, BlockKey, BoardChange, BoardNo, BoardRow, Committed, Durability, Garbage, ImportKey,
+    ImportRow, KeyChange, KeyRow, Loaded, ReadSet, ScoreKey, StoredBlock, Window, WindowKey, WindowRow,
     WriteSet,
 };
 pub use reads::Reads;
@@ -61,7 +61,7 @@ pub use servers::{
 pub use snapshot::{ContestSnapshot, Snapshot};
 
 pub use shard_set::{SHARDS_MAX, ShardSet};
-pub use slow::{SLOW, Slow, Stage};
+pub use slow::{SLOW, Slow, WaitStage};
 pub use throttled_log::ThrottledLog;
 
 pub use transactions::Transactions;

@@ -4,12 +4,12 @@
 //! here: rules, and the tables.
 
 use crate::{StoreError, WindowKey};
-use tally_rules::period::Payment;
+use tally_rules::period::PeriodPayment;
 
 /// Reads of payments without a transaction.
 pub trait PaymentReads {
     /// The payment of a period.
-    fn payment(&self, key: WindowKey) -> Result<Option<Payment>, StoreError>;
+    fn payment(&self, key: WindowKey) -> Result<Option<PeriodPayment>, StoreError>;
 
     /// At most `limit` periods with a payment, from the first one after `after`: those whose payment is not finished, or
     /// all.

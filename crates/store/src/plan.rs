@@ -9,7 +9,7 @@ use crate::shard_set::ShardSet;
 use std::sync::Arc;
 use tally_rules::audit::{AuditEntry, AuditId};
 use tally_rules::idempotency::{RequestKey, Stored};
-use tally_rules::period::Span;
+use tally_rules::period::TimeSpan;
 use tally_rules::profile::Profile;
 use tally_rules::{BoardId, Definition, Grant, Micros, PlayerId, Record};
 
@@ -77,7 +77,7 @@ pub struct WindowRow {
     /// The number of its rule.
     pub rule: u32,
     /// The start and the end.
-    pub span: Span,
+    pub span: TimeSpan,
     /// Whether it is closed: it takes no more scores.
     pub closed: bool,
     /// The version of its archive; 0 for none yet.
@@ -101,7 +101,7 @@ pub struct BlockKey {
 
 /// Entries of the archive of a closed window, as `tally-ranking` packs them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Block {
+pub struct StoredBlock {
     /// The number of distinct scores better than that of its first entry.
     pub distinct_better: u64,
     /// The entries.
@@ -240,7 +240,7 @@ pub struct WriteSet {
     /// Periods; `None` removes one.
     pub windows: Vec<(WindowKey, Option<WindowRow>)>,
     /// Archive blocks of closed periods.
-    pub blocks: Vec<(BlockKey, Block)>,
+    pub blocks: Vec<(BlockKey, StoredBlock)>,
     /// Rows to purge.
     pub garbage: Vec<Garbage>,
     /// Boards.

@@ -1,7 +1,7 @@
 //! The trait [`Reads`]: reads outside of transactions.
 
 use crate::plan::{
-    Block, BlockKey, BoardNo, BoardRow, ImportKey, ImportRow, KeyRow, ScoreKey, Window, WindowRow,
+    BlockKey, BoardNo, BoardRow, ImportKey, ImportRow, KeyRow, ScoreKey, StoredBlock, Window, WindowRow,
 };
 use crate::servers::ScoreState;
 use crate::{Ledger, Listing, StoreError};
@@ -94,7 +94,7 @@ pub trait Reads: Send + Sync {
     fn windows(&self, board: BoardNo) -> Result<Vec<WindowRow>, StoreError>;
 
     /// One block of the archive of a closed period.
-    fn block(&self, key: &BlockKey) -> Result<Option<Block>, StoreError>;
+    fn block(&self, key: &BlockKey) -> Result<Option<StoredBlock>, StoreError>;
 
     /// The record of each key.
     fn records(&self, keys: &[ScoreKey]) -> Result<Vec<Option<Record>>, StoreError>;

@@ -3,8 +3,8 @@
 //! Not here: the consistency rules of the rows.
 
 use crate::StoreError;
-use crate::plan::{Block, BoardNo, BoardRow, Garbage, ScoreKey, WindowKey, WindowRow};
-use crate::snapshot::Page;
+use crate::plan::{BoardNo, BoardRow, Garbage, ScoreKey, StoredBlock, WindowKey, WindowRow};
+use crate::snapshot::RowPage;
 use std::collections::BTreeSet;
 use tally_rules::contest::Application;
 use tally_rules::ledger::Uuid;
@@ -45,19 +45,25 @@ pub trait ScoreSnapshot {
     fn to_purge(&mut self) -> Result<ToPurge, StoreError>;
 
     /// Records: board by board, window by window, in order of players.
-    fn scores(&mut self, after: Option<&ScoreKey>, limit: usize) -> Page<ScoreKey, Record>;
+    fn scores(&mut self, after: Option<&ScoreKey>, limit: usize) -> RowPage<ScoreKey, Record>;
 
     /// The record of each key. The keys ascend.
     fn scores_of(&mut self, keys: &[ScoreKey]) -> Result<Vec<Option<Record>>, StoreError>;
 
     /// Stored periods.
-    fn windows(&mut self, after: Option<WindowKey>, limit: usize) -> Page<WindowKey, WindowRow>;
+    fn windows(&mut self, after: Option<WindowKey>, limit: usize) -> RowPage<WindowKey, WindowRow>;
 
     /// Archive blocks of one version, from the number `from` on.
-    fn blocks(&mut self, window: WindowKey, version: u32, from: u64, limit: usize) -> Page<u64, Block>;
+    fn blocks(
+        &mut self,
+        window: WindowKey,
+        version: u32,
+        from: u64,
+        limit: usize,
+    ) -> RowPage<u64, StoredBlock>;
 
     /// Archives that have blocks.
-    fn archives(&mut self, after: Option<ArchiveKey>, limit: usize) -> Page<ArchiveKey, ()>;
+    fn archives(&mut self, after: Option<ArchiveKey>, limit: usize) -> RowPage<ArchiveKey, ()>;
 
     /// Banned players of a board.
     fn banned(&mut self, board: BoardNo) -> Result<Vec<PlayerId>, StoreError>;
@@ -68,5 +74,5 @@ pub trait ScoreSnapshot {
         contest: Uuid,
         after: Option<&PlayerId>,
         limit: usize,
-    ) -> Page<PlayerId, Application>;
+    ) -> RowPage<PlayerId, Application>;
 }

@@ -20,8 +20,8 @@ pub struct Slow {
     pub at: SystemTime,
     /// How long it took.
     pub took: Duration,
-    /// The longest wait: see [`Stage`].
-    pub cause: Stage,
+    /// The longest wait: see [`WaitStage`].
+    pub cause: WaitStage,
     /// The duration of that wait.
     pub waited: Duration,
     /// The background work that used the same files meanwhile, as far as known.
@@ -30,7 +30,7 @@ pub struct Slow {
 
 /// What a transaction waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub enum WaitStage {
     /// Space: earlier writes have to be flushed first.
     Flush,
     /// Another writer, or a connection.
@@ -45,7 +45,7 @@ pub enum Stage {
     Other,
 }
 
-impl Stage {
+impl WaitStage {
     /// Its name.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -66,24 +66,24 @@ pub(crate) struct Watch {
     began: Instant,
     last: Instant,
     /// The longest stage so far.
-    most: (Stage, Duration),
+    most: (WaitStage, Duration),
     staged: Duration,
 }
 
 impl Watch {
     pub(crate) fn start() -> Self {
         let now = Instant::now();
-        Self { began: now, last: now, most: (Stage::Other, Duration::ZERO), staged: Duration::ZERO }
+        Self { began: now, last: now, most: (WaitStage::Other, Duration::ZERO), staged: Duration::ZERO }
     }
 
     /// Counts the time since the previous stage as this stage.
-    pub(crate) fn end_of(&mut self, stage: Stage) {
+    pub(crate) fn end_of(&mut self, stage: WaitStage) {
         let now = Instant::now();
         self.took(stage, now - self.last);
         self.last = now;
     }
 
-    fn took(&mut self, stage: Stage, time: Duration) {
+    fn took(&mut self, stage: WaitStage, time: Duration) {
         self.staged += time;
         if time > self.most.1 {
             self.most = (stage, time);
@@ -105,7 +105,7 @@ impl Slows {
         if took < SLOW {
             return;
         }
-        watch.took(Stage::Other, took.saturating_sub(watch.staged));
+        watch.took(WaitStage::Other, took.saturating_sub(watch.staged));
         let (cause, waited) = watch.most;
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if last.len() == KEPT {
@@ -130,7 +130,7 @@ impl Slows {
 mod tests {
     use super::*;
 
-    fn slow(stages: &[(Stage, u64)]) -> Watch {
+    fn slow(stages: &[(WaitStage, u64)]) -> Watch {
         let mut watch = Watch::start();
         watch.began -= Duration::from_millis(200);
         stages.iter().for_each(|&(stage, ms)| watch.took(stage, Duration::from_millis(ms)));
@@ -141,12 +141,12 @@ mod tests {
     fn the_longest_stage_is_the_cause_and_what_is_in_none_is_other() {
         let slows = Slows::default();
         slows.note(Watch::start(), || unreachable!("it was not slow"));
-        slows.note(slow(&[(Stage::Read, 30), (Stage::Sync, 110)]), || Some("flush"));
-        slows.note(slow(&[(Stage::Read, 30), (Stage::Sync, 40)]), || None);
+        slows.note(slow(&[(WaitStage::Read, 30), (WaitStage::Sync, 110)]), || Some("flush"));
+        slows.note(slow(&[(WaitStage::Read, 30), (WaitStage::Sync, 40)]), || None);
         let list = slows.list();
-        assert_eq!((list[0].cause, list[0].beside), (Stage::Sync, Some("flush")));
+        assert_eq!((list[0].cause, list[0].beside), (WaitStage::Sync, Some("flush")));
         assert_eq!(list[0].waited, Duration::from_millis(110));
-        assert_eq!((list[1].cause, list[1].beside), (Stage::Other, None));
+        assert_eq!((list[1].cause, list[1].beside), (WaitStage::Other, None));
         for _ in 0..KEPT {
             slows.note(slow(&[]), || None);
         }

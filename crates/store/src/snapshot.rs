@@ -7,17 +7,17 @@ use crate::archive::ArchivedMonth;
 use crate::score_snapshot::ScoreSnapshot;
 use crate::{CorruptRow, StoreError, WindowKey};
 use tally_rules::PlayerId;
-use tally_rules::contest::{ContestId, ContestPlayer, Payout, Record};
+use tally_rules::contest::{ContestId, ContestPlayer, ContestRecord, Payout};
 use tally_rules::ledger::account::{AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{
     Entry, Hold, HoldId, Member, MemberId, Month, ReversalLink, Transfer, TransferId, Uuid, Wallet, WalletKey,
 };
-use tally_rules::period::Payment;
+use tally_rules::period::PeriodPayment;
 
 /// Some rows of a table, in order of keys.
-pub type Page<K, V> = Result<Vec<(K, V)>, StoreError>;
+pub type RowPage<K, V> = Result<Vec<(K, V)>, StoreError>;
 
 /// A table whose rows belong to contests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,28 +48,28 @@ impl ContestSnapshot {
 /// rows are left out, see [`corrupt_rows`](Self::corrupt_rows).
 pub trait Snapshot: ScoreSnapshot {
     /// Members.
-    fn members(&mut self, after: Option<MemberId>, limit: usize) -> Page<MemberId, Member>;
+    fn members(&mut self, after: Option<MemberId>, limit: usize) -> RowPage<MemberId, Member>;
 
     /// Handles and their members: logins, then phone numbers, then players.
-    fn handles(&mut self, after: Option<&Handle>, limit: usize) -> Page<Handle, MemberId>;
+    fn handles(&mut self, after: Option<&Handle>, limit: usize) -> RowPage<Handle, MemberId>;
 
     /// Wallets.
-    fn wallets(&mut self, after: Option<WalletKey>, limit: usize) -> Page<WalletKey, Wallet>;
+    fn wallets(&mut self, after: Option<WalletKey>, limit: usize) -> RowPage<WalletKey, Wallet>;
 
     /// Entries: wallet by wallet, each in its order.
-    fn entries(&mut self, after: Option<EntryKey>, limit: usize) -> Page<EntryKey, Entry>;
+    fn entries(&mut self, after: Option<EntryKey>, limit: usize) -> RowPage<EntryKey, Entry>;
 
     /// Transfers, the oldest first.
-    fn transfers(&mut self, after: Option<TransferId>, limit: usize) -> Page<TransferId, Transfer>;
+    fn transfers(&mut self, after: Option<TransferId>, limit: usize) -> RowPage<TransferId, Transfer>;
 
     /// Holds, the oldest first.
-    fn holds(&mut self, after: Option<HoldId>, limit: usize) -> Page<HoldId, Hold>;
+    fn holds(&mut self, after: Option<HoldId>, limit: usize) -> RowPage<HoldId, Hold>;
 
     /// Links between transfers and their reversals, in the order of [`transfers`](Self::transfers).
-    fn reversals(&mut self, after: Option<TransferId>, limit: usize) -> Page<TransferId, ReversalLink>;
+    fn reversals(&mut self, after: Option<TransferId>, limit: usize) -> RowPage<TransferId, ReversalLink>;
 
     /// Every month of the catalog of archives, oldest first.
-    fn archived_months(&mut self) -> Page<Month, ArchivedMonth>;
+    fn archived_months(&mut self) -> RowPage<Month, ArchivedMonth>;
 
     /// Leaves the files of archived months up to this one out of the pages of transfers and entries. Reads by key still have them. Each file must
     /// be there with its length.
@@ -78,7 +78,7 @@ pub trait Snapshot: ScoreSnapshot {
     }
 
     /// Contests.
-    fn contests(&mut self, after: Option<&ContestId>, limit: usize) -> Page<ContestId, Record>;
+    fn contests(&mut self, after: Option<&ContestId>, limit: usize) -> RowPage<ContestId, ContestRecord>;
 
     /// Members of a contest.
     fn contest_members(
@@ -86,16 +86,16 @@ pub trait Snapshot: ScoreSnapshot {
         contest: Uuid,
         after: Option<&PlayerId>,
         limit: usize,
-    ) -> Page<PlayerId, ContestPlayer>;
+    ) -> RowPage<PlayerId, ContestPlayer>;
 
     /// Prizes of a contest, or fees that it refunded, from the number `from` on.
-    fn payouts(&mut self, contest: Uuid, from: u32, limit: usize) -> Page<u32, Payout>;
+    fn payouts(&mut self, contest: Uuid, from: u32, limit: usize) -> RowPage<u32, Payout>;
 
     /// The numbers of the contests and periods that have rows in a table, each once.
-    fn owners(&mut self, of: ContestSnapshot, after: Option<&Uuid>, limit: usize) -> Page<Uuid, ()>;
+    fn owners(&mut self, of: ContestSnapshot, after: Option<&Uuid>, limit: usize) -> RowPage<Uuid, ()>;
 
     /// Payments of closed periods.
-    fn payments(&mut self, after: Option<&WindowKey>, limit: usize) -> Page<WindowKey, Payment>;
+    fn payments(&mut self, after: Option<&WindowKey>, limit: usize) -> RowPage<WindowKey, PeriodPayment>;
 
     /// The member of each id. The ids ascend.
     fn members_of(&mut self, ids: &[MemberId]) -> Result<Vec<Option<Member>>, StoreError>;
@@ -113,7 +113,7 @@ pub trait Snapshot: ScoreSnapshot {
     fn reversals_of(&mut self, ids: &[TransferId]) -> Result<Vec<Option<ReversalLink>>, StoreError>;
 
     /// The sums of all debits and credits, in order of account and currency.
-    fn totals(&mut self) -> Page<AccountKey, Total>;
+    fn totals(&mut self) -> RowPage<AccountKey, Total>;
 
     /// Corrupt rows that were left out of pages since the last call. A row may come several times.
     fn corrupt_rows(&mut self) -> Vec<CorruptRow>;

@@ -6,7 +6,7 @@ use crate::cli::{ArchiveArgs, Cli};
 use crate::client::Client;
 use crate::config::Usage;
 use crate::printing::stdout;
-use crate::target::Target;
+use crate::target::TargetServer;
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -26,7 +26,7 @@ pub(crate) fn run(cli: &Cli, args: &ArchiveArgs) -> Result<ExitCode> {
         Month::parse(text).ok_or_else(|| Usage("--before must be a month such as 2026-01".into()))
     });
     let before = before.transpose()?;
-    let target = Target::find(cli, &args.target)?;
+    let target = TargetServer::find(cli, &args.target)?;
     if let Some(before) = before {
         let mut body = json!({"before": before.to_string()});
         if let Some(reason) = &args.why.reason {

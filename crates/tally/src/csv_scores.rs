@@ -52,11 +52,11 @@ pub(crate) struct CsvScore {
 }
 
 /// One record of the file.
-pub(crate) type Line = csv_records::Line<Outcome>;
+pub(crate) type Line = csv_records::Line<CsvOutcome>;
 
 /// The result of a record.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Outcome {
+pub(crate) enum CsvOutcome {
     /// A row to import.
     Row(CsvScore),
     /// A filter skips it.
@@ -97,7 +97,7 @@ struct Places {
 }
 
 impl<R: Read> csv_records::Lines for Lines<R> {
-    type Read = Outcome;
+    type Read = CsvOutcome;
 
     fn next(&mut self) -> anyhow::Result<Option<Line>> {
         let line = csv_records::next(&mut self.reader)?;
@@ -142,19 +142,19 @@ impl<R: Read> Lines<R> {
         &self.header
     }
 
-    fn read(&self, record: &ByteRecord) -> Outcome {
+    fn read(&self, record: &ByteRecord) -> CsvOutcome {
         if record.len() != self.header.len() {
             let (has, wanted) = (record.len(), self.header.len());
-            return Outcome::Rejected(format!("the line has {has} fields, the header {wanted}"));
+            return CsvOutcome::Rejected(format!("the line has {has} fields, the header {wanted}"));
         }
         for (filter, place) in self.columns.filters.iter().zip(&self.places.filters) {
             if (record[*place] == *filter.value.as_bytes()) != filter.equal {
-                return Outcome::LeftOut;
+                return CsvOutcome::LeftOut;
             }
         }
         match self.row(record) {
-            Ok(row) => Outcome::Row(row),
-            Err(reason) => Outcome::Rejected(reason),
+            Ok(row) => CsvOutcome::Row(row),
+            Err(reason) => CsvOutcome::Rejected(reason),
         }
     }
 
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
     use crate::csv_records::{COMMA, Lines as _};
 
-    fn lines(text: &str, columns: Columns) -> Vec<(u64, Outcome)> {
+    fn lines(text: &str, columns: Columns) -> Vec<(u64, CsvOutcome)> {
         let mut lines = Lines::new(text.as_bytes(), COMMA, columns).unwrap();
         std::iter::from_fn(|| lines.next().unwrap()).map(|line| (line.number, line.read)).collect()
     }
@@ -218,11 +218,11 @@ mod tests {
         let text = "day,who,n,own\n2026-01-02,José,3,FALSE\n2026-01-02,NA,3,FALSE\n2026-01-02,x,3,TRUE\n\
                     2026-01-02,bot,3,FALSE\n2026-01-02,y,many,FALSE\nNA,y,1,FALSE\n2026-01-02,y\n";
         let got = lines(text, columns());
-        let rejected = |text: &str| Outcome::Rejected(text.to_owned());
-        assert!(matches!(&got[0], (2, Outcome::Row(row)) if row.player.as_str() == "José"));
+        let rejected = |text: &str| CsvOutcome::Rejected(text.to_owned());
+        assert!(matches!(&got[0], (2, CsvOutcome::Row(row)) if row.player.as_str() == "José"));
         assert_eq!(got[1], (3, rejected("the player is missing")));
-        assert_eq!(got[2], (4, Outcome::LeftOut));
-        assert_eq!(got[3], (5, Outcome::LeftOut));
+        assert_eq!(got[2], (4, CsvOutcome::LeftOut));
+        assert_eq!(got[3], (5, CsvOutcome::LeftOut));
         assert_eq!(got[4], (6, rejected("the score `many` is not a number")));
         assert_eq!(got[5], (7, rejected("the time is missing")));
         assert_eq!(got[6], (8, rejected("the line has 2 fields, the header 4")));

@@ -2,7 +2,7 @@
 
 use crate::config::{Config, Usage};
 use crate::sources::variable;
-use crate::store::Place;
+use crate::store::StoreAddress;
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 use std::fs::{self, DirBuilder, OpenOptions};
@@ -54,7 +54,7 @@ impl DataDir {
 
     /// Refuses an embedded store that does not exist: its directory may be mistyped.
     pub(crate) fn check_store(&self, config: &Config) -> Result<(), Usage> {
-        let Place::Sqlite(store) = self.place(config)? else { return Ok(()) };
+        let StoreAddress::Sqlite(store) = self.place(config)? else { return Ok(()) };
         if sqlite::is_there(&store) {
             return Ok(());
         }
@@ -115,8 +115,8 @@ impl DataDir {
     }
 
     /// The place of the store of the settings.
-    pub(crate) fn place(&self, config: &Config) -> Result<Place, Usage> {
-        Place::of(config, &self.path)
+    pub(crate) fn place(&self, config: &Config) -> Result<StoreAddress, Usage> {
+        StoreAddress::of(config, &self.path)
     }
 
     /// The given secrets, one or two; `None` if there is no file.

@@ -7,7 +7,7 @@ use crate::cli::{AuditArgs, Cli, ExportArgs, ExportFormat, LedgerArgs, TargetArg
 use crate::client::{Client, segment};
 use crate::csv_text;
 use crate::printing::{is_broken_pipe, stdout};
-use crate::target::Target;
+use crate::target::TargetServer;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -107,7 +107,7 @@ pub(crate) fn ledger(cli: &Cli, args: &LedgerArgs) -> Result<ExitCode> {
         None => None,
     };
     let base = with_filters("/v1/ledger/transactions", &[("from", &args.from), ("until", &args.until)]);
-    let target = Target::find(cli, &args.target)?;
+    let target = TargetServer::find(cli, &args.target)?;
     let written = write_ledger(&target.client, args, &base, after);
     target.finish();
     written?;
@@ -140,7 +140,7 @@ fn with_filters(path: &str, filters: &[(&str, &Option<String>)]) -> String {
 }
 
 fn export(cli: &Cli, target: &TargetArgs, list: (&List, &str), format: ExportFormat) -> Result<ExitCode> {
-    let target = Target::find(cli, target)?;
+    let target = TargetServer::find(cli, target)?;
     let written = write(&target.client, list, None, format, &mut |_| Ok(()));
     target.finish();
     written?;

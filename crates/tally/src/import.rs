@@ -8,10 +8,10 @@ use crate::cli::{Cli, ImportArgs, ImportScoresArgs, ImportWhat};
 use crate::client::{Client, segment};
 use crate::config::Usage;
 use crate::csv_records::COMMA;
-use crate::csv_scores::{Columns, Filter, Line, Lines, Outcome, ScoreSource};
+use crate::csv_scores::{Columns, CsvOutcome, Filter, Line, Lines, ScoreSource};
 use crate::import_file::{FileRun, PreparedRow, open};
 use crate::import_members;
-use crate::target::Target;
+use crate::target::TargetServer;
 use anyhow::{Context, Result, bail};
 use serde_json::{Map, Value, json};
 use std::fs::File;
@@ -35,7 +35,7 @@ pub(crate) fn run(cli: &Cli, args: &ImportArgs) -> Result<ExitCode> {
         body["reason"] = json!(reason);
     }
     let lines = Lines::new(open(&args.file)?, args.delimiter, columns)?;
-    let target = Target::find(cli, &args.target)?;
+    let target = TargetServer::find(cli, &args.target)?;
     let imported = import(&target.client, args, create, lines);
     target.finish();
     imported
@@ -119,9 +119,9 @@ fn hash_file(args: &ImportScoresArgs) -> Result<[u8; 32]> {
 /// A line in the server's form.
 fn prepare(line: &Line) -> PreparedRow {
     let row = match &line.read {
-        Outcome::LeftOut => return PreparedRow::LeftOut,
-        Outcome::Rejected(reason) => return PreparedRow::Rejected(reason.clone()),
-        Outcome::Row(row) => row,
+        CsvOutcome::LeftOut => return PreparedRow::LeftOut,
+        CsvOutcome::Rejected(reason) => return PreparedRow::Rejected(reason.clone()),
+        CsvOutcome::Row(row) => row,
     };
     let score = match row.score {
         ScoreInput::Int(int) => int.to_string(),

@@ -10,7 +10,7 @@ use crate::config::Config;
 use crate::csv_members::{Line, Lines, MemberRow};
 use crate::import_file::{FileRun, PreparedRow, open};
 use crate::member_settings;
-use crate::target::Target;
+use crate::target::TargetServer;
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use std::fs::File;
@@ -27,7 +27,7 @@ const PASSWORD_ROWS: usize = 200;
 pub(crate) fn run(cli: &Cli, args: &ImportMembersArgs) -> Result<ExitCode> {
     let cost = member_settings::members(&Config::load(cli)?)?.cost;
     let lines = Lines::new(open(&args.file)?, args.delimiter)?;
-    let target = Target::find(cli, &args.target)?;
+    let target = TargetServer::find(cli, &args.target)?;
     let imported = import(&target.client, args, lines, cost);
     target.finish();
     imported

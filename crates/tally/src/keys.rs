@@ -4,7 +4,7 @@ use crate::cli::{Cli, KeysArgs, KeysWhat};
 use crate::client::segment;
 use crate::config::Usage;
 use crate::printing::stdout;
-use crate::target::Target;
+use crate::target::TargetServer;
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -23,7 +23,7 @@ pub(crate) fn run(cli: &Cli, args: &KeysArgs) -> Result<ExitCode> {
             bail!(Usage(format!("--scope must be one of: {}", Scope::choices())));
         }
     }
-    let target = Target::find(cli, &args.target)?;
+    let target = TargetServer::find(cli, &args.target)?;
     let client = &target.client;
     let mut out = stdout();
     match &args.what {

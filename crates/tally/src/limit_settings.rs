@@ -5,7 +5,7 @@
 use crate::config::{Config, Usage};
 use crate::member_settings;
 use tally_server::limits::WAITING_MAX;
-use tally_server::{ConnectionLimits, KeysRequired, Limits};
+use tally_server::{ConnectionLimits, HttpLimits, KeysRequired};
 
 /// The connection limits of a protocol, whose total has this name.
 pub(crate) fn connections(config: &Config, name: &'static str) -> Result<ConnectionLimits, Usage> {
@@ -22,7 +22,7 @@ pub(crate) fn connections(config: &Config, name: &'static str) -> Result<Connect
 }
 
 /// The limits of HTTP. A `demo` trusts the loopback interface.
-pub(crate) fn limits(config: &Config, demo: bool) -> Result<Limits, Usage> {
+pub(crate) fn limits(config: &Config, demo: bool) -> Result<HttpLimits, Usage> {
     let keys_required = match config.text("keys.required") {
         "auto" if demo => KeysRequired::Never,
         "auto" => KeysRequired::OverTcp,
@@ -30,7 +30,7 @@ pub(crate) fn limits(config: &Config, demo: bool) -> Result<Limits, Usage> {
         "false" => KeysRequired::Never,
         _ => return Err(config.wrong("keys.required", "auto, true or false")),
     };
-    Ok(Limits {
+    Ok(HttpLimits {
         body_bytes_max: config.count("http.body_bytes_max")?,
         bodies_bytes_max: config.bound("http.bodies_bytes_max")?,
         responses_bytes_max: config.bound("http.responses_bytes_max")?,

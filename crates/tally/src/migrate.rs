@@ -8,7 +8,7 @@ use crate::config::{Config, Usage, list};
 use crate::data_dir::DataDir;
 use crate::log;
 use crate::sources::secret_of;
-use crate::store::{Opening, Place, options, print_notice, writer};
+use crate::store::{Opening, StoreAddress, options, print_notice, writer};
 use anyhow::{Context, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use tally_rules::audit::AuditAction;
 use tally_service::audit;
 use tally_store::Store;
-use tally_store::shards::{Progress, Resharded, reshard};
+use tally_store::shards::{MoveProgress, Resharded, reshard};
 
 /// The interval of log lines.
 const LINE_PAUSE: Duration = Duration::from_secs(10);
@@ -48,11 +48,11 @@ fn before(args: &MigrateArgs) -> Result<Vec<String>, Usage> {
     Ok(list(&secret_of("--from-file", path)?))
 }
 
-fn spread(config: &Config, data: &DataDir, place: Place, args: &MigrateArgs) -> Result<ExitCode> {
+fn spread(config: &Config, data: &DataDir, place: StoreAddress, args: &MigrateArgs) -> Result<ExitCode> {
     let to = match place.clone() {
-        Place::MySql(url) => vec![url],
-        Place::Shards(urls) => urls,
-        Place::Sqlite(_) => bail!(Usage(
+        StoreAddress::MySql(url) => vec![url],
+        StoreAddress::Shards(urls) => urls,
+        StoreAddress::Sqlite(_) => bail!(Usage(
             "--reshard is for databases mysql://…, in `store.url`; an embedded store is one file".into()
         )),
     };
@@ -80,7 +80,7 @@ struct Shown {
     line: Instant,
     /// The time of the first records, and how many were done before.
     first: Option<(Instant, u64)>,
-    last: Progress,
+    last: MoveProgress,
 }
 
 impl Shown {
@@ -90,10 +90,10 @@ impl Shown {
         let bar = std::io::stderr()
             .is_terminal()
             .then(|| ProgressBar::new(0).with_style(style).with_message("moving"));
-        Ok(Self { bar, line: started, first: None, last: Progress::default() })
+        Ok(Self { bar, line: started, first: None, last: MoveProgress::default() })
     }
 
-    fn show(&mut self, progress: Progress) {
+    fn show(&mut self, progress: MoveProgress) {
         let (began, before) = *self.first.get_or_insert((Instant::now(), progress.done));
         self.last = progress;
         if let Some(bar) = &self.bar {
@@ -103,7 +103,7 @@ impl Shown {
             self.line = Instant::now();
             let rate = (progress.done - before) as f64 / began.elapsed().as_secs_f64().max(0.001);
             let left = (progress.total - progress.done) as f64 / rate.max(1.0);
-            let Progress { done, total } = progress;
+            let MoveProgress { done, total } = progress;
             tracing::info!(
                 "{done} of {total} records are where they belong, {rate:.0} a second, {left:.0} s left"
             );

@@ -9,8 +9,8 @@ use crate::settings::{
     BALANCE_MAX_OF, CURRENCIES, DAY_MAX_OF, TRANSFER_MAX_OF, TRANSFERS_OF, WITHDRAWALS_OF,
 };
 use std::collections::BTreeMap;
-use tally_rules::contest::definition::Bounds;
-use tally_rules::ledger::limits::Limits;
+use tally_rules::contest::definition::ContestLimits;
+use tally_rules::ledger::limits::CurrencyLimits;
 use tally_rules::ledger::money::DIGITS_MAX;
 use tally_rules::ledger::{Currencies, Currency};
 use tally_service::Settings;
@@ -26,12 +26,12 @@ pub(crate) fn ledger(config: &Config, settings: &Settings) -> Result<LedgerSetti
 }
 
 /// The rules of each currency: its own, or those for all.
-fn limits(config: &Config, currencies: &Currencies) -> Result<BTreeMap<Currency, Limits>, Usage> {
-    let mut all = Limits::default();
+fn limits(config: &Config, currencies: &Currencies) -> Result<BTreeMap<Currency, CurrencyLimits>, Usage> {
+    let mut all = CurrencyLimits::default();
     for (name, before) in RULES {
         set(&mut all, before, name, config.text(name))?;
     }
-    let mut limits: BTreeMap<Currency, Limits> = currencies.all().map(|code| (code, all)).collect();
+    let mut limits: BTreeMap<Currency, CurrencyLimits> = currencies.all().map(|code| (code, all)).collect();
     for (_, before) in RULES {
         for (code, value) in config.of_currencies(before) {
             let name = format!("{before}{code}");
@@ -57,7 +57,7 @@ const RULES: [(&str, &str); 5] = [
 ];
 
 /// Sets one rule of a currency.
-fn set(rules: &mut Limits, rule: &str, name: &str, value: &str) -> Result<(), Usage> {
+fn set(rules: &mut CurrencyLimits, rule: &str, name: &str, value: &str) -> Result<(), Usage> {
     let amount = || amount_or_off(name, value);
     let is_off = || match value {
         "true" => Ok(false),
@@ -75,7 +75,7 @@ fn set(rules: &mut Limits, rule: &str, name: &str, value: &str) -> Result<(), Us
 }
 
 /// The limits of contests.
-fn contests(config: &Config) -> Result<Bounds, Usage> {
+fn contests(config: &Config) -> Result<ContestLimits, Usage> {
     let count = |name: &'static str| {
         let what = "a whole number from 1 to 4294967295";
         let count: u32 = config.parse(name, what)?;
@@ -84,7 +84,11 @@ fn contests(config: &Config) -> Result<Bounds, Usage> {
     let members_max = count("contests.members_max")?;
     // The limit of all members also applies to paying ones.
     let paying_members_max = count("contests.paying_members_max")?.min(members_max);
-    Ok(Bounds { members_max, paying_members_max, applications_max: count("contests.applications_max")? })
+    Ok(ContestLimits {
+        members_max,
+        paying_members_max,
+        applications_max: count("contests.applications_max")?,
+    })
 }
 
 /// How long leaderboards of ended contests are kept, in microseconds; `None` for `forever`.

@@ -8,14 +8,14 @@ use crate::cli::{Cli, ReasonArgs, SecretArgs, SecretWhat};
 use crate::config::{Config, Usage};
 use crate::copies::Copies;
 use crate::data_dir::{DataDir, SecretPlace, write_secrets};
-use crate::store::{Opened, Opening, Place, connect, options, ranks_in_memory};
+use crate::store::{Opened, Opening, StoreAddress, connect, options, ranks_in_memory};
 use anyhow::{Context, Result, bail};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tally_rules::Micros;
 use tally_rules::audit::AuditAction;
-use tally_service::rotation::{self, OBJECTION_TIME, Row};
+use tally_service::rotation::{self, OBJECTION_TIME, RotationRow};
 use tally_service::secret::Secret;
 use tally_service::{audit, clock, secret_loss};
 use tally_store::Store;
@@ -44,7 +44,7 @@ struct Work {
     opened: Opened,
     /// Servers may be running on it.
     is_shared: bool,
-    row: Row,
+    row: RotationRow,
     given: Option<Vec<Secret>>,
 }
 
@@ -52,7 +52,7 @@ impl Work {
     fn begin(config: Config, data: DataDir) -> Result<Self> {
         let given = data.secrets_given(&config)?;
         let place = data.place(&config)?;
-        let is_shared = !matches!(place, Place::Sqlite(_)) && !ranks_in_memory(&config);
+        let is_shared = !matches!(place, StoreAddress::Sqlite(_)) && !ranks_in_memory(&config);
         let opened = place.open(&config, data.path(), Opening::AsItIs);
         let opened = if is_shared { opened } else { opened.context("stop the server of this store first") }?;
         let row = row(&*opened.store)?;
@@ -149,8 +149,9 @@ impl Work {
     /// Restores the second secret that was there before.
     fn withdraw(&self) -> Result<()> {
         let before = &self.row;
-        let restored =
-            |row: &Row| Some(Row { other: before.previous().cloned(), objected: false, ..row.clone() });
+        let restored = |row: &RotationRow| {
+            Some(RotationRow { other: before.previous().cloned(), objected: false, ..row.clone() })
+        };
         rotation::change(&*self.opened.store, restored).map(drop).map_err(Into::into)
     }
 
@@ -169,7 +170,7 @@ impl Work {
         if !may(&lost, yes, "drop") {
             return Ok(ExitCode::FAILURE);
         }
-        let is_it = |row: &Row| row.other.as_ref() == Some(&other);
+        let is_it = |row: &RotationRow| row.other.as_ref() == Some(&other);
         rotation::change(&*self.opened.store, |row| is_it(row).then(|| row.dropping()))?;
         self.note(AuditAction::SecretDropped, &other.shown(), why)?;
         println!("{} is dropped.", other.shown());
@@ -236,7 +237,7 @@ fn fingerprint(secret: &Secret) -> [u8; 32] {
     secret.derive(tally_service::secret::Use::Fingerprint)
 }
 
-fn row(store: &dyn Store) -> Result<Row> {
+fn row(store: &dyn Store) -> Result<RotationRow> {
     rotation::read(store)?.context("the store has no secret yet: a server makes one at its first start")
 }
 
@@ -290,11 +291,11 @@ fn status(config: &Config, data: &DataDir) -> Result<ExitCode> {
     // Kept until the end, because its drop deletes the copy.
     let copies = Copies::new(data.path(), "secret");
     let store: Arc<dyn Store> = match data.place(config)? {
-        Place::Sqlite(path) => copies.make(&path, None, &mut |_, _| ())?,
-        Place::MySql(url) => {
+        StoreAddress::Sqlite(path) => copies.make(&path, None, &mut |_, _| ())?,
+        StoreAddress::MySql(url) => {
             Arc::<tally_store::mysql::MySqlStore>::clone(&connect(&url, config, Opening::AsItIs, None)?)
         }
-        Place::Shards(urls) => {
+        StoreAddress::Shards(urls) => {
             let store = Shards::observe(&urls, &options(config, Opening::AsItIs, None)?);
             Arc::new(store.context("open the store")?)
         }

@@ -12,7 +12,7 @@ use crate::cli::{Cli, ServeArgs};
 use crate::config::{Config, Usage};
 use crate::data_dir::{DataDir, new_token};
 use crate::doctor::{RepeatedChecks, files};
-use crate::store::{self, Opened, Opening, Place, StoreLoss};
+use crate::store::{self, Opened, Opening, StoreAddress, StoreLoss};
 use crate::{demo, descriptors, limit_settings, log};
 use anyhow::{Context, Error, Result, bail};
 pub(crate) use listen::{Listen, UNIX};
@@ -141,9 +141,9 @@ enum End {
 }
 
 /// What a scrape reads of the machine.
-fn machine(data: &DataDir, place: &Place, tls: Option<Tls>) -> Machine {
+fn machine(data: &DataDir, place: &StoreAddress, tls: Option<Tls>) -> Machine {
     let (folder, backup, followed) = match place {
-        Place::Sqlite(store) => (
+        StoreAddress::Sqlite(store) => (
             store.parent().unwrap_or(data.path()),
             Some(data.backup_path()),
             Some(sqlite::followed_marker(store)),

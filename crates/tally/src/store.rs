@@ -50,7 +50,7 @@ pub(crate) enum StoreLoss {
 
 /// The kind and the address of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum StoreAddress {
     /// A file of this machine.
     Sqlite(PathBuf),
     /// A database of a server, by its URL.
@@ -98,7 +98,7 @@ fn not_reached(error: RankingError, of: &str) -> anyhow::Error {
     }
 }
 
-impl Place {
+impl StoreAddress {
     /// The store of the settings; `data` is the data directory.
     pub(crate) fn of(config: &Config, data: &Path) -> Result<Self, Usage> {
         let url = config.text("store.url");

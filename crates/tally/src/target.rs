@@ -23,12 +23,12 @@ enum Missing {
 }
 
 /// The server of a command.
-pub(crate) struct Target {
+pub(crate) struct TargetServer {
     pub(crate) client: Client,
     own: Option<Server>,
 }
 
-impl Target {
+impl TargetServer {
     /// Finds a running server; an error without one.
     pub(crate) fn running(cli: &Cli, args: &TargetArgs) -> Result<Self> {
         let config = Config::load(cli)?;

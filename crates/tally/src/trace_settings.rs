@@ -1,14 +1,14 @@
 //! Parses the settings of traces. Messages leave out possible secrets.
 
 use crate::config::{Config, Usage};
-use tally_traces::{Address, Header, Settings};
+use tally_traces::{Address, Header, TraceSettings};
 
 /// The longest service name.
 const SERVICE_BYTES_MAX: usize = 255;
 
 /// The settings of the span exporter; `None` if it is turned off. They are checked all the same, so that errors show
 /// before it is turned on.
-pub(crate) fn traces(config: &Config) -> Result<Option<Settings>, Usage> {
+pub(crate) fn traces(config: &Config) -> Result<Option<TraceSettings>, Usage> {
     let ratio = config.parse("traces.ratio", "a number from 0 to 1")?;
     let timeout = config.duration("traces.timeout")?;
     let service = config.text("traces.service");
@@ -26,5 +26,5 @@ pub(crate) fn traces(config: &Config) -> Result<Option<Settings>, Usage> {
         text => Address::parse(text).map_err(|why| Usage(format!("setting `traces.url` {why}")))?,
     };
     let (service, version) = (service.to_owned(), env!("CARGO_PKG_VERSION"));
-    Ok(Some(Settings { address, header, timeout, ratio, service, version }))
+    Ok(Some(TraceSettings { address, header, timeout, ratio, service, version }))
 }

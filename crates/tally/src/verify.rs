@@ -11,7 +11,7 @@ use crate::config::{Config, Usage};
 use crate::copies::Copies;
 use crate::data_dir::DataDir;
 use crate::doctor;
-use crate::store::{Opening, Place, archives, connect, options};
+use crate::store::{Opening, StoreAddress, archives, connect, options};
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
@@ -23,7 +23,7 @@ use tally_rules::Micros;
 use tally_rules::ledger::Month;
 use tally_service::secret::hex;
 use tally_service::verify::{
-    Checkpoint, Disagreement, Expected, Listener, MonthCheckpoint, Owed, Replayed, Scores, replay,
+    Checkpoint, Disagreement, Expected, Listener, MonthCheckpoint, Owed, Replayed, ScoreCounts, replay,
 };
 use tally_store::archive::{CheckpointFile, CheckpointWriter, Summary};
 use tally_store::mysql::MySqlStore;
@@ -89,9 +89,9 @@ pub(crate) fn run(cli: &Cli, args: &VerifyArgs) -> Result<ExitCode> {
     // Kept until the end, because its drop deletes the copy.
     let copies = Copies::new(data.path(), "verify");
     let place = data.place(&config)?;
-    let of_databases = !matches!(place, Place::Sqlite(_));
+    let of_databases = !matches!(place, StoreAddress::Sqlite(_));
     let store: Arc<dyn Store> = match place {
-        Place::Sqlite(path) => {
+        StoreAddress::Sqlite(path) => {
             let bar = bar("copying", "pages")?;
             let store = copies.make(&path, archives(&config), &mut |done, total| {
                 bar.set_length(total);
@@ -100,8 +100,8 @@ pub(crate) fn run(cli: &Cli, args: &VerifyArgs) -> Result<ExitCode> {
             bar.finish_and_clear();
             store
         }
-        Place::MySql(url) => Arc::<MySqlStore>::clone(&connect(&url, &config, Opening::AsItIs, None)?),
-        Place::Shards(urls) => {
+        StoreAddress::MySql(url) => Arc::<MySqlStore>::clone(&connect(&url, &config, Opening::AsItIs, None)?),
+        StoreAddress::Shards(urls) => {
             let store = Shards::observe(&urls, &options(&config, Opening::AsItIs, None)?);
             Arc::new(store.context("open the store")?)
         }
@@ -221,8 +221,8 @@ fn told(replayed: &Replayed, since: Option<Option<&Checkpoint>>, seconds: f64) -
             key.account, key.currency, total.debits, total.credits
         );
     }
-    let Scores { boards, records, periods, earlier_schedule, archives, entries: archived, .. } = scores;
-    let Scores { unwritten, to_purge, .. } = scores;
+    let ScoreCounts { boards, records, periods, earlier_schedule, archives, entries: archived, .. } = scores;
+    let ScoreCounts { unwritten, to_purge, .. } = scores;
     let ledger = format!(
         "ledger: {members} members, {wallets} wallets, {entries} entries, {transfers} movements and {holds} holds, \
          {contests} contests that have started"

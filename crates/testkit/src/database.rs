@@ -7,7 +7,7 @@
 //!
 //! Not here: a driver. [`ScratchDatabase::sql`] runs the server's own client program.
 
-use crate::process::{self, Plan, Server};
+use crate::process::{self, ProcessPlan, Server};
 use std::ffi::OsString;
 use std::io::Write;
 use std::net::SocketAddr;
@@ -119,7 +119,7 @@ impl ScratchDatabase {
                 all.push(arg);
             }
             all.extend([SETTINGS, kind.settings(), args].concat().iter().map(OsString::from));
-            Plan { program: program.clone(), args: all, ready: "ready for connections" }
+            ProcessPlan { program: program.clone(), args: all, ready: "ready for connections" }
         });
         Self { kind, server, databases: AtomicU64::new(0) }
     }

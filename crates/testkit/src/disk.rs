@@ -17,8 +17,8 @@ mod state;
 mod tests;
 mod vfs;
 
-pub use fault::{DiskError, Fault, Operation};
-pub use image::{ImageStats, Mode};
+pub use fault::{DiskError, DiskFault, Operation};
+pub use image::{ImageStats, PowerCut};
 
 use crate::rng::Rng;
 use image::Choice;
@@ -108,7 +108,7 @@ impl SimulatedDisk {
     }
 
     /// Arms a fault.
-    pub fn fail(&self, fault: Fault) {
+    pub fn fail(&self, fault: DiskFault) {
         self.core.lock().operations.arm(fault);
     }
 
@@ -156,7 +156,7 @@ impl SimulatedDisk {
     /// # Errors
     ///
     /// As [`Self::image`].
-    pub fn image_of(&self, mode: Mode, into: &Path) -> io::Result<ImageStats> {
+    pub fn image_of(&self, mode: PowerCut, into: &Path) -> io::Result<ImageStats> {
         image::write(&self.core.lock(), Choice::One(mode), &mut Rng::new(0), into)
     }
 }

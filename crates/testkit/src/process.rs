@@ -42,7 +42,7 @@ exec "$@" </dev/null"#;
 
 /// How to start it.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct ProcessPlan {
     pub(crate) program: PathBuf,
     pub(crate) args: Vec<OsString>,
     /// The log line of a server that accepts connections. A reply proves nothing: another process may have the port.
@@ -52,7 +52,7 @@ pub(crate) struct Plan {
 /// A server with its own port and folder.
 #[derive(Debug)]
 pub(crate) struct Server {
-    plan: Plan,
+    plan: ProcessPlan,
     port: u16,
     folder: TempDir,
     process: Option<Process>,
@@ -61,7 +61,7 @@ pub(crate) struct Server {
 impl Server {
     /// A server that is ready; `plan` is called for each port that is tried, with a new folder.
     #[track_caller]
-    pub(crate) fn start(name: &str, plan: impl Fn(&Path, u16) -> Plan) -> Self {
+    pub(crate) fn start(name: &str, plan: impl Fn(&Path, u16) -> ProcessPlan) -> Self {
         let mut log = String::new();
         for _ in 0..PORTS_TRIED {
             let folder =
@@ -184,7 +184,7 @@ struct Process {
 }
 
 impl Process {
-    fn start(plan: &Plan, folder: &Path) -> Self {
+    fn start(plan: &ProcessPlan, folder: &Path) -> Self {
         let log = OpenOptions::new().create(true).append(true).open(folder.join("log")).expect("it can log");
         let mut command = Command::new("sh");
         command.args(["-c", GUARDED]).arg(folder).arg(&plan.program).args(&plan.args).current_dir(folder);
@@ -230,9 +230,9 @@ pub(crate) fn free_port() -> u16 {
 mod tests {
     use super::*;
 
-    fn shell(script: &str) -> impl Fn(&Path, u16) -> Plan {
+    fn shell(script: &str) -> impl Fn(&Path, u16) -> ProcessPlan {
         let args = vec!["-c".into(), script.into()];
-        move |_, _| Plan { program: "sh".into(), args: args.clone(), ready: "here I am" }
+        move |_, _| ProcessPlan { program: "sh".into(), args: args.clone(), ready: "here I am" }
     }
 
     const WAITS: &str = "echo here I am; exec sleep 1000";

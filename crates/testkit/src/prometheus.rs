@@ -4,7 +4,7 @@
 //! the rules say, and `promtool`.
 
 use crate::http::{Client, segment};
-use crate::process::{Plan, Server};
+use crate::process::{ProcessPlan, Server};
 use crate::{GIVE_UP, wait_until};
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -45,7 +45,11 @@ impl ScratchPrometheus {
                 format!("--web.listen-address=127.0.0.1:{port}"),
             ];
             let args = args.map(Into::into).into();
-            Plan { program: "prometheus".into(), args, ready: "Server is ready to receive web requests" }
+            ProcessPlan {
+                program: "prometheus".into(),
+                args,
+                ready: "Server is ready to receive web requests",
+            }
         }))
     }
 

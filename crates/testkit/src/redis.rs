@@ -3,7 +3,7 @@
 //! It has no persistence unless arguments of the test turn it on (`--appendonly yes --appendfsync always`); they come last
 //! and override. Not here: Redis as the ranking of a server under test, and clusters (`cluster.rs`).
 
-use crate::process::{self, Plan, Server};
+use crate::process::{self, ProcessPlan, Server};
 use crate::resp::RespClient;
 use crate::tls;
 use std::ffi::OsString;
@@ -74,7 +74,7 @@ impl ScratchRedis {
             all.extend(["--save", "", "--appendonly", "no", "--dir"].map(OsString::from));
             all.push(folder.into());
             all.extend(given);
-            Plan { program: program.clone(), args: all, ready: "Ready to accept connections" }
+            ProcessPlan { program: program.clone(), args: all, ready: "Ready to accept connections" }
         }))
     }
 

@@ -3,7 +3,7 @@
 //! The connection is kept. If the collector has closed it meanwhile, the message is sent once more on a new one. Not here:
 //! the messages, and what happens to spans that the collector did not take.
 
-use crate::{Address, Settings};
+use crate::{Address, TraceSettings};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::client::conn::http1::{SendRequest, handshake};
@@ -62,7 +62,7 @@ pub(crate) enum PostError {
 /// # Errors
 ///
 /// Why it does not.
-pub async fn probe(settings: &Settings) -> Result<(), String> {
+pub async fn probe(settings: &TraceSettings) -> Result<(), String> {
     let mut collector = Collector::new(settings)?;
     match collector.post(Bytes::new()).await {
         Ok(_) => Ok(()),
@@ -71,8 +71,8 @@ pub async fn probe(settings: &Settings) -> Result<(), String> {
 }
 
 impl Collector {
-    pub(crate) fn new(settings: &Settings) -> Result<Self, String> {
-        let Settings { address, header, timeout, version, .. } = settings;
+    pub(crate) fn new(settings: &TraceSettings) -> Result<Self, String> {
+        let TraceSettings { address, header, timeout, version, .. } = settings;
         let tls = address.trust.as_ref().map(tally_tls::Trust::client).transpose()?;
         let agent = HeaderValue::try_from(format!("tally/{version}")).map_err(|why| why.to_string())?;
         Ok(Self {

@@ -23,14 +23,14 @@ pub use address::Address;
 pub use choice::Ratio;
 pub use collector::{Header, probe};
 pub use parent::Parent;
-pub use queue::{Counts, Traces};
+pub use queue::{SpanCounts, Traces};
 pub use span::{Span, Trace, Value};
 
 use std::time::Duration;
 
 /// The settings of the exporter.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct TraceSettings {
     /// The address of the collector.
     pub address: Address,
     /// A further header, which authenticates.

@@ -9,7 +9,7 @@
 use crate::collector::{Collector, PostError};
 use crate::parent::Parent;
 use crate::span::{self, Span, Trace};
-use crate::{Ratio, Settings};
+use crate::{Ratio, TraceSettings};
 use bytes::Bytes;
 use opentelemetry_proto::tonic::resource::v1::Resource;
 use prost::Message;
@@ -39,7 +39,7 @@ const LOG_INTERVAL: Duration = Duration::from_secs(60);
 pub struct Traces {
     ratio: Ratio,
     queue: mpsc::Sender<MakeSpans>,
-    counts: Arc<Counts>,
+    counts: Arc<SpanCounts>,
     stop: watch::Sender<bool>,
     task: Mutex<Option<JoinHandle<()>>>,
 }
@@ -49,14 +49,14 @@ type MakeSpans = Box<dyn FnOnce(&mut Vec<Span>) + Send>;
 
 /// The number of spans by result.
 #[derive(Debug, Default)]
-pub struct Counts {
+pub struct SpanCounts {
     sent: AtomicU64,
     full: AtomicU64,
     undelivered: AtomicU64,
     rejected: AtomicU64,
 }
 
-impl Counts {
+impl SpanCounts {
     /// Each with its name: taken by the collector; dropped by a full queue; undelivered, because the collector is
     /// unavailable or takes nothing; and rejected by it.
     pub fn all(&self) -> [(&'static str, u64); 4] {
@@ -72,8 +72,8 @@ impl Traces {
     /// # Errors
     ///
     /// What is wrong with the settings.
-    pub fn start(settings: &Settings, runtime: &Handle) -> Result<Arc<Self>, String> {
-        let counts = Arc::<Counts>::default();
+    pub fn start(settings: &TraceSettings, runtime: &Handle) -> Result<Arc<Self>, String> {
+        let counts = Arc::<SpanCounts>::default();
         let (queue, waiting) = mpsc::channel(WAITING_MAX);
         let (stop, stopped) = watch::channel(false);
         let exporter = Exporter {
@@ -104,7 +104,7 @@ impl Traces {
     }
 
     /// The counts so far.
-    pub fn counts(&self) -> &Counts {
+    pub fn counts(&self) -> &SpanCounts {
         &self.counts
     }
 
@@ -133,7 +133,7 @@ struct Exporter {
     shown: String,
     resource: Resource,
     version: &'static str,
-    counts: Arc<Counts>,
+    counts: Arc<SpanCounts>,
     /// When the log last reported the collector as unavailable; `None` while it is available.
     failing_since: Option<Instant>,
 }

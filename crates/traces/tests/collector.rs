@@ -14,7 +14,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
-use tally_traces::{Address, Header, Parent, Ratio, Settings, Traces, probe};
+use tally_traces::{Address, Header, Parent, Ratio, TraceSettings, Traces, probe};
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 use tokio_rustls::TlsAcceptor;
@@ -127,8 +127,8 @@ async fn take(
     Ok(answer)
 }
 
-fn settings(address: &str, timeout: Duration) -> Settings {
-    Settings {
+fn settings(address: &str, timeout: Duration) -> TraceSettings {
+    TraceSettings {
         address: Address::parse(address).unwrap(),
         header: Header::parse("x-key: secret"),
         timeout,
@@ -253,7 +253,7 @@ async fn a_caller_decides_before_the_ratio_does() {
     };
     for (ratio, alone) in [(0.0, false), (1.0, true)] {
         let ratio = Ratio::new(ratio).unwrap();
-        let settings = Settings { ratio, ..settings("http://127.0.0.1", LONG) };
+        let settings = TraceSettings { ratio, ..settings("http://127.0.0.1", LONG) };
         let traces = Traces::start(&settings, &Handle::current()).unwrap();
         let follows = |parent: Option<&Parent>| traces.sample(parent, || "x=1".into()).is_some();
         assert!(follows(Some(&parent("01"))) && !follows(Some(&parent("00"))));

@@ -6,7 +6,7 @@
 
 use std::hint::black_box;
 use std::time::Instant;
-use tally_wire::resp::{Bounds, Decoder, Encoder, Protocol, Replies, command, double, number};
+use tally_wire::resp::{DecodeLimits, Decoder, Encoder, Protocol, Replies, command, double, number};
 
 const ROUNDS: usize = 200;
 const COMMANDS: usize = 10_000;
@@ -65,7 +65,7 @@ fn main() {
 fn decode(input: &[u8]) {
     let mut decoder = Decoder::new();
     let mut at = 0;
-    while let Ok(Some(taken)) = decoder.next(&input[at..], &Bounds::FULL) {
+    while let Ok(Some(taken)) = decoder.next(&input[at..], &DecodeLimits::FULL) {
         black_box(decoder.arg(&input[at..at + taken], 0));
         at += taken;
     }

@@ -10,7 +10,7 @@ use std::collections::{HashMap, VecDeque};
 
 use super::Violation;
 use super::edges::{EDGES, Edges, HOLDERS, Outside, TESTKIT};
-use super::metadata::{Kind, Package};
+use super::metadata::{DependencyKind, Package};
 use super::repository::Repository;
 
 pub(super) const RULE: &str = "crate-edges";
@@ -32,10 +32,10 @@ fn compare(packages: &[Package], table: &[Edges], holders: &[(&str, &[&str])]) -
             let name = dependency.name.as_str();
             let inside = members.contains(&name) || table.iter().any(|row| row.name == name);
             let message = match (dependency.kind, inside) {
-                (Kind::Normal, true) => inside_normal(row, name),
-                (Kind::Dev, true) => inside_dev(row, name, table),
-                (Kind::Normal, false) => outside_normal(row, name, holders),
-                (Kind::Dev, false) => None,
+                (DependencyKind::Normal, true) => inside_normal(row, name),
+                (DependencyKind::Dev, true) => inside_dev(row, name, table),
+                (DependencyKind::Normal, false) => outside_normal(row, name, holders),
+                (DependencyKind::Dev, false) => None,
             };
             found.extend(message.map(|message| violation(package, message)));
         }
@@ -142,15 +142,16 @@ mod tests {
         Edges { name: TESTKIT, inside: &["low"], outside: Outside::Any },
     ];
 
-    fn member(name: &str, declared: &[(&str, Kind)]) -> Package {
-        let dependency = |(name, kind): &(&str, Kind)| Dependency { name: (*name).into(), kind: *kind };
+    fn member(name: &str, declared: &[(&str, DependencyKind)]) -> Package {
+        let dependency =
+            |(name, kind): &(&str, DependencyKind)| Dependency { name: (*name).into(), kind: *kind };
         Package {
             name: name.into(),
             member: true,
             declared: declared.iter().map(dependency).collect(),
             linked: declared
                 .iter()
-                .filter(|(_, kind)| *kind == Kind::Normal)
+                .filter(|(_, kind)| *kind == DependencyKind::Normal)
                 .map(|(name, _)| (*name).into())
                 .collect(),
             ..Package::default()
@@ -175,25 +176,42 @@ mod tests {
     #[test]
     fn allowed_edges_pass() {
         let packages = [
-            member("low", &[("hash", Kind::Normal), ("random", Kind::Dev)]),
-            member("mid", &[("low", Kind::Normal), ("json", Kind::Normal), (TESTKIT, Kind::Dev)]),
-            member("top", &[("mid", Kind::Normal), ("low", Kind::Dev), ("net", Kind::Normal)]),
+            member("low", &[("hash", DependencyKind::Normal), ("random", DependencyKind::Dev)]),
+            member(
+                "mid",
+                &[
+                    ("low", DependencyKind::Normal),
+                    ("json", DependencyKind::Normal),
+                    (TESTKIT, DependencyKind::Dev),
+                ],
+            ),
+            member(
+                "top",
+                &[
+                    ("mid", DependencyKind::Normal),
+                    ("low", DependencyKind::Dev),
+                    ("net", DependencyKind::Normal),
+                ],
+            ),
         ];
         assert_eq!(messages(&packages), Vec::<String>::new());
     }
 
     #[test]
     fn an_edge_that_is_not_in_the_table_is_a_violation() {
-        assert_eq!(messages(&[member("top", &[("low", Kind::Normal)])]), ["top may not depend on low"]);
         assert_eq!(
-            messages(&[member("low", &[("mid", Kind::Dev)])]),
+            messages(&[member("top", &[("low", DependencyKind::Normal)])]),
+            ["top may not depend on low"]
+        );
+        assert_eq!(
+            messages(&[member("low", &[("mid", DependencyKind::Dev)])]),
             ["low may not depend on mid, not even in tests"]
         );
     }
 
     #[test]
     fn the_test_kit_is_for_tests() {
-        let found = messages(&[member("top", &[(TESTKIT, Kind::Normal)])]);
+        let found = messages(&[member("top", &[(TESTKIT, DependencyKind::Normal)])]);
         assert_eq!(found, [format!("top may name {TESTKIT} under [dev-dependencies] only")]);
     }
 
@@ -205,11 +223,11 @@ mod tests {
     #[test]
     fn outside_packages_are_held_to_the_list() {
         assert_eq!(
-            messages(&[member("low", &[("json", Kind::Normal)])]),
+            messages(&[member("low", &[("json", DependencyKind::Normal)])]),
             ["low may not use json: it uses hash alone"]
         );
         assert_eq!(
-            messages(&[member("top", &[("sql", Kind::Normal)])]),
+            messages(&[member("top", &[("sql", DependencyKind::Normal)])]),
             ["top may not name sql: only low may"]
         );
     }
@@ -217,7 +235,7 @@ mod tests {
     #[test]
     fn a_forbidden_package_is_found_through_others() {
         let packages = [
-            member("mid", &[("json", Kind::Normal)]),
+            member("mid", &[("json", DependencyKind::Normal)]),
             outsider("json", &["async"]),
             outsider("async", &["net"]),
         ];

@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Kind {
+pub(crate) enum DependencyKind {
     /// Normal and build dependencies: both are part of what is shipped.
     Normal,
     Dev,
@@ -21,7 +21,7 @@ pub(crate) enum Kind {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Dependency {
     pub(crate) name: String,
-    pub(crate) kind: Kind,
+    pub(crate) kind: DependencyKind,
 }
 
 #[derive(Debug, Default)]
@@ -85,7 +85,7 @@ pub(crate) fn graph(value: &Value) -> Result<HashMap<&str, Vec<&str>>> {
         let mut needs = Vec::new();
         for dependency in list(node, "deps")? {
             let kinds = list(dependency, "dep_kinds")?;
-            if kinds.iter().any(|entry| kind(entry.get("kind")) == Kind::Normal) {
+            if kinds.iter().any(|entry| kind(entry.get("kind")) == DependencyKind::Normal) {
                 needs.push(text(dependency, "pkg")?);
             }
         }
@@ -94,8 +94,8 @@ pub(crate) fn graph(value: &Value) -> Result<HashMap<&str, Vec<&str>>> {
     Ok(graph)
 }
 
-fn kind(value: Option<&Value>) -> Kind {
-    if value.and_then(Value::as_str) == Some("dev") { Kind::Dev } else { Kind::Normal }
+fn kind(value: Option<&Value>) -> DependencyKind {
+    if value.and_then(Value::as_str) == Some("dev") { DependencyKind::Dev } else { DependencyKind::Normal }
 }
 
 pub(crate) fn list<'a>(value: &'a Value, field: &str) -> Result<&'a Vec<Value>> {
@@ -133,8 +133,11 @@ mod tests {
         let packages = parse(SAMPLE.as_bytes()).unwrap();
         let a = &packages[0];
         assert_eq!((a.name.as_str(), a.member, a.manifest.as_str()), ("a", true, "crates/a/Cargo.toml"));
-        assert_eq!(a.declared.iter().filter(|d| d.kind == Kind::Normal && d.name == "b").count(), 2);
-        assert_eq!(a.declared[2], Dependency { name: "c".into(), kind: Kind::Dev });
+        assert_eq!(
+            a.declared.iter().filter(|d| d.kind == DependencyKind::Normal && d.name == "b").count(),
+            2
+        );
+        assert_eq!(a.declared[2], Dependency { name: "c".into(), kind: DependencyKind::Dev });
         assert_eq!(a.linked, ["b"]);
         assert!(!packages[1].member);
     }

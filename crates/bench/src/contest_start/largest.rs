@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use tally_load::player;
 use tally_rules::contest::application::ApplicationCounts;
 use tally_rules::contest::definition::Fee;
-use tally_rules::contest::{Contest, ContestId, Prize, Record, State};
+use tally_rules::contest::{Contest, ContestId, ContestRecord, ContestState, Prize};
 use tally_rules::ledger::{
     Amount, Currency, HoldId, MemberId, TransferKind, TransferRequest, Uuid, Wallet, WalletKey,
 };
@@ -154,8 +154,8 @@ fn fill(ours: &Ours, runtime: &Runtime, (members, fee): (u32, bool), numbers: &[
         prizes: vec![prize],
         ..Contest::default()
     };
-    let mut record = Record::new(no(CONTEST + members), definition, None, Micros(1));
-    record.state = State::Open;
+    let mut record = ContestRecord::new(no(CONTEST + members), definition, None, Micros(1));
+    record.state = ContestState::Open;
     record.applications =
         ApplicationCounts { accepted: members, places: members.into(), ..ApplicationCounts::default() };
     ours.fill(CONTEST + members, record, |place, application| {

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use tally_load::player;
 use tally_rules::contest::application::ApplicationCounts;
-use tally_rules::contest::{Application, Contest, ContestId, Record, State, Status};
+use tally_rules::contest::{Application, Contest, ContestId, ContestRecord, ContestState, Status};
 use tally_rules::ledger::Uuid;
 use tally_rules::{Micros, PlayerId};
 use tally_service::Tally;
@@ -48,7 +48,7 @@ impl Ours {
     pub(super) fn fill(
         &self,
         contest: u32,
-        record: Record,
+        record: ContestRecord,
         mut with: impl FnMut(u32, &mut Application),
     ) -> Result<(), Error> {
         let accepted = record.applications.accepted;
@@ -95,8 +95,8 @@ pub(super) fn no(contest: u32) -> Uuid {
 impl Place for Ours {
     fn prepare(&mut self, contest: u32, members: u32) -> Result<(), Error> {
         let definition = Contest { title: "A contest".into(), capacity: members, ..Contest::default() };
-        let mut record = Record::new(no(contest), definition, None, Micros(1));
-        record.state = State::Open;
+        let mut record = ContestRecord::new(no(contest), definition, None, Micros(1));
+        record.state = ContestState::Open;
         record.applications =
             ApplicationCounts { accepted: members, places: members.into(), ..ApplicationCounts::default() };
         self.fill(contest, record, |_, _| {})
@@ -121,7 +121,7 @@ impl Place for Ours {
         let left =
             self.store.ledger().first_applications(record.no, None, ROWS).during("read its applications")?;
         let applications = u32::try_from(left.len()).expect("a page");
-        Ok(Stands { members, applications, runs: record.state == State::Running })
+        Ok(Stands { members, applications, runs: record.state == ContestState::Running })
     }
 }
 

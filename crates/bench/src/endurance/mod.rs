@@ -18,7 +18,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tally_load::open::{self, Bounds, Journey, Outcome, Protocol, Scene, Schedule};
+use tally_load::open::{self, Journey, OpenLimits, OpenOutcome, Protocol, Scene, Schedule};
 use tally_load::report::Report;
 use tally_load::{People, Skew};
 
@@ -104,7 +104,7 @@ fn load(
     sizes: Sizes,
     server: &Server,
     data: &Path,
-) -> Result<([Outcome; 2], Vec<Sample>), Error> {
+) -> Result<([OpenOutcome; 2], Vec<Sample>), Error> {
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let samples = scope.spawn(|| sample::until(&over, server, data, sizes, options));
@@ -124,7 +124,7 @@ fn run(
     server: &Server,
     journey: Journey,
     (rate, people): (u32, u64),
-) -> Result<Outcome, Error> {
+) -> Result<OpenOutcome, Error> {
     let scene = Scene {
         protocol: Protocol::Http,
         address: server.listens.http,
@@ -140,7 +140,7 @@ fn run(
         seed: options.seed,
     };
     let schedule = Schedule::parse(&rate.to_string(), &[sizes.lasts]).expect("a rate and a length of time");
-    let bounds = Bounds { connections: 64, waiting: 100_000, answer: Duration::from_secs(30) };
+    let bounds = OpenLimits { connections: 64, waiting: 100_000, answer: Duration::from_secs(30) };
     let (_never, stop) = tokio::sync::mpsc::channel(1);
     let outcome = open::run(&scene, &schedule, bounds, stop, &mut |_| {}).during("load the server")?;
     let wrong = outcome.failed + outcome.dropped;

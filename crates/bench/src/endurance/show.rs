@@ -3,7 +3,7 @@
 use super::Sizes;
 use super::sample::Sample;
 use crate::targets::ENDURANCE_GROWTH;
-use tally_load::open::{Outcome, Second};
+use tally_load::open::{OpenOutcome, Second};
 use tally_load::report::{Axis, Chart, Ratio, Report, Series, Table, number};
 
 const MIB: f64 = 1_048_576.0;
@@ -18,7 +18,7 @@ const FLAT: [Figure; 4] = [
     ("journal, MiB", |sample| sample.journal / MIB),
 ];
 
-pub(super) fn show(report: &mut Report, outcomes: &[Outcome; 2], samples: &[Sample], sizes: Sizes) {
+pub(super) fn show(report: &mut Report, outcomes: &[OpenOutcome; 2], samples: &[Sample], sizes: Sizes) {
     let lasted = sizes.lasts.as_secs_f64();
     let (early, late) = ((lasted / 6.0, lasted / 3.0), (lasted * 5.0 / 6.0, lasted));
     let mut table =
@@ -69,7 +69,7 @@ fn done(seconds: &[Second], (from, until): (f64, f64)) -> f64 {
     seconds.iter().filter(|second| (from..=until).contains(&second.at)).map(|one| one.done as f64).sum()
 }
 
-fn latencies(outcomes: &[Outcome; 2]) -> Table {
+fn latencies(outcomes: &[OpenOutcome; 2]) -> Table {
     let columns = ["request", "a second", "failed", "p50 ms", "p95", "p99", "p99.9", "max"];
     let mut table = Table::new("Latencies, from the due time", &columns);
     for (name, outcome) in ["submit", "keyed transfer"].into_iter().zip(outcomes) {
@@ -95,7 +95,7 @@ fn chart(samples: &[Sample], unit: &str, figures: &[Figure]) -> Chart {
 }
 
 /// Latencies of each minute: the mean of the medians of its seconds, and the longest wait.
-fn waits(outcomes: &[Outcome; 2]) -> Chart {
+fn waits(outcomes: &[OpenOutcome; 2]) -> Chart {
     let mut series = Vec::new();
     for (name, outcome) in ["submit", "transfer"].into_iter().zip(outcomes) {
         let minutes: Vec<&[Second]> = outcome.seconds.chunks(60).collect();

@@ -13,9 +13,9 @@ use crate::server::Server;
 use crate::targets::SUBMIT_BESIDE_STREAMS;
 use std::time::Duration;
 use streams::{Listeners, Received, What};
-use tally_load::open::{self, Bounds, Journey, Outcome, Protocol, Scene, Schedule};
+use tally_load::open::{self, Journey, OpenLimits, OpenOutcome, Protocol, Scene, Schedule};
 use tally_load::report::{Ratio, Report, Table, number, or_dash};
-use tally_load::{Latencies, People, Skew, Target, fill};
+use tally_load::{Latencies, LoadTarget, People, Skew, fill};
 
 const BOARD: &str = "bench";
 /// The board without submits.
@@ -24,7 +24,7 @@ const QUIET: &str = "quiet";
 /// A run beside some subscribers.
 struct Run {
     name: &'static str,
-    outcome: Outcome,
+    outcome: OpenOutcome,
     received: Received,
     cores: Option<f64>,
     resident: Option<u64>,
@@ -46,7 +46,8 @@ pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
     let server = Server::start(binary, folder.path())?;
     for (board, players) in [(QUIET, 1), (BOARD, players)] {
         options.say(&format!("filling `{board}`"));
-        let target = Target { address: server.listens.http, token: None, board: board.to_owned(), players };
+        let target =
+            LoadTarget { address: server.listens.http, token: None, board: board.to_owned(), players };
         let mut on_progress = |done| options.progress("filling", done, players);
         fill(&target, options.seed, &mut on_progress).during("fill the board")?;
     }
@@ -87,7 +88,7 @@ pub(crate) fn needs(options: &Options) -> Result<(), Error> {
     options.binary("events").map(drop)
 }
 
-fn load(server: &Server, players: u64, rate: u32, options: &Options) -> Result<Outcome, Error> {
+fn load(server: &Server, players: u64, rate: u32, options: &Options) -> Result<OpenOutcome, Error> {
     let scene = Scene {
         protocol: Protocol::Http,
         address: server.listens.http,
@@ -103,7 +104,7 @@ fn load(server: &Server, players: u64, rate: u32, options: &Options) -> Result<O
     };
     let lasts = options.duration();
     let schedule = Schedule::parse(&rate.to_string(), &[lasts]).expect("a rate and a length of time");
-    let bounds = Bounds { connections: 64, waiting: 100_000, answer: Duration::from_secs(30) };
+    let bounds = OpenLimits { connections: 64, waiting: 100_000, answer: Duration::from_secs(30) };
     let (_never, stop) = tokio::sync::mpsc::channel(1);
     let outcome = open::run(&scene, &schedule, bounds, stop, &mut |_| {}).during("load the server")?;
     let wrong = outcome.failed + outcome.dropped;

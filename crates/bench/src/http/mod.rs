@@ -10,17 +10,18 @@ use crate::server::Server;
 use crate::targets::{NAKAMA_AROUNDS, NAKAMA_SUBMITS, NAKAMA_TOPS, TIMES_NAKAMA};
 use std::time::{Duration, Instant};
 use tally_load::report::{Axis, Chart, Ratio, Report, Series, Table, number};
-use tally_load::{Acknowledged, Kind, Outcome, Plan, Skew, Target, fill, run, verify};
+use tally_load::{Acknowledged, LoadOutcome, LoadPlan, LoadTarget, RequestKind, Skew, fill, run, verify};
 
 /// Players whose score is read back.
 const READ_BACK: u64 = 1_000;
 /// Percentiles of the chart: one request in so many is slower.
 const RARITIES: [f64; 7] = [2.0, 5.0, 10.0, 100.0, 1_000.0, 10_000.0, 100_000.0];
-const KINDS: [Kind; 5] = [Kind::Submit, Kind::Top, Kind::Rank, Kind::Around, Kind::Mix];
+const KINDS: [RequestKind; 5] =
+    [RequestKind::Submit, RequestKind::Top, RequestKind::Rank, RequestKind::Around, RequestKind::Mix];
 
 /// One run and the processor time that the server used in it.
 struct Measured {
-    outcome: Outcome,
+    outcome: LoadOutcome,
     server_cores: Option<f64>,
 }
 
@@ -34,7 +35,7 @@ pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
     let folder = tempfile::tempdir().during("make a folder")?;
     let sync = crate::disk::sync_ms().during("try the disk")?;
     let server = Server::start(binary, folder.path())?;
-    let target = Target { address: server.listens.http, token: None, board: "bench".to_owned(), players };
+    let target = LoadTarget { address: server.listens.http, token: None, board: "bench".to_owned(), players };
     options.say(&format!("filling a board of {players} players"));
     let began = Instant::now();
     let mut acknowledged = fill(&target, options.seed, &mut |_| {}).during("fill the board")?;
@@ -42,7 +43,7 @@ pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
     let mut all = Vec::with_capacity(KINDS.len());
     for kind in KINDS {
         options.say(kind.name());
-        let plan = Plan {
+        let plan = LoadPlan {
             kind,
             skew: Skew::Uniform,
             connections,
@@ -74,8 +75,8 @@ pub(crate) fn needs(options: &Options) -> Result<(), Error> {
 
 fn measure_one(
     server: &Server,
-    target: &Target,
-    plan: &Plan,
+    target: &LoadTarget,
+    plan: &LoadPlan,
     acknowledged: &mut Acknowledged,
 ) -> Result<Measured, Error> {
     let (before, began) = (server.process.cpu_s(), Instant::now());
@@ -89,7 +90,7 @@ fn measure_one(
 }
 
 fn read_back(
-    target: &Target,
+    target: &LoadTarget,
     acknowledged: &Acknowledged,
     options: &Options,
     report: &mut Report,
@@ -121,10 +122,10 @@ fn show(report: &mut Report, all: &[Measured]) {
             server_cores.map_or_else(|| "unknown".to_owned(), number),
         ]);
         let peer = match outcome.kind {
-            Kind::Submit => Some(("durable submits/s", NAKAMA_SUBMITS)),
-            Kind::Top => Some(("top 10/s", NAKAMA_TOPS)),
-            Kind::Around => Some(("around ±5/s", NAKAMA_AROUNDS)),
-            Kind::Rank | Kind::Mix | Kind::Half => None,
+            RequestKind::Submit => Some(("durable submits/s", NAKAMA_SUBMITS)),
+            RequestKind::Top => Some(("top 10/s", NAKAMA_TOPS)),
+            RequestKind::Around => Some(("around ±5/s", NAKAMA_AROUNDS)),
+            RequestKind::Rank | RequestKind::Mix | RequestKind::Half => None,
         };
         if let Some((name, theirs)) = peer {
             let name = format!("{name}, tally / Nakama's {}", number(theirs));

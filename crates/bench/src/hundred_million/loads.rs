@@ -7,7 +7,7 @@ use super::found::StepResult;
 use super::place::Place;
 use super::watch::{Watched, watch};
 use super::{BOARD, GIB, Run};
-use crate::device::Counts;
+use crate::device::DeviceCounts;
 use crate::error::{During, Error, prove};
 use crate::server::Server;
 use crate::targets::{LOAD_P999_MS, MIXED_TIMES_R3, R3_RATE};
@@ -118,7 +118,7 @@ struct Pause {
     ms: f64,
     cause: String,
     /// The disk in this second.
-    disk: Option<Counts>,
+    disk: Option<DeviceCounts>,
 }
 
 fn pauses(figures: &Value, watched: &Watched) -> Vec<Pause> {
@@ -200,8 +200,8 @@ fn show(place: &Place<'_>, load: &Load, figures: &Value, watched: &Watched) -> S
 }
 
 /// The shown figures of a second of the disk.
-const DISK: [fn(Counts) -> f64; 3] =
-    [|disk| disk.bytes as f64 / 1e6, |disk| disk.writes as f64, Counts::ms_a_write];
+const DISK: [fn(DeviceCounts) -> f64; 3] =
+    [|disk| disk.bytes as f64 / 1e6, |disk| disk.writes as f64, DeviceCounts::ms_a_write];
 
 /// Memory, bytes written and the disk during the load.
 fn beside(load: &Load, name: &str, submits: f64, watched: &Watched) -> Table {
@@ -260,7 +260,7 @@ fn seconds_chart(load: &Load, name: &str, figures: &Value) -> Chart {
 fn disk_chart(load: &Load, name: &str, figures: &Value, watched: &Watched) -> Option<Chart> {
     let begun = figures["begun_unix"].as_f64()?;
     let names = ["MB a second", "ms a write"];
-    let line = |(name, figure): (&str, fn(Counts) -> f64)| {
+    let line = |(name, figure): (&str, fn(DeviceCounts) -> f64)| {
         let points = watched.disk.iter().map(|(at, disk)| (*at as f64 / 1e6 - begun, figure(*disk)));
         // A logarithmic axis has no zero.
         let points = points.filter(|(at, value)| *at > 0.0 && *value > 0.0).collect();

@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
-use tally_load::Target;
+use tally_load::LoadTarget;
 use tally_store::Store;
 use tally_store::mysql::{MySqlStore, Options as MySqlOptions};
 use tally_store::sqlite::{Options as SqliteOptions, SqliteStore};
@@ -142,6 +142,6 @@ pub(super) fn get(server: &Server, path: &str) -> Result<Value, Error> {
 }
 
 /// The board, for a load of so many players.
-pub(super) fn target(server: &Server, players: u64) -> Target {
-    Target { address: server.listens.http, token: None, board: super::BOARD.to_owned(), players }
+pub(super) fn target(server: &Server, players: u64) -> LoadTarget {
+    LoadTarget { address: server.listens.http, token: None, board: super::BOARD.to_owned(), players }
 }

@@ -8,7 +8,7 @@ use crate::error::{During, Error, prove};
 use crate::targets::{RECOVERY_MARIADB_S, RECOVERY_SQLITE_S, RESIDENT_GIB};
 use std::time::Duration;
 use tally_load::report::{Ratio, Table, number};
-use tally_load::{Acknowledged, Kind, Plan, Skew};
+use tally_load::{Acknowledged, LoadPlan, RequestKind, Skew};
 
 pub(super) fn sqlite(run: &Run<'_>) -> Result<StepResult, Error> {
     recover(&Place::sqlite(run)?)
@@ -56,8 +56,8 @@ fn kill_under_load(
     let Start { mut server, .. } = started;
     let target = target(&server, WRITERS);
     let time = run.options.pick(Duration::from_secs(1), Duration::from_secs(10));
-    let plan = Plan {
-        kind: Kind::Submit,
+    let plan = LoadPlan {
+        kind: RequestKind::Submit,
         skew: Skew::Uniform,
         connections: 64,
         warm_up: Duration::ZERO,

@@ -1,7 +1,7 @@
 //! Samples beside a load, every second: memory, bytes written, the disk, and slow transactions.
 
 use super::place::get;
-use crate::device::{Counts, Device};
+use crate::device::{Device, DeviceCounts};
 use crate::server::Server;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ pub(super) struct Watched {
     /// Bytes that the server wrote through to the disk, from the first sample to the last.
     pub(super) written: Option<u64>,
     /// What the disk under the data did between two samples, by the time of the later one.
-    pub(super) disk: BTreeMap<i64, Counts>,
+    pub(super) disk: BTreeMap<i64, DeviceCounts>,
 }
 
 /// Takes samples until `over` is set.
@@ -71,14 +71,14 @@ impl Watched {
     }
 
     /// The second of the disk in these microseconds in which a write waited longest.
-    pub(super) fn disk_in(&self, from: i64, until: i64) -> Option<Counts> {
+    pub(super) fn disk_in(&self, from: i64, until: i64) -> Option<DeviceCounts> {
         // A sample covers the second before it.
         let near = self.disk.range(from..=until + INTERVAL.as_micros() as i64).map(|(_, counts)| *counts);
         near.max_by(|a, b| a.ms_a_write().total_cmp(&b.ms_a_write()))
     }
 
     /// The median of a figure over the seconds of the disk.
-    pub(super) fn disk_median(&self, figure: impl Fn(Counts) -> f64) -> Option<f64> {
+    pub(super) fn disk_median(&self, figure: impl Fn(DeviceCounts) -> f64) -> Option<f64> {
         let mut all: Vec<f64> = self.disk.values().map(|counts| figure(*counts)).collect();
         all.sort_unstable_by(f64::total_cmp);
         all.get(all.len() / 2).copied()

@@ -8,7 +8,7 @@ use crate::redis::Redis;
 use crate::server::Server;
 use std::path::Path;
 use std::time::Instant;
-use tally_load::{Acknowledged, Kind, Plan, Skew, Target, fill, run, verify};
+use tally_load::{Acknowledged, LoadPlan, LoadTarget, RequestKind, Skew, fill, run, verify};
 
 /// Loading many players keeps Redis busy, and all share its processors here.
 const RANKING_TIMEOUT: (&str, &str) = ("TALLY_RANKING_TIMEOUT", "20s");
@@ -59,7 +59,7 @@ pub(super) fn measure(
     (work, promised): (Work, Option<Acknowledged>),
     options: &Options,
 ) -> Result<(Way, Acknowledged), Error> {
-    let target = |server: &Server| Target {
+    let target = |server: &Server| LoadTarget {
         address: server.listens.http,
         token: None,
         board: BOARD.to_owned(),
@@ -101,12 +101,12 @@ pub(super) fn measure(
 fn measure_one(
     place: &Place<'_>,
     server: &Server,
-    target: &Target,
+    target: &LoadTarget,
     (work, skew): (Work, Skew),
     acknowledged: &mut Acknowledged,
 ) -> Result<Run, Error> {
     let Work { connections, warm_up, duration, seed, .. } = work;
-    let plan = Plan { kind: Kind::Half, skew, connections, warm_up, duration, seed };
+    let plan = LoadPlan { kind: RequestKind::Half, skew, connections, warm_up, duration, seed };
     let (before, began) = (place.cpu_s(server), Instant::now());
     let outcome = run(target, &plan, acknowledged).during("load the server")?;
     let cores = Cores::between(before, place.cpu_s(server), began.elapsed().as_secs_f64());

@@ -16,9 +16,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 use tally_load::{Random, player};
-use tally_ranking::{PageQuery, Start};
+use tally_ranking::{PageQuery, PageStart};
 use tally_rules::definition::{Definition, Update};
-use tally_rules::period::{PeriodPrizes, PeriodRule, Span, window_number};
+use tally_rules::period::{PeriodPrizes, PeriodRule, TimeSpan, window_number};
 use tally_rules::score::ScoreInput;
 use tally_rules::{BoardId, Micros, PlayerId, Record};
 use tally_service::periods::view::View;
@@ -154,7 +154,7 @@ fn fill(store: &dyn Store, players: u64) -> Result<(), StoreError> {
         no = loaded.next_board;
         let row =
             BoardRow { no, id: board(), definition: definition.clone(), created_at: Micros(BEGIN_MICROS) };
-        let span = Span { start: Micros(START_MICROS), end: Micros(END_MICROS) };
+        let span = TimeSpan { start: Micros(START_MICROS), end: Micros(END_MICROS) };
         let window =
             WindowRow { window: day(), rule: 0, span, closed: false, version: 0, stale: false, total: 0 };
         WriteSet {
@@ -249,7 +249,7 @@ fn closed(tally: &Tally) -> Result<Contents, Failure> {
     let view = previous(tally)?;
     let mut contents = Contents::default();
     loop {
-        let (limit, start) = (ROWS as usize, Start::Offset(contents.rows));
+        let (limit, start) = (ROWS as usize, PageStart::Offset(contents.rows));
         let query = PageQuery { start, limit, ..PageQuery::default() };
         let page = view.read(&*tally.store, |order| order.page(&query))?;
         for place in page.entries {

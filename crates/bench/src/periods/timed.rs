@@ -11,8 +11,8 @@ use tally_rules::profile::Profile;
 use tally_rules::{Micros, PlayerId, Record};
 use tally_store::sqlite::SqliteStore;
 use tally_store::{
-    BatchId, Block, BlockKey, BoardNo, BoardRow, Committed, Coordination, ImportKey, ImportRow, KeyRow,
-    Ledger, Listing, Loaded, Maintenance, ReadSet, Reads, ScoreKey, StoreError, Transactions, Window,
+    BatchId, BlockKey, BoardNo, BoardRow, Committed, Coordination, ImportKey, ImportRow, KeyRow, Ledger,
+    Listing, Loaded, Maintenance, ReadSet, Reads, ScoreKey, StoreError, StoredBlock, Transactions, Window,
     WindowKey, WindowRow, WriteSet,
 };
 
@@ -121,7 +121,7 @@ impl Reads for Timed {
         self.inner.windows(board)
     }
 
-    fn block(&self, key: &BlockKey) -> Result<Option<Block>, StoreError> {
+    fn block(&self, key: &BlockKey) -> Result<Option<StoredBlock>, StoreError> {
         self.inner.block(key)
     }
 

@@ -4,7 +4,7 @@
 //! only when its server is idle. So deferred work counts for the right server, and does not disturb the other one. Not
 //! here: what the figures mean.
 
-use super::commands::{Commands, Kind};
+use super::commands::{BenchCommand, Commands};
 use crate::error::{During, Error, prove};
 use crate::options::Options;
 use crate::process::Process;
@@ -37,7 +37,7 @@ pub(super) struct Side<'s> {
 /// The commands of a cell.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CommandLoad {
-    pub(super) kind: Kind,
+    pub(super) kind: BenchCommand,
     pub(super) pipeline: u64,
     pub(super) members: u64,
 }
@@ -142,7 +142,7 @@ pub(super) fn fill(side: &Side, members: u64, options: &Options) -> Result<f64, 
         duration: COUNTED_MAX,
         commands_max: members,
     };
-    let mut commands = Commands::new(Kind::Zadd, members, options.seed);
+    let mut commands = Commands::new(BenchCommand::Zadd, members, options.seed);
     let mut next = 0;
     let replied = run_pipelines(side.address, &plan, move |_, out| {
         let end = members.min(next + PIPELINE);

@@ -3,30 +3,30 @@
 //! One pair of servers serves all classes, one after the other, so that they are filled once. Redis gets settings from
 //! class to class, tally from the connection. Not here: measuring.
 
-use super::commands::Kind;
+use super::commands::BenchCommand;
 use crate::targets::{DURABLE_TIMES_REDIS, READS_TIMES_REDIS, RELAXED_TIMES_REDIS};
-use tally_load::report::Target;
+use tally_load::report::RatioTarget;
 
 #[derive(Debug)]
 pub(super) struct Class {
     pub(super) name: &'static str,
-    pub(super) kinds: &'static [Kind],
+    pub(super) kinds: &'static [BenchCommand],
     /// Settings of Redis, and their name in a report.
     pub(super) redis: &'static [(&'static str, &'static str)],
     pub(super) redis_is: &'static str,
     /// The argument of `LB.DURABILITY` on tally's connections.
     pub(super) durability: &'static str,
     /// Tally's rate divided by Redis' rate, with one command at a time, and with 16.
-    targets: [Target; 2],
+    targets: [RatioTarget; 2],
 }
 
-const WRITES: &[Kind] = &[Kind::Zadd, Kind::Zincrby, Kind::Mix];
+const WRITES: &[BenchCommand] = &[BenchCommand::Zadd, BenchCommand::Zincrby, BenchCommand::Mix];
 
 /// In the order of Redis' durability.
 pub(super) const CLASSES: [Class; 3] = [
     Class {
         name: "reads",
-        kinds: &[Kind::Zrevrank, Kind::Zscore, Kind::Zrevrange],
+        kinds: &[BenchCommand::Zrevrank, BenchCommand::Zscore, BenchCommand::Zrevrange],
         redis: &[("appendonly", "no")],
         redis_is: "no log",
         durability: "commit",
@@ -57,7 +57,7 @@ impl Class {
     }
 
     /// The target with this pipeline, if there is one.
-    pub(super) fn target(&self, pipeline: u64) -> Option<Target> {
+    pub(super) fn target(&self, pipeline: u64) -> Option<RatioTarget> {
         match pipeline {
             1 => Some(self.targets[0]),
             16 => Some(self.targets[1]),

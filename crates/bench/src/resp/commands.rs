@@ -16,7 +16,7 @@ const INCREMENT_END: u64 = 1_000;
 
 /// A kind of command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum BenchCommand {
     Zadd,
     Zincrby,
     Zrevrank,
@@ -27,7 +27,7 @@ pub(super) enum Kind {
     Mix,
 }
 
-impl Kind {
+impl BenchCommand {
     /// The name in reports.
     pub(super) const fn name(self) -> &'static str {
         match self {
@@ -43,7 +43,7 @@ impl Kind {
 
 /// Random commands of one kind.
 pub(super) struct Commands {
-    kind: Kind,
+    kind: BenchCommand,
     members: u64,
     random: Random,
     number: Vec<u8>,
@@ -51,25 +51,25 @@ pub(super) struct Commands {
 
 impl Commands {
     /// The commands of this seed, on a board with so many members.
-    pub(super) fn new(kind: Kind, members: u64, seed: u64) -> Self {
+    pub(super) fn new(kind: BenchCommand, members: u64, seed: u64) -> Self {
         Self { kind, members, random: Random::new(seed), number: Vec::new() }
     }
 
     /// Appends the next command.
     pub(super) fn append(&mut self, out: &mut Vec<u8>) {
         let kind = match self.kind {
-            Kind::Mix if self.random.below(10) < 6 => Kind::Zadd,
-            Kind::Mix => Kind::Zrevrank,
+            BenchCommand::Mix if self.random.below(10) < 6 => BenchCommand::Zadd,
+            BenchCommand::Mix => BenchCommand::Zrevrank,
             kind => kind,
         };
         let member = id(self.random.below(self.members));
         let key = KEY.as_bytes();
         match kind {
-            Kind::Zadd | Kind::Mix => self.write(b"ZADD", SCORE_END, &member, out),
-            Kind::Zincrby => self.write(b"ZINCRBY", INCREMENT_END, &member, out),
-            Kind::Zrevrank => command(&[b"ZREVRANK", key, &member[..]], out),
-            Kind::Zscore => command(&[b"ZSCORE", key, &member[..]], out),
-            Kind::Zrevrange => command(&["ZREVRANGE", KEY, "0", "9", "WITHSCORES"], out),
+            BenchCommand::Zadd | BenchCommand::Mix => self.write(b"ZADD", SCORE_END, &member, out),
+            BenchCommand::Zincrby => self.write(b"ZINCRBY", INCREMENT_END, &member, out),
+            BenchCommand::Zrevrank => command(&[b"ZREVRANK", key, &member[..]], out),
+            BenchCommand::Zscore => command(&[b"ZSCORE", key, &member[..]], out),
+            BenchCommand::Zrevrange => command(&["ZREVRANGE", KEY, "0", "9", "WITHSCORES"], out),
         }
     }
 
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    fn text(kind: Kind, count: usize) -> String {
+    fn text(kind: BenchCommand, count: usize) -> String {
         let (mut commands, mut out) = (Commands::new(kind, 10, 1), Vec::new());
         (0..count).for_each(|_| commands.append(&mut out));
         String::from_utf8(out).unwrap()
@@ -98,14 +98,14 @@ mod tests {
 
     #[test]
     fn a_seed_repeats_and_every_number_is_another_member() {
-        assert_eq!(text(Kind::Mix, 100), text(Kind::Mix, 100));
+        assert_eq!(text(BenchCommand::Mix, 100), text(BenchCommand::Mix, 100));
         let members: BTreeSet<_> = (0..10_000).map(id).collect();
         assert_eq!(members.len(), 10_000);
     }
 
     #[test]
     fn a_mix_has_both_in_its_measure() {
-        let mix = text(Kind::Mix, 10_000);
+        let mix = text(BenchCommand::Mix, 10_000);
         let count = |name: &str| mix.matches(name).count();
         assert!((5_800..6_200).contains(&count("ZADD")), "{}", count("ZADD"));
         assert_eq!(count("ZADD") + count("ZREVRANK"), 10_000);
@@ -113,8 +113,8 @@ mod tests {
 
     #[test]
     fn a_command_is_what_servers_read() {
-        assert!(text(Kind::Zincrby, 1).starts_with("*4\r\n$7\r\nZINCRBY\r\n$5\r\nbench\r\n$"));
+        assert!(text(BenchCommand::Zincrby, 1).starts_with("*4\r\n$7\r\nZINCRBY\r\n$5\r\nbench\r\n$"));
         let top = "*5\r\n$9\r\nZREVRANGE\r\n$5\r\nbench\r\n$1\r\n0\r\n$1\r\n9\r\n$10\r\nWITHSCORES\r\n";
-        assert_eq!(text(Kind::Zrevrange, 1), top);
+        assert_eq!(text(BenchCommand::Zrevrange, 1), top);
     }
 }

@@ -2,12 +2,12 @@
 
 use super::cells::Figures;
 use super::classes::Class;
-use super::commands::Kind;
+use super::commands::BenchCommand;
 use tally_load::report::{Axis, Chart, Ratio, Report, Series, Table, number};
 
 /// One cell: its commands, and the figures of both.
 pub(super) struct Cell {
-    pub(super) kind: Kind,
+    pub(super) kind: BenchCommand,
     pub(super) pipeline: u64,
     pub(super) redis: Figures,
     pub(super) tally: Figures,
@@ -59,7 +59,7 @@ pub(super) fn show(report: &mut Report, class: &Class, cells: &[Cell]) {
 }
 
 fn chart(title: &str, class: &Class, cells: &[Cell]) -> Chart {
-    let line = |kind: Kind, server: &str, rate: fn(&Cell) -> f64| Series {
+    let line = |kind: BenchCommand, server: &str, rate: fn(&Cell) -> f64| Series {
         name: format!("{}, {server}", kind.name()),
         points: cells
             .iter()
@@ -67,7 +67,7 @@ fn chart(title: &str, class: &Class, cells: &[Cell]) -> Chart {
             .map(|cell| (cell.pipeline as f64, rate(cell)))
             .collect(),
     };
-    let both = |&kind: &Kind| {
+    let both = |&kind: &BenchCommand| {
         [line(kind, "Redis", |cell| cell.redis.rate()), line(kind, "tally", |cell| cell.tally.rate())]
     };
     Chart {

@@ -2,7 +2,7 @@
 
 use super::model::{Event, Fault, Request, Store};
 use super::one_batch;
-use crate::Bounds;
+use crate::LaneLimits;
 
 /// Every set of poison requests among up to six requests, on two keys.
 #[test]
@@ -14,7 +14,7 @@ fn every_set_of_poison_requests() {
                     let poison = (0..count).filter(|id| set >> id & 1 == 1).collect();
                     let store = Store { poison, ..Store::default() };
                     let requests = (0..count).map(|id| Request::new(id, (id % 2) as u8)).collect();
-                    let (recorder, _, stats) = one_batch(Bounds::default(), store, requests);
+                    let (recorder, _, stats) = one_batch(LaneLimits::default(), store, requests);
                     for id in 0..count {
                         assert_eq!(recorder.of(id).is_err(), set >> id & 1 == 1, "{id} of set {set:b}");
                         assert!(recorder.of(id).is_ok() || recorder.of(id) == Err(Fault::Poison));
@@ -38,7 +38,7 @@ fn one_poison_request_costs_a_logarithm() {
                 for poison in 0..count {
                     let store = Store { poison: [poison].into(), ..Store::default() };
                     let requests = (0..count).map(|id| Request::new(id, 0)).collect();
-                    let (_, store, stats) = one_batch(Bounds::default(), store, requests);
+                    let (_, store, stats) = one_batch(LaneLimits::default(), store, requests);
                     assert!(stats.commits <= 2 * halvings + 1, "{} commits", stats.commits);
                     assert_eq!(store.log.iter().map(Vec::len).sum::<usize>(), count as usize - 1);
                 }
@@ -71,7 +71,7 @@ fn every_failure_at_every_commit_of_a_bisected_batch() {
                         let store =
                             Store { script: Box::new(script), poison: [poison].into(), ..Store::default() };
                         let requests = (0..6).map(|id| Request::new(id, (id % 2) as u8)).collect();
-                        let (_, store, _) = one_batch(Bounds::default(), store, requests);
+                        let (_, store, _) = one_batch(LaneLimits::default(), store, requests);
                         assert!(store.commits >= 1);
                     }
                 }
@@ -89,7 +89,7 @@ fn a_store_that_goes_away_during_a_bisection_is_not_tried_again() {
             let mut store = Store::scripted(&[Event::Fine, Event::Fine, Event::Unavailable]);
             store.poison = [1, 7].into();
             let requests = (0..8).map(|id| Request::new(id, 0)).collect();
-            let (recorder, store, stats) = one_batch(Bounds::default(), store, requests);
+            let (recorder, store, stats) = one_batch(LaneLimits::default(), store, requests);
             assert_eq!(store.commits, 3);
             assert!(store.log.is_empty());
             assert!((0..8).all(|id| recorder.of(id) == Err(Fault::Unavailable)));
@@ -107,7 +107,7 @@ fn a_piece_that_cannot_be_done_now_fails_alone() {
             let mut store = Store::scripted(&[Event::Fine, Event::Fine, Event::Piece]);
             store.poison = [1].into();
             let requests = (0..8).map(|id| Request::new(id, 0)).collect();
-            let (recorder, store, stats) = one_batch(Bounds::default(), store, requests);
+            let (recorder, store, stats) = one_batch(LaneLimits::default(), store, requests);
             assert_eq!((store.commits, stats.faults, stats.retries), (5, 2, 0));
             assert!((0..8).all(|id| (recorder.of(id) == Err(Fault::Unavailable)) == (id < 2)));
         },

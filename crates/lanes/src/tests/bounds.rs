@@ -4,11 +4,11 @@ use super::audit::Recorder;
 use super::model::{Request, Store};
 use super::{Boxed, explore, start};
 use crate::batch::{Waiting, take};
-use crate::{Bounds, Cut, Kind, Lane, SubmitError, Weight};
+use crate::{BatchSharing, Cut, Lane, LaneLimits, SubmitError, Weight};
 use shuttle::sync::mpsc::{self, Receiver, Sender};
 use std::collections::VecDeque;
 
-const BOUNDS: Bounds = Bounds {
+const BOUNDS: LaneLimits = LaneLimits {
     batch_rows_max: 4,
     batch_bytes_max: 100,
     queue_requests_max: 3,
@@ -17,8 +17,8 @@ const BOUNDS: Bounds = Bounds {
 };
 
 /// The batches of requests that are given as (rows, bytes, kind), each with its cut.
-fn batches(requests: &[(u32, u32, Kind)]) -> Vec<(Vec<usize>, Cut)> {
-    let waiting = |(id, &(rows, bytes, kind)): (usize, &(u32, u32, Kind))| Waiting {
+fn batches(requests: &[(u32, u32, BatchSharing)]) -> Vec<(Vec<usize>, Cut)> {
+    let waiting = |(id, &(rows, bytes, kind)): (usize, &(u32, u32, BatchSharing))| Waiting {
         since: std::time::Instant::now(),
         request: id,
         reply: (),
@@ -39,8 +39,8 @@ fn batches(requests: &[(u32, u32, Kind)]) -> Vec<(Vec<usize>, Cut)> {
 
 #[test]
 fn every_end_of_a_batch_has_its_name() {
-    const A: Kind = Kind::Group(0);
-    const B: Kind = Kind::Group(1);
+    const A: BatchSharing = BatchSharing::Group(0);
+    const B: BatchSharing = BatchSharing::Group(1);
     let plain = (1, 10, A);
     assert_eq!(batches(&[plain; 4]), [(vec![0, 1, 2, 3], Cut::Idle)], "full to the brim is not cut");
     assert_eq!(batches(&[plain; 5]), [(vec![0, 1, 2, 3], Cut::Rows), (vec![4], Cut::Idle)]);
@@ -50,7 +50,7 @@ fn every_end_of_a_batch_has_its_name() {
         [(vec![0], Cut::Kind), (vec![1, 2], Cut::Kind), (vec![3], Cut::Idle)]
     );
     assert_eq!(
-        batches(&[plain, (1, 10, Kind::Alone), (1, 10, Kind::Alone), plain]),
+        batches(&[plain, (1, 10, BatchSharing::Alone), (1, 10, BatchSharing::Alone), plain]),
         [(vec![0], Cut::Kind), (vec![1], Cut::Kind), (vec![2], Cut::Kind), (vec![3], Cut::Idle)]
     );
     assert_eq!(batches(&[(0, 0, A); 5])[0].0.len(), 4, "a weight of nothing is a row");

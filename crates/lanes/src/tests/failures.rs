@@ -3,11 +3,11 @@
 use super::audit::Recorder;
 use super::model::{Event, Fault, Request, Store};
 use super::{explore, one_batch, start};
-use crate::{Bounds, backoff};
+use crate::{LaneLimits, backoff};
 use shuttle::sync::mpsc;
 use std::time::Duration;
 
-const BOUNDS: Bounds = Bounds {
+const BOUNDS: LaneLimits = LaneLimits {
     batch_rows_max: 100,
     batch_bytes_max: 10_000,
     queue_requests_max: 100,

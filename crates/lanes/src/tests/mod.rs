@@ -16,7 +16,7 @@ mod schedules;
 use audit::Recorder;
 use model::{Request, Store};
 
-use crate::{Bounds, Lane, LaneThread};
+use crate::{Lane, LaneLimits, LaneThread};
 
 /// Replies of different call sites, boxed.
 type Boxed = Box<dyn FnOnce(Result<model::Answer, model::Fault>) + Send>;
@@ -28,12 +28,12 @@ fn explore(runs: usize, scenario: fn()) {
     shuttle::check_pct(scenario, runs * soak, 3);
 }
 
-fn start(bounds: Bounds, store: Store) -> (Lane<Store, Boxed>, LaneThread<Store>) {
+fn start(bounds: LaneLimits, store: Store) -> (Lane<Store, Boxed>, LaneThread<Store>) {
     Lane::start("lane", bounds, Store { bounds, ..store }).expect("a thread")
 }
 
 /// Starts a lane that handles these requests in one batch, drains it and audits the run.
-fn one_batch(bounds: Bounds, store: Store, requests: Vec<Request>) -> (Recorder, Store, crate::Stats) {
+fn one_batch(bounds: LaneLimits, store: Store, requests: Vec<Request>) -> (Recorder, Store, crate::Stats) {
     let (lane, thread) = start(bounds, store);
     let mut recorder = Recorder::default();
     let many = requests.into_iter().map(|request| (request, recorder.listen(request))).collect();

@@ -3,8 +3,8 @@
 //! It checks the lane while it runs: bounds and kinds of every batch, and one publish after each commit and before the
 //! next. It allows no commit while an outcome is unknown.
 
-use crate::batch::Bounds;
-use crate::{BatchHandler, Failure, Kind, Resolution, Weight, WorkingSet, keys_to_load};
+use crate::batch::LaneLimits;
+use crate::{BatchFailure, BatchHandler, BatchSharing, Resolution, Weight, WorkingSet, keys_to_load};
 use shuttle::sync::mpsc::{Receiver, Sender};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,13 +15,13 @@ pub(super) struct Request {
     pub(super) key: u8,
     pub(super) add: i64,
     pub(super) weight: Weight,
-    pub(super) kind: Kind,
+    pub(super) kind: BatchSharing,
 }
 
 impl Request {
     pub(super) fn new(id: u32, key: u8) -> Self {
         let weight = Weight { rows: 1, bytes: 10 };
-        Self { id, key, add: i64::from(id) + 1, weight, kind: Kind::Group(0) }
+        Self { id, key, add: i64::from(id) + 1, weight, kind: BatchSharing::Group(0) }
     }
 }
 
@@ -65,7 +65,7 @@ pub(super) struct Committed {
 }
 
 pub(super) struct Store {
-    pub(super) bounds: Bounds,
+    pub(super) bounds: LaneLimits,
     /// Chooses what the n-th call of `commit` does.
     pub(super) script: Box<dyn FnMut(u64) -> Event + Send>,
     pub(super) poison: BTreeSet<u32>,
@@ -86,7 +86,7 @@ pub(super) struct Store {
 impl Default for Store {
     fn default() -> Self {
         Self {
-            bounds: Bounds::default(),
+            bounds: LaneLimits::default(),
             script: Box::new(|_| Event::Fine),
             poison: BTreeSet::new(),
             gate: None,
@@ -155,11 +155,11 @@ impl BatchHandler for Store {
         request.weight
     }
 
-    fn kind(request: &Request) -> Kind {
+    fn kind(request: &Request) -> BatchSharing {
         request.kind
     }
 
-    fn commit(&mut self, batch: &[Request]) -> Result<Committed, Failure<Fault>> {
+    fn commit(&mut self, batch: &[Request]) -> Result<Committed, BatchFailure<Fault>> {
         if let Some((begun, leave)) = &self.gate {
             // Either end may be dropped: then the test no longer watches this store.
             let _ = begun.send(());
@@ -172,15 +172,15 @@ impl BatchHandler for Store {
         self.commits += 1;
         let poison = batch.iter().any(|request| self.poison.contains(&request.id));
         match (self.script)(call) {
-            Event::Retry => Err(Failure::Retry(Fault::Deadlock)),
-            Event::Piece => Err(Failure::Piece(Fault::Unavailable)),
-            Event::Unavailable => Err(Failure::Unavailable(Fault::Unavailable)),
-            Event::Fine | Event::Lost { .. } if poison => Err(Failure::PoisonRequest(Fault::Poison)),
+            Event::Retry => Err(BatchFailure::Retry(Fault::Deadlock)),
+            Event::Piece => Err(BatchFailure::Piece(Fault::Unavailable)),
+            Event::Unavailable => Err(BatchFailure::Unavailable(Fault::Unavailable)),
+            Event::Fine | Event::Lost { .. } if poison => Err(BatchFailure::PoisonRequest(Fault::Poison)),
             Event::Fine => Ok(self.transact(batch)),
             Event::Lost { committed, silent } => {
                 let outcome = committed.then(|| self.transact(batch));
                 self.lost = Some((outcome, silent));
-                Err(Failure::Unknown(Fault::Unknown))
+                Err(BatchFailure::Unknown(Fault::Unknown))
             }
         }
     }

@@ -3,12 +3,12 @@
 use super::audit::Recorder;
 use super::model::{Event, Request, Store};
 use super::{Boxed, explore, start};
-use crate::{Bounds, Lane, SubmitError, Weight};
+use crate::{Lane, LaneLimits, SubmitError, Weight};
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::sync::mpsc;
 use shuttle::thread;
 
-const TIGHT: Bounds = Bounds {
+const TIGHT: LaneLimits = LaneLimits {
     batch_rows_max: 3,
     batch_bytes_max: 45,
     queue_requests_max: 6,
@@ -47,7 +47,8 @@ fn random_request(id: u32, rng: &mut impl Rng) -> Request {
     let mut request = Request::new(id, rng.gen_range(0..3));
     request.weight = Weight { rows: rng.gen_range(1..=4), bytes: rng.gen_range(1..=50) };
     if rng.gen_bool(0.2) {
-        request.kind = if rng.gen_bool(0.5) { crate::Kind::Alone } else { crate::Kind::Group(1) };
+        request.kind =
+            if rng.gen_bool(0.5) { crate::BatchSharing::Alone } else { crate::BatchSharing::Group(1) };
     }
     request
 }
@@ -65,7 +66,7 @@ fn hostile() -> Store {
     Store { script: Box::new(script), poison, ..Store::default() }
 }
 
-fn many_callers(store: Store, bounds: Bounds, drain_midway: bool) {
+fn many_callers(store: Store, bounds: LaneLimits, drain_midway: bool) {
     let (lane, lane_thread) = start(bounds, store);
     let mut recorder = Recorder::default();
     let callers: Vec<_> = (0..3)
@@ -94,7 +95,7 @@ fn many_callers(store: Store, bounds: Bounds, drain_midway: bool) {
 
 #[test]
 fn many_callers_of_a_good_store() {
-    explore(1_500, || many_callers(Store::default(), Bounds::default(), false));
+    explore(1_500, || many_callers(Store::default(), LaneLimits::default(), false));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A lane without a thread: the caller runs each batch.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
-use tally_lanes::{BatchHandler, Bounds, Failure, Lane, Reply, Resolution, Weight};
+use tally_lanes::{BatchFailure, BatchHandler, Lane, LaneLimits, Reply, Resolution, Weight};
 
 /// Loses the reply of each commit with a 9, and answers two queries for its outcome with "unknown".
 #[derive(Default)]
@@ -19,8 +19,8 @@ impl BatchHandler for Forgetful {
         Weight { rows: 1, bytes: 8 }
     }
 
-    fn commit(&mut self, batch: &[u32]) -> Result<(), Failure<&'static str>> {
-        if batch.contains(&9) { Err(Failure::Unknown("lost")) } else { Ok(()) }
+    fn commit(&mut self, batch: &[u32]) -> Result<(), BatchFailure<&'static str>> {
+        if batch.contains(&9) { Err(BatchFailure::Unknown("lost")) } else { Ok(()) }
     }
 
     fn resolve(&mut self, _batch: &[u32]) -> Result<Resolution<(), &'static str>, &'static str> {
@@ -49,7 +49,8 @@ impl Reply<Outcome> for ReplyTo {
 
 fn lane(batch_rows_max: usize) -> (Lane<Forgetful, ReplyTo>, impl Fn(u32), Receiver<Outcome>) {
     let (tell, heard) = channel();
-    let lane = Lane::by_hand("hand", Bounds { batch_rows_max, ..Bounds::default() }, Forgetful::default());
+    let lane =
+        Lane::by_hand("hand", LaneLimits { batch_rows_max, ..LaneLimits::default() }, Forgetful::default());
     let into = lane.clone();
     (lane, move |request| into.submit(request, ReplyTo(tell.clone())).unwrap(), heard)
 }

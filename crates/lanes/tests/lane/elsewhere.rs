@@ -3,7 +3,7 @@
 
 use std::sync::mpsc;
 use std::thread;
-use tally_lanes::{BatchHandler, Bounds, Failure, Lane, Weight};
+use tally_lanes::{BatchFailure, BatchHandler, Lane, LaneLimits, Weight};
 
 /// Replies with the number, from the thread at the other end.
 struct Elsewhere {
@@ -20,7 +20,7 @@ impl BatchHandler for Elsewhere {
         Weight { rows: 1, bytes: 8 }
     }
 
-    fn commit(&mut self, _batch: &[u64]) -> Result<(), Failure<&'static str>> {
+    fn commit(&mut self, _batch: &[u64]) -> Result<(), BatchFailure<&'static str>> {
         Ok(())
     }
 
@@ -36,7 +36,7 @@ impl BatchHandler for Elsewhere {
 #[test]
 fn callers_that_are_told_elsewhere_hear_once_and_in_order() {
     let (told, to_tell) = mpsc::channel();
-    let bounds = Bounds { batch_rows_max: 16, ..Bounds::default() };
+    let bounds = LaneLimits { batch_rows_max: 16, ..LaneLimits::default() };
     let (lane, lane_thread) = Lane::start("elsewhere", bounds, Elsewhere { told }).unwrap();
     let (tell, hear) = mpsc::channel();
     for number in 0..1000_u64 {

@@ -6,7 +6,9 @@
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
-use tally_lanes::{Barrier, BatchHandler, Blocked, Bounds, Failure, Lane, Reply, SubmitError, Weight};
+use tally_lanes::{
+    Barrier, BatchFailure, BatchHandler, Blocked, Lane, LaneLimits, Reply, SubmitError, Weight,
+};
 
 /// Adds up; every 10th number is a poison request, every 7th commit must be retried.
 #[derive(Default)]
@@ -31,7 +33,7 @@ impl BatchHandler for Sum {
         Weight { rows: 1, bytes: 8 }
     }
 
-    fn commit(&mut self, batch: &[u64]) -> Result<(), Failure<&'static str>> {
+    fn commit(&mut self, batch: &[u64]) -> Result<(), BatchFailure<&'static str>> {
         if let Some((begun, leave)) = self.gate.take() {
             begun.send(()).expect("the test waits for it");
             leave.recv().expect("the test lets it go on");
@@ -39,9 +41,9 @@ impl BatchHandler for Sum {
         assert!(!batch.contains(&PANIC_IN_COMMIT), "a bug in commit, made for this test");
         self.commits += 1;
         if self.commits.is_multiple_of(7) {
-            Err(Failure::Retry("deadlock"))
+            Err(BatchFailure::Retry("deadlock"))
         } else if batch.iter().any(|number| number.is_multiple_of(10)) {
-            Err(Failure::PoisonRequest("poison"))
+            Err(BatchFailure::PoisonRequest("poison"))
         } else {
             Ok(())
         }
@@ -74,7 +76,7 @@ impl Reply<Outcome> for ReplyTo {
 
 #[test]
 fn threads_of_the_system_get_their_answers() {
-    let bounds = Bounds { batch_rows_max: 16, ..Bounds::default() };
+    let bounds = LaneLimits { batch_rows_max: 16, ..LaneLimits::default() };
     let (lane, lane_thread) = Lane::start("sum", bounds, Sum::default()).unwrap();
     thread::scope(|scope| {
         for caller in 0..8 {
@@ -106,7 +108,7 @@ fn dies(of: u64) {
     let (tell_begun, begun) = mpsc::channel();
     let (leave, wait_leave) = mpsc::channel();
     let sum = Sum { gate: Some((tell_begun, wait_leave)), ..Sum::default() };
-    let bounds = Bounds { batch_rows_max: 2, ..Bounds::default() };
+    let bounds = LaneLimits { batch_rows_max: 2, ..LaneLimits::default() };
     let (lane, lane_thread) = Lane::start("dying", bounds, sum).unwrap();
     let (tell, hear) = mpsc::channel();
     let together = vec![(1, ReplyTo(tell.clone())), (of, ReplyTo(tell.clone())), (3, ReplyTo(tell.clone()))];

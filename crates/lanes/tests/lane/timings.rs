@@ -2,7 +2,7 @@
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Instant;
-use tally_lanes::{BatchHandler, Bounds, Failure, Lane, LaneThread, LaneTimings, Reply, Weight};
+use tally_lanes::{BatchFailure, BatchHandler, Lane, LaneLimits, LaneThread, LaneTimings, Reply, Weight};
 
 /// Records its reads; a request of 0 is a poison request, and one of 1 finds no store.
 #[derive(Default)]
@@ -21,17 +21,17 @@ impl BatchHandler for Reads {
         Weight { rows: *request, bytes: 8 }
     }
 
-    fn commit(&mut self, batch: &[u32]) -> Result<(), Failure<&'static str>> {
+    fn commit(&mut self, batch: &[u32]) -> Result<(), BatchFailure<&'static str>> {
         self.commits += 1;
         if batch.contains(&1) {
-            return Err(Failure::Unavailable("no store"));
+            return Err(BatchFailure::Unavailable("no store"));
         }
         self.read_at = Some(Instant::now());
         if batch.contains(&0) {
-            return Err(Failure::PoisonRequest("poison"));
+            return Err(BatchFailure::PoisonRequest("poison"));
         }
         // The first attempt of all meets another.
-        if self.commits == 1 { Err(Failure::Retry("deadlock")) } else { Ok(()) }
+        if self.commits == 1 { Err(BatchFailure::Retry("deadlock")) } else { Ok(()) }
     }
 
     fn read_at(&self) -> Option<Instant> {
@@ -60,7 +60,7 @@ impl Reply<Result<u32, &'static str>> for Recorder {
 fn handle(requests: &[u32]) -> (Vec<Outcome>, Instant) {
     let (tell, heard): (_, Receiver<Outcome>) = channel();
     let (lane, thread): (Lane<Reads, Recorder>, LaneThread<_>) =
-        Lane::start("lane", Bounds::default(), Reads::default()).expect("a thread");
+        Lane::start("lane", LaneLimits::default(), Reads::default()).expect("a thread");
     let asked = Instant::now();
     let many = requests.iter().map(|request| (*request, Recorder(Vec::new(), tell.clone()))).collect();
     assert!(lane.submit_all(many).is_ok());

@@ -9,7 +9,7 @@
 
 use super::journey::{Actor, Call, Director, Scene, token};
 use super::link::Link;
-use super::outcome::{Outcome, Second};
+use super::outcome::{OpenOutcome, Second};
 use super::pacer;
 use super::schedule::Schedule;
 use super::stolen::Ticks;
@@ -26,7 +26,7 @@ use tokio::task::{JoinSet, LocalSet};
 
 /// The limits of a run.
 #[derive(Clone, Copy, Debug)]
-pub struct Bounds {
+pub struct OpenLimits {
     /// Connections.
     pub connections: usize,
     /// Arrivals that may wait for a connection; the next one is dropped.
@@ -37,7 +37,7 @@ pub struct Bounds {
 
 /// The progress of a run.
 #[derive(Clone, Copy, Debug)]
-pub enum Progress {
+pub enum OpenProgress {
     /// The members that have signed in, and all members.
     SignedIn(u64, u64),
     /// A second is over.
@@ -53,10 +53,10 @@ pub enum Progress {
 pub fn run(
     scene: &Scene,
     schedule: &Schedule,
-    bounds: Bounds,
+    bounds: OpenLimits,
     mut stop: mpsc::Receiver<()>,
-    on_progress: &mut dyn FnMut(Progress),
-) -> io::Result<Outcome> {
+    on_progress: &mut dyn FnMut(OpenProgress),
+) -> io::Result<OpenOutcome> {
     let runtime = runtime()?;
     let driven = async {
         let (connections, tokens) = tokio::select! {
@@ -70,7 +70,7 @@ pub fn run(
 
 struct Shared {
     director: RefCell<Director>,
-    outcome: RefCell<Outcome>,
+    outcome: RefCell<OpenOutcome>,
     /// Of the current second.
     second: RefCell<(Second, Latencies)>,
     /// At the start of the current second.
@@ -79,14 +79,14 @@ struct Shared {
     busy: Cell<u64>,
     over: Cell<bool>,
     wake: Notify,
-    bounds: Bounds,
+    bounds: OpenLimits,
 }
 
 /// Opens connections and signs members in, before the clock starts.
 async fn prepare(
     scene: &Scene,
-    bounds: Bounds,
-    on_progress: &mut dyn FnMut(Progress),
+    bounds: OpenLimits,
+    on_progress: &mut dyn FnMut(OpenProgress),
 ) -> io::Result<(Vec<Link>, Vec<String>)> {
     let mut connections = Vec::with_capacity(bounds.connections);
     for _ in 0..bounds.connections {
@@ -102,13 +102,13 @@ async fn prepare(
 async fn drive(
     scene: &Scene,
     schedule: &Schedule,
-    (bounds, stop): (Bounds, &mut mpsc::Receiver<()>),
+    (bounds, stop): (OpenLimits, &mut mpsc::Receiver<()>),
     (connections, tokens): (Vec<Link>, Vec<String>),
-    on_progress: &mut dyn FnMut(Progress),
-) -> io::Result<Outcome> {
+    on_progress: &mut dyn FnMut(OpenProgress),
+) -> io::Result<OpenOutcome> {
     let shared = Rc::new(Shared {
         director: RefCell::new(Director::new(scene.clone(), &tokens)),
-        outcome: RefCell::new(Outcome::new(&scene.journey.names())),
+        outcome: RefCell::new(OpenOutcome::new(&scene.journey.names())),
         second: RefCell::default(),
         ticks: Cell::new(Ticks::now()),
         queue: RefCell::default(),
@@ -137,7 +137,7 @@ async fn drive(
         };
         tokio::select! {
             biased;
-            _ = seconds.tick() => on_progress(Progress::Second(shared.end_second(begin.elapsed(), schedule))),
+            _ = seconds.tick() => on_progress(OpenProgress::Second(shared.end_second(begin.elapsed(), schedule))),
             Some(()) = stop.recv() => match until {
                 None => {
                     until = Some(Instant::now() + bounds.answer);
@@ -158,8 +158,8 @@ async fn drive(
     }
     workers.shutdown().await;
     shared.give_up();
-    on_progress(Progress::Second(shared.end_second(begin.elapsed(), schedule)));
-    let mut outcome = shared.outcome.replace(Outcome::new(&[]));
+    on_progress(OpenProgress::Second(shared.end_second(begin.elapsed(), schedule)));
+    let mut outcome = shared.outcome.replace(OpenOutcome::new(&[]));
     outcome.lasted = begin.elapsed();
     outcome.stolen = stolen(ticks, shared.ticks.get());
     Ok(outcome)
@@ -178,7 +178,7 @@ const SIGN_INS: usize = 4;
 async fn sign_in(
     scene: &Scene,
     connections: &mut Vec<Link>,
-    on_progress: &mut dyn FnMut(Progress),
+    on_progress: &mut dyn FnMut(OpenProgress),
 ) -> io::Result<Vec<String>> {
     let director = Rc::new(RefCell::new(Director::new(scene.clone(), &[])));
     let mut tokens = vec![String::new(); scene.members as usize];
@@ -200,7 +200,7 @@ async fn sign_in(
         connections.push(connection);
         tokens[member as usize] = token;
         done += 1;
-        on_progress(Progress::SignedIn(done, scene.members));
+        on_progress(OpenProgress::SignedIn(done, scene.members));
     }
 }
 

@@ -9,7 +9,7 @@ const ERRORS_MAX: usize = 50;
 
 /// One kind of call.
 #[derive(Clone, Debug)]
-pub struct Call {
+pub struct CallFigures {
     /// Its name.
     pub name: &'static str,
     /// From the due time to the last byte of the response, of the successful calls.
@@ -18,7 +18,7 @@ pub struct Call {
     pub errors: BTreeMap<String, u64>,
 }
 
-impl Call {
+impl CallFigures {
     /// The number of failed calls.
     #[must_use]
     pub fn failed(&self) -> u64 {
@@ -56,7 +56,7 @@ pub struct Second {
 
 /// The figures of a run.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct OpenOutcome {
     /// Iterations that were due.
     pub arrived: u64,
     /// Of those, the ones that were never started, because too many waited for a connection.
@@ -66,7 +66,7 @@ pub struct Outcome {
     /// Latencies of the successful ones, from their due time to the last response.
     pub iterations: Latencies,
     /// Each kind of call.
-    pub calls: Vec<Call>,
+    pub calls: Vec<CallFigures>,
     /// Second by second.
     pub seconds: Vec<Second>,
     /// When the clock started.
@@ -79,9 +79,9 @@ pub struct Outcome {
     pub interrupted: bool,
 }
 
-impl Outcome {
+impl OpenOutcome {
     pub(super) fn new(calls: &[&'static str]) -> Self {
-        let call = |&name| Call { name, latencies: Latencies::default(), errors: BTreeMap::new() };
+        let call = |&name| CallFigures { name, latencies: Latencies::default(), errors: BTreeMap::new() };
         Self {
             arrived: 0,
             dropped: 0,

@@ -11,7 +11,7 @@ const RATE_MAX: f64 = 1_000_000.0;
 
 /// A span of time in which the rate changes linearly from one value to another.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Stage {
+pub struct LoadStage {
     /// Arrivals per second at its start.
     pub from: f64,
     /// The same at its end.
@@ -20,7 +20,7 @@ pub struct Stage {
     pub lasts: Duration,
 }
 
-impl Stage {
+impl LoadStage {
     fn arrivals(&self) -> f64 {
         (self.from + self.to) / 2.0 * self.lasts.as_secs_f64()
     }
@@ -36,7 +36,7 @@ impl Stage {
 /// Stages, one after the other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Schedule {
-    stages: Vec<Stage>,
+    stages: Vec<LoadStage>,
 }
 
 impl Schedule {
@@ -65,8 +65,8 @@ impl Schedule {
         }
         let lasts = lasts.iter().chain(std::iter::repeat(longest));
         let stages = steps.into_iter().zip(lasts);
-        let stages: Vec<Stage> =
-            stages.map(|((from, to), lasts)| Stage { from, to, lasts: *lasts }).collect();
+        let stages: Vec<LoadStage> =
+            stages.map(|((from, to), lasts)| LoadStage { from, to, lasts: *lasts }).collect();
         let schedule = Self { stages };
         if schedule.arrivals() < 1.0 {
             return Err("nothing would arrive".into());
@@ -77,7 +77,7 @@ impl Schedule {
     /// The number of all arrivals.
     #[must_use]
     pub fn arrivals(&self) -> f64 {
-        self.stages.iter().map(Stage::arrivals).sum()
+        self.stages.iter().map(LoadStage::arrivals).sum()
     }
 
     /// The total duration.

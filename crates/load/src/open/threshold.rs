@@ -3,7 +3,7 @@
 //! Pure. A threshold without a name applies to whole iterations. `errors` and `dropped` are percentages of the arrivals
 //! or, without a percent sign, counts.
 
-use super::outcome::Outcome;
+use super::outcome::OpenOutcome;
 use std::fmt;
 
 /// The measured figure.
@@ -101,7 +101,7 @@ impl Threshold {
 
     /// Compares the run with it.
     #[must_use]
-    pub fn check(&self, outcome: &Outcome) -> ThresholdResult {
+    pub fn check(&self, outcome: &OpenOutcome) -> ThresholdResult {
         let call = self.call.as_ref().and_then(|name| outcome.calls.iter().find(|call| call.name == name));
         let (latencies, errors, all) = match call {
             Some(call) => (&call.latencies, call.failed(), call.count()),
@@ -132,8 +132,8 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    fn outcome() -> Outcome {
-        let mut outcome = Outcome::new(&["sign-in", "transfer"]);
+    fn outcome() -> OpenOutcome {
+        let mut outcome = OpenOutcome::new(&["sign-in", "transfer"]);
         for ms in 1..=100 {
             outcome.iterations.record(Duration::from_millis(ms));
             outcome.calls[1].latencies.record(Duration::from_millis(ms / 2 + 1));

@@ -1,6 +1,6 @@
 //! A report as one page: tables, verdicts and charts, without external resources.
 
-use super::{Report, Table, Verdict, text};
+use super::{RatioVerdict, Report, Table, text};
 
 const STYLE: &str = "\
 body{font:16px/1.5 system-ui,sans-serif;color:#1a1a1a;background:#fff;max-width:60rem;margin:2rem auto;padding:0 1rem}\
@@ -58,12 +58,12 @@ fn render_table(table: &Table, classes: Vec<&str>) -> String {
     out + "</table></div>\n"
 }
 
-const fn class(verdict: Verdict) -> &'static str {
+const fn class(verdict: RatioVerdict) -> &'static str {
     match verdict {
-        Verdict::NoTarget => "",
-        Verdict::Missed => "missed",
-        Verdict::Floor => "floor",
-        Verdict::Aim => "aim",
+        RatioVerdict::NoTarget => "",
+        RatioVerdict::Missed => "missed",
+        RatioVerdict::Floor => "floor",
+        RatioVerdict::Aim => "aim",
     }
 }
 

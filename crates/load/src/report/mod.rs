@@ -11,7 +11,7 @@ mod text;
 
 pub use chart::{Axis, Chart, Series};
 pub use machine::Machine;
-pub use ratio::{Ratio, Target, Verdict};
+pub use ratio::{Ratio, RatioTarget, RatioVerdict};
 
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ const OTHERS_PERCENT_MAX: f64 = 10.0;
 
 /// How a run was started.
 #[derive(Clone, Debug, Default)]
-pub struct Run {
+pub struct RunInfo {
     /// The command as it was typed.
     pub command: String,
     /// The seed of its random numbers.
@@ -92,8 +92,8 @@ impl Table {
 impl Report {
     /// A report without figures. Make it before measuring: it records how busy the machine is.
     #[must_use]
-    pub fn new(name: &'static str, title: &str, run: impl Into<Run>) -> Self {
-        let Run { command, seed, small } = run.into();
+    pub fn new(name: &'static str, title: &str, run: impl Into<RunInfo>) -> Self {
+        let RunInfo { command, seed, small } = run.into();
         Self {
             name,
             title: title.to_owned(),
@@ -112,7 +112,7 @@ impl Report {
 
     /// The report of a skipped scenario.
     #[must_use]
-    pub fn skipped(name: &'static str, title: &str, why: String, run: impl Into<Run>) -> Self {
+    pub fn skipped(name: &'static str, title: &str, why: String, run: impl Into<RunInfo>) -> Self {
         Self { skipped: Some(why), ..Self::new(name, title, run) }
     }
 

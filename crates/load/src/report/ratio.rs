@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// A floor that is required and an aim that is desired.
 #[derive(Clone, Copy, Debug)]
-pub struct Target {
+pub struct RatioTarget {
     /// The required value.
     pub floor: f64,
     /// The desired value.
@@ -28,13 +28,13 @@ pub struct Ratio {
     /// The desired value.
     pub aim: Option<f64>,
     /// The result of the comparison.
-    pub verdict: Verdict,
+    pub verdict: RatioVerdict,
 }
 
 /// The result of comparing a figure with its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum RatioVerdict {
     /// The figure has no target.
     NoTarget,
     /// The floor is not reached.
@@ -49,7 +49,7 @@ impl Ratio {
     /// A quotient without a target; more is better.
     #[must_use]
     pub fn times(name: &str, value: f64) -> Self {
-        let verdict = Verdict::NoTarget;
+        let verdict = RatioVerdict::NoTarget;
         Self {
             name: name.to_owned(),
             value,
@@ -63,13 +63,13 @@ impl Ratio {
 
     /// A quotient that must be at least the floor.
     #[must_use]
-    pub fn at_least(name: &str, value: f64, target: Target) -> Self {
+    pub fn at_least(name: &str, value: f64, target: RatioTarget) -> Self {
         Self { floor: Some(target.floor), aim: Some(target.aim), ..Self::times(name, value) }.with_verdict()
     }
 
     /// A figure of this unit that must be at most the floor.
     #[must_use]
-    pub fn at_most(name: &str, value: f64, unit: &str, target: Target) -> Self {
+    pub fn at_most(name: &str, value: f64, unit: &str, target: RatioTarget) -> Self {
         let (floor, aim) = (Some(target.floor), Some(target.aim));
         Self { unit: unit.to_owned(), more_is_better: false, floor, aim, ..Self::times(name, value) }
             .with_verdict()
@@ -88,15 +88,15 @@ impl Ratio {
                 })
             };
         self.verdict = match (reaches(self.aim), reaches(self.floor)) {
-            (true, _) => Verdict::Aim,
-            (false, true) => Verdict::Floor,
-            (false, false) => Verdict::Missed,
+            (true, _) => RatioVerdict::Aim,
+            (false, true) => RatioVerdict::Floor,
+            (false, false) => RatioVerdict::Missed,
         };
         self
     }
 }
 
-impl Verdict {
+impl RatioVerdict {
     /// As text.
     #[must_use]
     pub const fn words(self) -> &'static str {

@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn small() -> Run {
-    Run { small: true, ..Run::default() }
+fn small() -> RunInfo {
+    RunInfo { small: true, ..RunInfo::default() }
 }
 
 fn report() -> Report {
@@ -12,9 +12,9 @@ fn report() -> Report {
     table.row(vec!["plain".into(), number(7_431.2)]);
     table.row(vec!["batched".into(), number(123_456.0)]);
     report.tables.push(table);
-    let target = Target { floor: 10.0, aim: 20.0 };
+    let target = RatioTarget { floor: 10.0, aim: 20.0 };
     report.ratios.push(Ratio::at_least("batched / plain", 16.6, target));
-    report.ratios.push(Ratio::at_most("bytes", 70.0, "bytes", Target { floor: 60.0, aim: 45.0 }));
+    report.ratios.push(Ratio::at_most("bytes", 70.0, "bytes", RatioTarget { floor: 60.0, aim: 45.0 }));
     report.charts.push(Chart {
         title: "Rate over callers".into(),
         x: Axis::logarithmic("callers"),
@@ -34,11 +34,11 @@ fn columns_of_the_text_are_aligned() {
 
 #[test]
 fn verdicts_know_which_way_is_better() {
-    let verdicts: Vec<Verdict> = report().ratios.iter().map(|ratio| ratio.verdict).collect();
-    assert_eq!(verdicts, [Verdict::Floor, Verdict::Missed]);
-    let at_aim = Ratio::at_most("x", 45.0, "ns", Target { floor: 60.0, aim: 45.0 });
-    assert_eq!(at_aim.verdict, Verdict::Aim);
-    assert_eq!(Ratio::times("x", 1.0).verdict, Verdict::NoTarget);
+    let verdicts: Vec<RatioVerdict> = report().ratios.iter().map(|ratio| ratio.verdict).collect();
+    assert_eq!(verdicts, [RatioVerdict::Floor, RatioVerdict::Missed]);
+    let at_aim = Ratio::at_most("x", 45.0, "ns", RatioTarget { floor: 60.0, aim: 45.0 });
+    assert_eq!(at_aim.verdict, RatioVerdict::Aim);
+    assert_eq!(Ratio::times("x", 1.0).verdict, RatioVerdict::NoTarget);
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn a_run_beside_others_says_that_it_is_not_to_be_quoted() {
 
 #[test]
 fn what_was_left_out_says_so_and_has_no_figures() {
-    let skipped = Report::skipped("a", "what it measures", "there is no <server>".into(), Run::default());
+    let skipped = Report::skipped("a", "what it measures", "there is no <server>".into(), RunInfo::default());
     assert_eq!(skipped.to_text(), "a: what it measures\n  skipped: there is no <server>\n");
     assert!(skipped.to_html().contains("skipped: there is no &lt;server&gt;"));
     let read: serde_json::Value = serde_json::from_str(&skipped.to_json()).unwrap();

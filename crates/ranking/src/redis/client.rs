@@ -11,7 +11,7 @@
 
 use super::address::Address;
 use super::claim::Ownership;
-use super::node::{Failure, Live, Node, Reach};
+use super::node::{Live, Node, NodeFailure, Reach};
 use super::script::Script;
 use super::{Options, RankingError, keys, reexecute, reply};
 use redis::{Value, cmd};
@@ -254,7 +254,7 @@ impl Shared {
             };
             last = node.unavailable(&failure.to_string());
             // All other failures are refusals of the node.
-            unanswered |= matches!(failure, Failure::Broken(_) | Failure::Unavailable(_));
+            unanswered |= matches!(failure, NodeFailure::Broken(_) | NodeFailure::Unavailable(_));
             sent.store(unanswered, Ordering::Relaxed);
             self.repair(&node, &live, failure, request.slot).await?;
         }
@@ -266,32 +266,32 @@ impl Shared {
         &self,
         node: &Arc<Node>,
         live: &Arc<Live>,
-        failure: Failure,
+        failure: NodeFailure,
         slot: u16,
     ) -> Result<(), RankingError> {
         let why = failure.to_string();
         match failure {
-            Failure::Scripts => {
+            NodeFailure::Scripts => {
                 live.load_scripts().await.map_err(|failure| node.unavailable(&failure.to_string()))
             }
-            Failure::Moved(owner) => self.follow(node, slot, &owner).await,
-            Failure::Broken(_) => {
+            NodeFailure::Moved(owner) => self.follow(node, slot, &owner).await,
+            NodeFailure::Broken(_) => {
                 node.fail(live, &why).await;
                 Ok(())
             }
-            Failure::Demoted(_) => {
+            NodeFailure::Demoted(_) => {
                 node.rest(live, &why).await;
                 self.fetch_slots_unless(node).await;
                 Err(node.unavailable(&why))
             }
-            Failure::Unavailable(_) => {
+            NodeFailure::Unavailable(_) => {
                 node.rest(live, &why).await;
                 Err(node.unavailable(&why))
             }
-            Failure::Moving(_) => Err(node.unavailable(&why)),
-            Failure::Refused(why) => Err(RankingError::Refused(why)),
+            NodeFailure::Moving(_) => Err(node.unavailable(&why)),
+            NodeFailure::Refused(why) => Err(RankingError::Refused(why)),
             // Occurs only while connecting.
-            Failure::Untrusted(why) => Err(RankingError::Untrusted(why)),
+            NodeFailure::Untrusted(why) => Err(RankingError::Untrusted(why)),
         }
     }
 

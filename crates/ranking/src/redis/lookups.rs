@@ -12,7 +12,7 @@ use super::window::RedisWindow;
 use crate::page::{Among, Ranked, RankedEntry};
 use std::collections::{BTreeMap, BTreeSet};
 use tally_rules::definition::Ranking;
-use tally_rules::rank::{self, Counts};
+use tally_rules::rank::{self, RankCounts};
 use tally_rules::{PlayerId, Record};
 
 /// Players or bounds of one request. A larger one would delay other requests in Redis.
@@ -25,7 +25,7 @@ type Item<'a> = (&'a RedisWindow, &'a PlayerId);
 #[derive(Clone, Debug)]
 pub(super) struct Lookup {
     pub(super) member: Vec<u8>,
-    pub(super) counts: Counts,
+    pub(super) counts: RankCounts,
     pub(super) total: u64,
 }
 
@@ -60,7 +60,7 @@ pub(super) fn look_up(redis: &Redis, items: &[Item<'_>], count: Count) -> Lookup
             let (total, seen) = std::mem::replace(found, Ok((0, None)))?;
             Ok(seen.map(|seen| {
                 let counts =
-                    Counts { before: seen.place, better: seen.better, distinct_better: seen.distinct };
+                    RankCounts { before: seen.place, better: seen.better, distinct_better: seen.distinct };
                 Lookup { member: seen.member, counts, total }
             }))
         })
@@ -253,7 +253,7 @@ impl RedisWindow {
                 better = at as u64;
                 distinct += 1;
             }
-            let counts = Counts { before: at as u64, better, distinct_better: distinct };
+            let counts = RankCounts { before: at as u64, better, distinct_better: distinct };
             let (player, record) = self.decoded(&lookup.member)?;
             let overall = RankedEntry { rank: rank::rank(self.ranking(), lookup.counts), player, record };
             entries.push((rank::rank(self.ranking(), counts), overall));

@@ -50,7 +50,7 @@ pub use claim::{Claim, Owner};
 pub use error::RankingError;
 pub use load::Loader;
 pub use probe::Probe;
-pub(crate) use publish::Outcome;
+pub(crate) use publish::PublishOutcome;
 pub use publish::VersionedChange;
 pub use watch::{ChangedPlayers, Watched};
 pub use window::{RedisBackend, RedisWindow};

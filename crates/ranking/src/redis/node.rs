@@ -101,7 +101,7 @@ impl Node {
         }
         let connected = match timeout(self.reach.connect, self.connect()).await {
             Ok(connected) => connected,
-            Err(_) => Err(Failure::Unavailable("it does not answer".into())),
+            Err(_) => Err(NodeFailure::Unavailable("it does not answer".into())),
         };
         match connected {
             Ok(live) => {
@@ -113,8 +113,8 @@ impl Node {
             Err(failure) => {
                 pause.fail(&failure.to_string());
                 Err(match failure {
-                    Failure::Refused(why) => RankingError::Refused(why),
-                    Failure::Untrusted(why) => {
+                    NodeFailure::Refused(why) => RankingError::Refused(why),
+                    NodeFailure::Untrusted(why) => {
                         RankingError::Untrusted(format!("{}:{}: {why}", self.host, self.port))
                     }
                     failure => self.unavailable(&failure.to_string()),
@@ -151,7 +151,7 @@ impl Node {
         self.live.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    async fn connect(&self) -> Result<Live, Failure> {
+    async fn connect(&self) -> Result<Live, NodeFailure> {
         let address = &self.reach.address;
         let mut login = RedisConnectionInfo::default().set_db(address.db);
         login = login.set_lib_name("tally", env!("CARGO_PKG_VERSION"));
@@ -175,7 +175,7 @@ impl Node {
         let info: String = cmd("INFO").arg("server").query_async(&mut connection).await?;
         let run = info.lines().find_map(|line| line.strip_prefix("run_id:"));
         let run = run.filter(|run| run.len() == RUN_BYTES);
-        let run = run.ok_or_else(|| Failure::Refused("INFO without a run_id".into()))?.to_owned();
+        let run = run.ok_or_else(|| NodeFailure::Refused("INFO without a run_id".into()))?.to_owned();
         let digests = load_scripts(&mut connection).await?;
         Ok(Live { connection, run, reach: Arc::clone(&self.reach), digests })
     }
@@ -188,25 +188,25 @@ impl Node {
         tls: &tally_tls::Client,
         login: &RedisConnectionInfo,
         config: AsyncConnectionConfig,
-    ) -> Result<MultiplexedConnection, Failure> {
-        let lost = |error: std::io::Error| Failure::Broken(error.to_string());
+    ) -> Result<MultiplexedConnection, NodeFailure> {
+        let lost = |error: std::io::Error| NodeFailure::Broken(error.to_string());
         let tcp = TcpStream::connect((self.host.as_str(), self.port)).await.map_err(lost)?;
         tcp.set_nodelay(true).map_err(lost)?;
         let Ok(shaken) = timeout(self.reach.connect / 2, tls.handshake(&self.host, tcp)).await else {
             return Err(if self.is_plain().await.unwrap_or(false) {
-                Failure::Untrusted("it does not speak TLS on this port, but answers in plain".into())
+                NodeFailure::Untrusted("it does not speak TLS on this port, but answers in plain".into())
             } else {
-                Failure::Unavailable("it does not answer the TLS handshake".into())
+                NodeFailure::Unavailable("it does not answer the TLS handshake".into())
             });
         };
         let stream = shaken.map_err(|failure| match failure {
             tally_tls::Failure::Lost(error) => lost(error),
-            tally_tls::Failure::Untrusted(why) => Failure::Untrusted(why),
+            tally_tls::Failure::Untrusted(why) => NodeFailure::Untrusted(why),
         })?;
         // A server reports errors of our certificate with its first answer.
         let connected = MultiplexedConnection::new_with_config(login, stream, config).await;
         let (connection, driver) = connected
-            .map_err(|error| tls.explain(&error).map_or_else(|| error.into(), Failure::Untrusted))?;
+            .map_err(|error| tls.explain(&error).map_or_else(|| error.into(), NodeFailure::Untrusted))?;
         tokio::spawn(driver);
         Ok(connection)
     }
@@ -231,7 +231,7 @@ impl Pause {
 
 impl Live {
     /// Runs a script on keys of one slot.
-    pub(super) async fn run(&self, request: &Request) -> Result<Value, Failure> {
+    pub(super) async fn run(&self, request: &Request) -> Result<Value, NodeFailure> {
         self.call(&self.command(request)).await
     }
 
@@ -239,7 +239,7 @@ impl Live {
     pub(super) async fn run_all(
         &self,
         requests: impl Iterator<Item = &Request>,
-    ) -> Result<Vec<Result<Value, Failure>>, Failure> {
+    ) -> Result<Vec<Result<Value, NodeFailure>>, NodeFailure> {
         let mut all = pipe();
         for request in requests {
             all.add_command(self.command(request));
@@ -267,12 +267,12 @@ impl Live {
     }
 
     /// Runs a command.
-    pub(super) async fn call(&self, command: &redis::Cmd) -> Result<Value, Failure> {
+    pub(super) async fn call(&self, command: &redis::Cmd) -> Result<Value, NodeFailure> {
         Ok(command.query_async(&mut self.connection.clone()).await?)
     }
 
     /// Loads the scripts again after a `SCRIPT FLUSH`.
-    pub(super) async fn load_scripts(&self) -> Result<(), Failure> {
+    pub(super) async fn load_scripts(&self) -> Result<(), NodeFailure> {
         load_scripts(&mut self.connection.clone()).await?;
         Ok(())
     }
@@ -288,7 +288,7 @@ async fn load_scripts(connection: &mut MultiplexedConnection) -> Result<Vec<Stri
 
 /// A failure, by what to do about it.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Failure {
+pub(super) enum NodeFailure {
     /// Load the scripts, then retry.
     #[error("the scripts are gone")]
     Scripts,
@@ -315,7 +315,7 @@ pub(super) enum Failure {
     Untrusted(String),
 }
 
-impl From<RedisError> for Failure {
+impl From<RedisError> for NodeFailure {
     fn from(error: RedisError) -> Self {
         use ServerErrorKind as Kind;
         match error.kind() {

@@ -12,7 +12,7 @@ use super::queries::{Between, EntryRange, Mode, PartitionQuery, PlayerFields};
 use super::reply;
 use super::select::select;
 use super::window::RedisWindow;
-use crate::page::{Edge, Page, PageQuery, RankedEntry, Start};
+use crate::page::{Edge, Page, PageQuery, PageStart, RankedEntry};
 use tally_rules::definition::{Order, Ranking};
 use tally_rules::{PlayerId, Record};
 
@@ -51,9 +51,9 @@ impl RedisWindow {
     pub(super) fn page(&self, query: &PageQuery) -> Result<Page, RankingError> {
         let mut between = self.between(query.min, query.max);
         let skip = match &query.start {
-            Start::Edge => 0,
-            Start::Offset(offset) => *offset,
-            Start::After(record, player) => {
+            PageStart::Edge => 0,
+            PageStart::Offset(offset) => *offset,
+            PageStart::After(record, player) => {
                 match query.edge {
                     Edge::Best => {
                         let upper = Some(self.codec().upper(player, record));

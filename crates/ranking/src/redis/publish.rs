@@ -39,7 +39,7 @@ pub struct VersionedChange {
 
 /// The result of publishing.
 #[derive(Debug, Default)]
-pub(crate) struct Outcome {
+pub(crate) struct PublishOutcome {
     /// Indexes of changes that were not newer than the stored ones.
     stale: Vec<usize>,
     /// Partitions that were not written, and why.
@@ -56,7 +56,7 @@ impl RedisWindow {
         changes: &[VersionedChange],
         each: impl FnMut(usize, Published),
     ) -> Result<Vec<usize>, RankingError> {
-        let Outcome { stale, failed, .. } = self.publish_but(&BTreeSet::new(), changes, each);
+        let PublishOutcome { stale, failed, .. } = self.publish_but(&BTreeSet::new(), changes, each);
         // A lost partition is loaded again anyway, but an unavailable one needs another publish.
         let unavailable = failed.values().find(|error| **error != RankingError::Lost);
         unavailable.or_else(|| failed.values().next()).map_or(Ok(stale), |error| Err(error.clone()))
@@ -68,8 +68,8 @@ impl RedisWindow {
         left_out: &BTreeSet<usize>,
         changes: &[VersionedChange],
         mut each: impl FnMut(usize, Published),
-    ) -> Outcome {
-        let mut outcome = Outcome::default();
+    ) -> PublishOutcome {
+        let mut outcome = PublishOutcome::default();
         for (nth, some) in changes.chunks(AT_ONCE).enumerate() {
             let first = nth * AT_ONCE;
             let may_rank = left_out.is_empty() && outcome.failed.is_empty();

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use tally_ranking::blocks::BLOCK_ENTRIES;
 use tally_ranking::{
-    ArchiveBlock, ArchiveSource, ArchivedRanking, Edge, MemoryRanking, PageQuery, RankingChange, Start,
+    ArchiveBlock, ArchiveSource, ArchivedRanking, Edge, MemoryRanking, PageQuery, PageStart, RankingChange,
 };
 use tally_rules::definition::{Definition, Order, Ranking, Subscore, Ties};
 use tally_rules::{Micros, PlayerId, Record};
@@ -85,7 +85,7 @@ fn every_question_has_the_answer_of_the_order() {
                 (3, Some(-1), Some(2)),
                 (0, None, Some(-4)),
             ] {
-                let query = PageQuery { edge, start: Start::Offset(offset), limit: 60, min, max };
+                let query = PageQuery { edge, start: PageStart::Offset(offset), limit: 60, min, max };
                 assert_eq!(
                     closed.read(|it| it.page(&query)).unwrap(),
                     ranking.read(|it| it.page(&query)),
@@ -107,7 +107,7 @@ fn every_question_has_the_answer_of_the_order() {
             if number.is_multiple_of(5) {
                 check_ranks_of_records(&closed, &ranking, &player, &definition);
             }
-            let start = Start::After(stored.records[&player], player.clone());
+            let start = PageStart::After(stored.records[&player], player.clone());
             let query = PageQuery { start, limit: 5, ..PageQuery::default() };
             assert_eq!(closed.read(|it| it.page(&query)).unwrap(), ranking.read(|it| it.page(&query)));
         }
@@ -175,7 +175,7 @@ fn a_damaged_block_ends_the_question_with_its_error() {
     let (_, mut stored) = build(&definition, 700);
     stored.blocks[1].entries.truncate(10);
     let closed = ArchivedRanking::new(&definition, 700, &stored);
-    let query = PageQuery { start: Start::Offset(510), limit: 5, ..PageQuery::default() };
+    let query = PageQuery { start: PageStart::Offset(510), limit: 5, ..PageQuery::default() };
     assert_eq!(closed.read(|it| it.page(&query)), Err("block 1 is damaged".to_owned()));
     let worst = Record { score: i64::MIN, subscore: 0, at: Micros(0) };
     assert_eq!(closed.read(|it| it.rank_of(&player(1), &worst)), Err("block 1 is damaged".to_owned()));

@@ -2,7 +2,7 @@
 
 use futures_util::future::join_all;
 use tally_ranking::redis::{Options, RankingError, RedisBackend, RedisWindow};
-use tally_ranking::{Edge, PageQuery, Reads, Start};
+use tally_ranking::{Edge, PageQuery, PageStart, Reads};
 use tally_rules::definition::{Definition, Ranking};
 use tally_rules::{Micros, PlayerId, Record};
 use tally_testkit::{RedisKind, Reply, RespClient, ScratchCluster, ScratchRedis};
@@ -20,9 +20,9 @@ fn read(reads: &dyn Reads, nth: i64) -> String {
     let query = |edge, start, limit| PageQuery { edge, start, limit, min: Some(nth % 7), max: None };
     match nth % 6 {
         0..=2 => format!("{:?}", reads.around(&player(nth * 2), number % 9, number % 5)),
-        3 => format!("{:?}", reads.page(&query(Edge::Best, Start::Edge, number % 20))),
-        4 => format!("{:?}", reads.page(&query(Edge::Worst, Start::Offset(nth as u64), 5))),
-        _ => format!("{:?}", reads.page(&query(Edge::Best, Start::Offset(300), 400))),
+        3 => format!("{:?}", reads.page(&query(Edge::Best, PageStart::Edge, number % 20))),
+        4 => format!("{:?}", reads.page(&query(Edge::Worst, PageStart::Offset(nth as u64), 5))),
+        _ => format!("{:?}", reads.page(&query(Edge::Best, PageStart::Offset(300), 400))),
     }
 }
 

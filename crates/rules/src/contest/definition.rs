@@ -8,9 +8,9 @@
 mod tests;
 
 use super::application::Capacity;
-use super::pool::Pool;
+use super::pool::PrizePool;
 use super::prize::{self, Prize, PrizeTies};
-use super::state::State;
+use super::state::ContestState;
 use crate::definition::Definition;
 use crate::ids::PlayerId;
 use crate::instant::Micros;
@@ -80,7 +80,7 @@ pub struct Contest {
     /// What players get that share a rank.
     pub prize_ties: PrizeTies,
     /// The prizes of the ranks that are parts of the fees.
-    pub pool: Option<Pool>,
+    pub pool: Option<PrizePool>,
     /// How many members a division has, if there are divisions.
     pub division_size: Option<NonZeroU32>,
     /// When the clock opens it.
@@ -121,7 +121,7 @@ impl Default for Contest {
 
 /// The limits of all contests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bounds {
+pub struct ContestLimits {
     /// Members of a contest without a fee.
     pub members_max: u32,
     /// Members of a contest with a fee.
@@ -130,7 +130,7 @@ pub struct Bounds {
     pub applications_max: u32,
 }
 
-impl Default for Bounds {
+impl Default for ContestLimits {
     fn default() -> Self {
         Self { members_max: 100_000, paying_members_max: 10_000, applications_max: 1_000_000 }
     }
@@ -166,7 +166,7 @@ pub struct ContestSpec {
     /// See [`Contest::prize_ties`].
     pub prize_ties: Option<PrizeTies>,
     /// See [`Contest::pool`].
-    pub pool: Option<Option<Pool>>,
+    pub pool: Option<Option<PrizePool>>,
     /// See [`Contest::division_size`].
     pub division_size: Option<Option<NonZeroU32>>,
     /// See [`Contest::opens_at`].
@@ -180,31 +180,31 @@ pub struct ContestSpec {
 }
 
 /// The name of a field, the state from which it is fixed, and whether it has changed.
-type Field = (&'static str, State, fn(&Contest, &Contest) -> bool);
+type Field = (&'static str, ContestState, fn(&Contest, &Contest) -> bool);
 
 /// Every field, with the state from which it is fixed.
 pub const FROZEN_FROM: &[Field] = &[
-    ("title", State::Settled, |old, new| old.title != new.title),
-    ("staff", State::Settled, |old, new| old.staff != new.staff),
+    ("title", ContestState::Settled, |old, new| old.title != new.title),
+    ("staff", ContestState::Settled, |old, new| old.staff != new.staff),
     // The capacity may still grow until there are members.
-    ("capacity", State::Open, |old, new| new.capacity < old.capacity),
-    ("capacity", State::Running, |old, new| new.capacity != old.capacity),
-    ("on_invalid", State::Running, |old, new| old.on_invalid != new.on_invalid),
-    ("auto_accept", State::Running, |old, new| old.auto_accept != new.auto_accept),
-    ("players_min", State::Running, |old, new| old.players_min != new.players_min),
-    ("below_min", State::Running, |old, new| old.below_min != new.below_min),
-    ("join_s", State::Finished, |old, new| old.join_s != new.join_s),
-    ("attempts_max", State::Open, |old, new| old.attempts_max != new.attempts_max),
-    ("entry_fee", State::Open, |old, new| old.entry_fee != new.entry_fee),
-    ("leaderboard", State::Open, |old, new| old.leaderboard != new.leaderboard),
-    ("prizes", State::Open, |old, new| old.prizes != new.prizes),
-    ("prize_ties", State::Open, |old, new| old.prize_ties != new.prize_ties),
-    ("pool", State::Open, |old, new| old.pool != new.pool),
-    ("division_size", State::Running, |old, new| old.division_size != new.division_size),
-    ("opens_at", State::Open, |old, new| old.opens_at != new.opens_at),
-    ("starts_at", State::Running, |old, new| old.starts_at != new.starts_at),
-    ("ends_at", State::Finished, |old, new| old.ends_at != new.ends_at),
-    ("review_s", State::Settled, |old, new| old.review_s != new.review_s),
+    ("capacity", ContestState::Open, |old, new| new.capacity < old.capacity),
+    ("capacity", ContestState::Running, |old, new| new.capacity != old.capacity),
+    ("on_invalid", ContestState::Running, |old, new| old.on_invalid != new.on_invalid),
+    ("auto_accept", ContestState::Running, |old, new| old.auto_accept != new.auto_accept),
+    ("players_min", ContestState::Running, |old, new| old.players_min != new.players_min),
+    ("below_min", ContestState::Running, |old, new| old.below_min != new.below_min),
+    ("join_s", ContestState::Finished, |old, new| old.join_s != new.join_s),
+    ("attempts_max", ContestState::Open, |old, new| old.attempts_max != new.attempts_max),
+    ("entry_fee", ContestState::Open, |old, new| old.entry_fee != new.entry_fee),
+    ("leaderboard", ContestState::Open, |old, new| old.leaderboard != new.leaderboard),
+    ("prizes", ContestState::Open, |old, new| old.prizes != new.prizes),
+    ("prize_ties", ContestState::Open, |old, new| old.prize_ties != new.prize_ties),
+    ("pool", ContestState::Open, |old, new| old.pool != new.pool),
+    ("division_size", ContestState::Running, |old, new| old.division_size != new.division_size),
+    ("opens_at", ContestState::Open, |old, new| old.opens_at != new.opens_at),
+    ("starts_at", ContestState::Running, |old, new| old.starts_at != new.starts_at),
+    ("ends_at", ContestState::Finished, |old, new| old.ends_at != new.ends_at),
+    ("review_s", ContestState::Settled, |old, new| old.review_s != new.review_s),
 ];
 
 impl Contest {
@@ -244,7 +244,7 @@ impl Contest {
     }
 
     /// Refuses an invalid definition and names every wrong field.
-    pub fn check(&self, currencies: &Currencies, bounds: Bounds) -> Result<(), Rejection> {
+    pub fn check(&self, currencies: &Currencies, bounds: ContestLimits) -> Result<(), Rejection> {
         let mut wrong: Vec<WrongField> = Vec::new();
         let mut no = |pointer: String, why: String| wrong.push(WrongField { pointer, why });
         if self.title.trim().is_empty() || self.title.len() > TITLE_BYTES_MAX {
@@ -327,7 +327,7 @@ impl ContestSpec {
     }
 
     /// A new contest.
-    pub fn create(&self, currencies: &Currencies, bounds: Bounds) -> Result<Contest, Rejection> {
+    pub fn create(&self, currencies: &Currencies, bounds: ContestLimits) -> Result<Contest, Rejection> {
         let paying = self.entry_fee.flatten().is_some();
         let capacity = if paying { bounds.paying_members_max } else { bounds.members_max };
         let contest = self.over(&Contest { capacity, ..Contest::default() });
@@ -339,9 +339,9 @@ impl ContestSpec {
     pub fn change(
         &self,
         present: &Contest,
-        state: State,
+        state: ContestState,
         currencies: &Currencies,
-        bounds: Bounds,
+        bounds: ContestLimits,
     ) -> Result<Contest, Rejection> {
         let requested = self.over(present);
         let frozen = |field: &&Field| state >= field.1 && field.2(present, &requested);
@@ -385,10 +385,11 @@ impl ContestSpec {
 
 /// The table of fields and states, as it is in the documentation.
 pub fn markdown() -> String {
-    let until =
-        |state: State| State::ALL[..State::ALL.iter().position(|one| *one == state).unwrap_or(0)].last();
+    let until = |state: ContestState| {
+        ContestState::ALL[..ContestState::ALL.iter().position(|one| *one == state).unwrap_or(0)].last()
+    };
     let line = |(name, state, _): &Field| {
-        let what = if *name == "capacity" && *state == State::Open { " downwards" } else { "" };
+        let what = if *name == "capacity" && *state == ContestState::Open { " downwards" } else { "" };
         let last = until(*state).map_or("", |state| state.as_str());
         format!("| `{name}`{what} | `{last}` |\n")
     };

@@ -6,23 +6,28 @@
 //! Not here: when a series creates contests, and that an event is not dated before the state that it ends.
 
 use super::definition::Contest;
-use super::state::{Event, State};
+use super::state::{ContestState, ContestTrigger};
 use crate::instant::Micros;
 
 /// The next event of the clock, and when. `since` is when the contest came into its state. The clock settles contests with a
 /// review, and those of a series.
-pub fn next(state: State, since: Micros, contest: &Contest, in_series: bool) -> Option<(Micros, Event)> {
+pub fn next(
+    state: ContestState,
+    since: Micros,
+    contest: &Contest,
+    in_series: bool,
+) -> Option<(Micros, ContestTrigger)> {
     let at = |at: Option<Micros>, event| Some((at?, event));
     match state {
-        State::Draft => at(contest.opens_at, Event::Open),
-        State::Open => at(contest.starts_at.filter(|at| *at >= since), Event::Start),
-        State::Running => at(contest.ends_at, Event::Finish),
-        State::Finished => {
+        ContestState::Draft => at(contest.opens_at, ContestTrigger::Open),
+        ContestState::Open => at(contest.starts_at.filter(|at| *at >= since), ContestTrigger::Start),
+        ContestState::Running => at(contest.ends_at, ContestTrigger::Finish),
+        ContestState::Finished => {
             let seconds = contest.review_s.or(in_series.then_some(0))?;
             let ended = contest.ends_at.unwrap_or(since).min(since);
-            Some((ended.plus(i64::from(seconds) * 1_000_000), Event::Settle))
+            Some((ended.plus(i64::from(seconds) * 1_000_000), ContestTrigger::Settle))
         }
-        State::Settled | State::Cancelled => None,
+        ContestState::Settled | ContestState::Cancelled => None,
     }
 }
 
@@ -40,26 +45,29 @@ mod tests {
         let all = contest(Some(10), Some(20), Some(30));
         let none = contest(None, None, None);
         let rows = [
-            (State::Draft, 5, Some((10, Event::Open))),
-            (State::Open, 10, Some((20, Event::Start))),
-            (State::Open, 20, Some((20, Event::Start))),
+            (ContestState::Draft, 5, Some((10, ContestTrigger::Open))),
+            (ContestState::Open, 10, Some((20, ContestTrigger::Start))),
+            (ContestState::Open, 20, Some((20, ContestTrigger::Start))),
             // It passed while the contest was a draft.
-            (State::Open, 21, None),
-            (State::Running, 20, Some((30, Event::Finish))),
+            (ContestState::Open, 21, None),
+            (ContestState::Running, 20, Some((30, ContestTrigger::Finish))),
             // It started late, or by a clock that was ahead.
-            (State::Running, 40, Some((30, Event::Finish))),
-            (State::Finished, 40, Some((30, Event::Settle))),
-            (State::Draft, 40, Some((10, Event::Open))),
-            (State::Settled, 1, None),
-            (State::Cancelled, 1, None),
+            (ContestState::Running, 40, Some((30, ContestTrigger::Finish))),
+            (ContestState::Finished, 40, Some((30, ContestTrigger::Settle))),
+            (ContestState::Draft, 40, Some((10, ContestTrigger::Open))),
+            (ContestState::Settled, 1, None),
+            (ContestState::Cancelled, 1, None),
         ];
         for (state, since, wanted) in rows {
             let wanted = wanted.map(|(at, event)| (Micros(at), event));
             assert_eq!(next(state, Micros(since), &all, true), wanted, "{state} since {since}");
             assert_eq!(next(state, Micros(since), &none, false), None, "{state}");
         }
-        assert_eq!(next(State::Finished, Micros(30), &all, true), Some((Micros(30), Event::Settle)));
-        assert_eq!(next(State::Finished, Micros(30), &all, false), None);
+        assert_eq!(
+            next(ContestState::Finished, Micros(30), &all, true),
+            Some((Micros(30), ContestTrigger::Settle))
+        );
+        assert_eq!(next(ContestState::Finished, Micros(30), &all, false), None);
     }
 
     #[test]
@@ -74,8 +82,12 @@ mod tests {
         ] {
             let contest = Contest { review_s: Some(seconds), ..contest(None, None, ends) };
             for in_series in [true, false] {
-                let settles = next(State::Finished, Micros(since), &contest, in_series);
-                assert_eq!(settles, Some((Micros(wanted), Event::Settle)), "{ends:?} {since} {seconds}");
+                let settles = next(ContestState::Finished, Micros(since), &contest, in_series);
+                assert_eq!(
+                    settles,
+                    Some((Micros(wanted), ContestTrigger::Settle)),
+                    "{ends:?} {since} {seconds}"
+                );
             }
         }
     }
@@ -84,7 +96,7 @@ mod tests {
     #[test]
     fn missed_moments_come_in_order() {
         let events_of = |contest: &Contest| {
-            let (mut state, mut since, mut seen) = (State::Draft, Micros(1), Vec::new());
+            let (mut state, mut since, mut seen) = (ContestState::Draft, Micros(1), Vec::new());
             while let Some((at, event)) = next(state, since, contest, true) {
                 seen.push((at.0, event));
                 let by = super::super::state::ActorKind::Clock;
@@ -93,12 +105,13 @@ mod tests {
             }
             seen
         };
-        let events = [Event::Open, Event::Start, Event::Finish, Event::Settle];
+        let events =
+            [ContestTrigger::Open, ContestTrigger::Start, ContestTrigger::Finish, ContestTrigger::Settle];
         let times = [10, 20, 30, 30];
         let wanted: Vec<_> = times.into_iter().zip(events).collect();
         assert_eq!(events_of(&contest(Some(10), Some(20), Some(30))), wanted);
         // A draft without an opening time: all events pass.
         assert_eq!(events_of(&contest(None, Some(20), Some(30))), []);
-        assert_eq!(events_of(&contest(Some(10), None, Some(30))), [(10, Event::Open)]);
+        assert_eq!(events_of(&contest(Some(10), None, Some(30))), [(10, ContestTrigger::Open)]);
     }
 }

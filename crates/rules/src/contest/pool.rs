@@ -13,10 +13,10 @@ mod tests;
 
 use super::definition::Fee;
 use super::prize::{self, PRIZES_MAX, Share, distribute};
-use super::state::State;
-use super::{Payout, Record};
+use super::state::ContestState;
+use super::{ContestRecord, Payout};
 use crate::ledger::money::AMOUNT_MAX;
-use crate::ledger::{Amount, Currency, Kind, MemberId, Transfer, TransferKind};
+use crate::ledger::{Amount, Currency, EntryKind, MemberId, Transfer, TransferKind};
 use crate::rejection::{Rejection, WrongField};
 
 /// All shares together, and the whole rake.
@@ -35,7 +35,7 @@ pub struct PoolPrize {
 
 /// The definition of a pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pool {
+pub struct PrizePool {
     /// The shares of the ranks.
     pub prizes: Vec<PoolPrize>,
     /// What the operator keeps of the fees, in parts of [`WHOLE`].
@@ -61,7 +61,7 @@ fn part(units: i64, parts: u64, whole: u64) -> i64 {
     i64::try_from(units).expect("a part is not more than the whole")
 }
 
-impl Pool {
+impl PrizePool {
     /// The wrong fields of a pool, with this fee and so many members.
     pub fn check(&self, fee: Option<Fee>, capacity: u32) -> Vec<WrongField> {
         let mut wrong = Vec::new();
@@ -134,7 +134,7 @@ fn is_side(side: Option<(MemberId, u64)>, member: MemberId) -> bool {
     side.is_some_and(|(one, _)| one == member)
 }
 
-impl Record {
+impl ContestRecord {
     /// The member under whose id the wallet of its pool is, if it has a pool.
     pub fn pool_account(&self) -> Option<MemberId> {
         self.contest.pool.as_ref().map(|_| MemberId::of_pool(self.no))
@@ -173,11 +173,11 @@ impl Record {
         let Some(pool) = self.pool_account() else { return Ok(()) };
         match original.kind {
             // From the end of the review on, the fees are prizes.
-            Kind::Fee if is_side(original.credit, pool) => match self.state {
-                State::Settled => Err(Rejection::ContestState(self.state)),
+            EntryKind::Fee if is_side(original.credit, pool) => match self.state {
+                ContestState::Settled => Err(Rejection::ContestState(self.state)),
                 _ => self.check_review(),
             },
-            Kind::PrizeOut | Kind::RefundOut => Ok(()),
+            EntryKind::PrizeOut | EntryKind::RefundOut => Ok(()),
             _ if is_side(original.debit, pool) || is_side(original.credit, pool) => {
                 Err(Rejection::NotReversible)
             }

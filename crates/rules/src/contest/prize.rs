@@ -34,7 +34,7 @@ named! {
 }
 
 /// A wrong field of a table: the index in the list, the name, and the reason.
-pub type Wrong = (usize, &'static str, String);
+pub type WrongPrize = (usize, &'static str, String);
 
 impl Prize {
     fn ranks(&self) -> i128 {
@@ -60,7 +60,7 @@ pub(super) fn check_range(
 }
 
 /// Refuses an invalid table; `most` is the limit of members.
-pub fn check(prizes: &[Prize], ties: PrizeTies, most: u32) -> Result<(), Wrong> {
+pub fn check(prizes: &[Prize], ties: PrizeTies, most: u32) -> Result<(), WrongPrize> {
     let mut sums: BTreeMap<Currency, i128> = BTreeMap::new();
     for (at, prize) in prizes.iter().enumerate() {
         let before = prizes[..at].iter().map(|one| (one.from, one.to));

@@ -10,10 +10,10 @@ use super::division;
 use super::due;
 use super::pool::PoolResult;
 use super::start::InvalidApplication;
-use super::state::{Event, State};
+use super::state::{ContestState, ContestTrigger};
 use crate::ids::PlayerId;
 use crate::instant::{Micros, SECOND};
-use crate::ledger::{Kind, MemberId, Transfer, Uuid};
+use crate::ledger::{EntryKind, MemberId, Transfer, Uuid};
 use crate::rejection::{Limit, Rejection};
 
 /// How many bad applications of a start are kept with the contest. The reply to the start had all of them.
@@ -24,7 +24,7 @@ pub const REVERSED_FEES_MAX: usize = 500;
 
 /// The result of a start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct StartReport {
     /// How many applications became members.
     pub enrolled: u32,
     /// How many did not.
@@ -58,7 +58,7 @@ pub enum ContestTask {
 /// The location of a contest's applications.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ApplicationLocation {
-    /// In the store, beside the contest. Their counters are [`Record::applications`].
+    /// In the store, beside the contest. Their counters are [`ContestRecord::applications`].
     #[default]
     Store,
     /// In Redis with their counters, under the number that they got when the contest opened.
@@ -69,7 +69,7 @@ pub enum ApplicationLocation {
 
 /// A contest as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Record {
+pub struct ContestRecord {
     /// The key of its other rows: given once, so that only this row is stored under its name.
     pub no: Uuid,
     /// The definition.
@@ -77,7 +77,7 @@ pub struct Record {
     /// The series that created it.
     pub series: Option<super::ContestId>,
     /// The state.
-    pub state: State,
+    pub state: ContestState,
     /// When it came into the state.
     pub since: Micros,
     /// The location of its applications.
@@ -90,7 +90,7 @@ pub struct Record {
     /// The number of members.
     pub members: u32,
     /// The result of the start.
-    pub report: Option<Report>,
+    pub report: Option<StartReport>,
     /// The task in progress.
     pub work: ContestTask,
     /// The number of prizes to pay, once it is known.
@@ -111,21 +111,21 @@ pub struct Record {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Due {
     /// An event of the clock.
-    Event(Event),
+    Event(ContestTrigger),
     /// Continue the task in progress.
     Task,
     /// Remove applications from Redis that are not needed any more.
     Clear,
 }
 
-impl Record {
+impl ContestRecord {
     /// A new contest.
     pub fn new(no: Uuid, contest: Contest, series: Option<super::ContestId>, now: Micros) -> Self {
         Self {
             no,
             contest,
             series,
-            state: State::Draft,
+            state: ContestState::Draft,
             since: now,
             kept: ApplicationLocation::Store,
             applications: ApplicationCounts::default(),
@@ -143,19 +143,19 @@ impl Record {
     }
 
     /// Changes the state.
-    pub fn enter(&mut self, state: State, at: Micros, now: Micros) {
+    pub fn enter(&mut self, state: ContestState, at: Micros, now: Micros) {
         (self.state, self.since, self.updated_at) = (state, at, now);
     }
 
     /// Whether it is over, and its prizes are not determined: bans count, and it may be cancelled.
     pub fn is_in_review(&self) -> bool {
-        self.state == State::Finished && self.prizes.is_none() && self.work != ContestTask::Determine
+        self.state == ContestState::Finished && self.prizes.is_none() && self.work != ContestTask::Determine
     }
 
     /// Refuses to change the result of a contest that is being settled.
     pub fn check_review(&self) -> Result<(), Rejection> {
-        let is_settling = self.state == State::Finished && !self.is_in_review();
-        if is_settling { Err(Rejection::ContestState(State::Settled)) } else { Ok(()) }
+        let is_settling = self.state == ContestState::Finished && !self.is_in_review();
+        if is_settling { Err(Rejection::ContestState(ContestState::Settled)) } else { Ok(()) }
     }
 
     /// What was reversed of a member's fee.
@@ -166,11 +166,12 @@ impl Record {
 
     /// The member whose fee of this contest a transfer is, unless the contest cannot be cancelled any more: then it pays no fee back.
     fn payer_of(&self, transfer: &Transfer) -> Option<MemberId> {
-        if self.state == State::Settled || self.check_review().is_err() {
+        if self.state == ContestState::Settled || self.check_review().is_err() {
             return None;
         }
         let to = transfer.credit.map(|(member, _)| member);
-        let of_kind = matches!(transfer.kind, Kind::Fee | Kind::Capture) && to == self.pool_account();
+        let of_kind =
+            matches!(transfer.kind, EntryKind::Fee | EntryKind::Capture) && to == self.pool_account();
         let is_fee = |fee: Fee| (fee.currency, fee.amount.units()) == (transfer.currency, transfer.amount);
         let (payer, _) = transfer.debit.filter(|_| of_kind && self.contest.entry_fee.is_some_and(is_fee))?;
         Some(payer)
@@ -180,7 +181,7 @@ impl Record {
     pub fn check_reversal(&self, original: &Transfer) -> Result<(), Rejection> {
         self.check_pool_reversal(original)?;
         let Some(payer) = self.payer_of(original) else { return Ok(()) };
-        if self.state == State::Cancelled {
+        if self.state == ContestState::Cancelled {
             return Err(Rejection::ContestState(self.state));
         }
         let is_full = self.reversed_fees.len() >= REVERSED_FEES_MAX && self.reversed_fee(payer) == 0;
@@ -194,7 +195,10 @@ impl Record {
                 Ok(at) => self.reversed_fees[at].1 += amount,
                 Err(at) => self.reversed_fees.insert(at, (payer, amount)),
             }
-        } else if matches!(original.kind, Kind::Prize | Kind::Refund | Kind::PrizeOut | Kind::RefundOut) {
+        } else if matches!(
+            original.kind,
+            EntryKind::Prize | EntryKind::Refund | EntryKind::PrizeOut | EntryKind::RefundOut
+        ) {
             self.reversed_payouts = self.reversed_payouts.saturating_add(1);
         }
     }
@@ -202,7 +206,7 @@ impl Record {
     /// Whether its applications are in Redis and are not needed any more.
     pub fn is_to_be_cleared(&self) -> bool {
         matches!(self.kept, ApplicationLocation::Redis(_))
-            && !matches!(self.state, State::Draft | State::Open)
+            && !matches!(self.state, ContestState::Draft | ContestState::Open)
     }
 
     /// Where the refunds continue: after a player, or at the first member. `None` if no refunds are due.
@@ -210,7 +214,7 @@ impl Record {
         match &self.work {
             ContestTask::Refund { after } => Some(after.as_ref()),
             // It was cancelled; the applications that its start left are cleared first.
-            ContestTask::Clear if self.state == State::Cancelled => Some(None),
+            ContestTask::Clear if self.state == ContestState::Cancelled => Some(None),
             _ => None,
         }
     }
@@ -220,10 +224,10 @@ impl Record {
         let next = due::next(self.state, self.since, &self.contest, false);
         let is_over = next.is_some_and(|(at, _)| at <= now);
         match self.state {
-            State::Open if is_over => Err(Rejection::ContestState(State::Running)),
-            State::Running if is_over => Err(Rejection::ContestState(State::Finished)),
-            State::Running if self.joins_until().is_none_or(|until| until <= now) => {
-                Err(Rejection::ContestState(State::Running))
+            ContestState::Open if is_over => Err(Rejection::ContestState(ContestState::Running)),
+            ContestState::Running if is_over => Err(Rejection::ContestState(ContestState::Finished)),
+            ContestState::Running if self.joins_until().is_none_or(|until| until <= now) => {
+                Err(Rejection::ContestState(ContestState::Running))
             }
             _ => Ok(()),
         }
@@ -237,7 +241,7 @@ impl Record {
 
     /// Until when players may join it, if it runs and they may.
     pub fn joins_until(&self) -> Option<Micros> {
-        let seconds = self.contest.join_s.filter(|_| self.state == State::Running)?;
+        let seconds = self.contest.join_s.filter(|_| self.state == ContestState::Running)?;
         Some(self.since.plus(i64::from(seconds.get()) * SECOND))
     }
 
@@ -254,9 +258,9 @@ impl Record {
     }
 
     /// The next event of the clock.
-    pub fn next_event(&self) -> Option<(Micros, Event)> {
+    pub fn next_event(&self) -> Option<(Micros, ContestTrigger)> {
         // The applications that would start are not known any more.
-        let starts = |event: &(Micros, Event)| event.1 == Event::Start;
+        let starts = |event: &(Micros, ContestTrigger)| event.1 == ContestTrigger::Start;
         let next = due::next(self.state, self.since, &self.contest, self.series.is_some());
         next.filter(|event| !(self.kept == ApplicationLocation::Lost && starts(event)))
     }
@@ -275,19 +279,19 @@ mod tests {
 
     #[test]
     fn what_is_left_in_redis_is_cleared_first_and_what_was_lost_does_not_start() {
-        let mut record = Record::new(Uuid([1; 16]), contest(), None, Micros(1));
-        record.enter(State::Open, Micros(10), Micros(10));
+        let mut record = ContestRecord::new(Uuid([1; 16]), contest(), None, Micros(1));
+        record.enter(ContestState::Open, Micros(10), Micros(10));
         record.kept = ApplicationLocation::Redis(Uuid([2; 16]));
-        let start = (Micros(20), Event::Start);
+        let start = (Micros(20), ContestTrigger::Start);
         assert_eq!((record.due(), record.is_to_be_cleared()), (Some((start.0, Due::Event(start.1))), false));
         record.kept = ApplicationLocation::Lost;
         assert_eq!(record.due(), None);
         record.kept = ApplicationLocation::Redis(Uuid([3; 16]));
-        record.enter(State::Running, Micros(20), Micros(20));
+        record.enter(ContestState::Running, Micros(20), Micros(20));
         assert_eq!(record.due(), Some((Micros(0), Due::Clear)));
-        assert_eq!(record.next_event(), Some((Micros(30), Event::Finish)));
+        assert_eq!(record.next_event(), Some((Micros(30), ContestTrigger::Finish)));
         record.kept = ApplicationLocation::Store;
-        assert_eq!(record.due(), Some((Micros(30), Due::Event(Event::Finish))));
+        assert_eq!(record.due(), Some((Micros(30), Due::Event(ContestTrigger::Finish))));
         record.work = ContestTask::Pay { done: 1 };
         assert_eq!(record.due(), Some((Micros(0), Due::Task)));
     }
@@ -301,17 +305,17 @@ mod tests {
         };
         let entry_fee = Some(Fee { currency: krw, amount: Amount::new(9).unwrap() });
         let contest = Contest { entry_fee, ..contest() };
-        let mut record = Record::new(Uuid([1; 16]), contest, None, Micros(1));
-        record.enter(State::Running, Micros(20), Micros(20));
-        let fee = |n| transfer(Kind::Fee, n, 9);
+        let mut record = ContestRecord::new(Uuid([1; 16]), contest, None, Micros(1));
+        record.enter(ContestState::Running, Micros(20), Micros(20));
+        let fee = |n| transfer(EntryKind::Fee, n, 9);
         for (n, amount) in [(2, 5), (1, 7), (2, 1)] {
             assert_eq!(record.check_reversal(&fee(n)), Ok(()));
             record.note_reversal(&fee(n), amount);
         }
         // Not the fee: another amount, and another kind.
-        record.note_reversal(&transfer(Kind::Fee, 3, 8), 1);
-        record.note_reversal(&transfer(Kind::Withdrawal, 3, 9), 1);
-        record.note_reversal(&Transfer { debit: None, ..transfer(Kind::Prize, 3, 9) }, 9);
+        record.note_reversal(&transfer(EntryKind::Fee, 3, 8), 1);
+        record.note_reversal(&transfer(EntryKind::Withdrawal, 3, 9), 1);
+        record.note_reversal(&Transfer { debit: None, ..transfer(EntryKind::Prize, 3, 9) }, 9);
         assert_eq!([1, 2, 3].map(|n| record.reversed_fee(member(n))), [7, 6, 0]);
         assert_eq!(record.reversed_payouts, 1);
         let others = REVERSED_FEES_MAX as u128 - 2;
@@ -320,21 +324,21 @@ mod tests {
         assert_eq!((record.check_reversal(&fee(9)), record.check_reversal(&fee(1))), (full, Ok(())));
         // A contest that cannot be cancelled pays no fee back.
         let mut settled = record.clone();
-        settled.enter(State::Settled, Micros(30), Micros(30));
+        settled.enter(ContestState::Settled, Micros(30), Micros(30));
         assert_eq!(settled.check_reversal(&fee(9)), Ok(()));
         settled.note_reversal(&fee(9), 9);
         assert_eq!((settled.reversed_fee(member(9)), settled.reversed_payouts), (0, 1));
-        record.enter(State::Cancelled, Micros(30), Micros(30));
-        assert_eq!(record.check_reversal(&fee(1)), Err(Rejection::ContestState(State::Cancelled)));
-        assert_eq!(record.check_reversal(&transfer(Kind::Refund, 1, 9)), Ok(()));
+        record.enter(ContestState::Cancelled, Micros(30), Micros(30));
+        assert_eq!(record.check_reversal(&fee(1)), Err(Rejection::ContestState(ContestState::Cancelled)));
+        assert_eq!(record.check_reversal(&transfer(EntryKind::Refund, 1, 9)), Ok(()));
     }
 
     #[test]
     fn the_review_is_over_once_the_prizes_are_determined() {
-        let mut record = Record::new(Uuid([1; 16]), contest(), None, Micros(1));
-        let settling = Err(Rejection::ContestState(State::Settled));
+        let mut record = ContestRecord::new(Uuid([1; 16]), contest(), None, Micros(1));
+        let settling = Err(Rejection::ContestState(ContestState::Settled));
         assert_eq!((record.is_in_review(), record.check_review()), (false, Ok(())));
-        record.enter(State::Finished, Micros(30), Micros(30));
+        record.enter(ContestState::Finished, Micros(30), Micros(30));
         assert_eq!((record.is_in_review(), record.check_review()), (true, Ok(())));
         record.work = ContestTask::Determine;
         assert_eq!((record.is_in_review(), record.check_review()), (false, settling.clone()));

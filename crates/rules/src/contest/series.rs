@@ -10,9 +10,9 @@
 #[cfg(test)]
 mod tests;
 
-use super::definition::{self, Bounds, Contest};
+use super::definition::{self, Contest, ContestLimits};
 use super::id::Minute;
-use super::{ContestId, State};
+use super::{ContestId, ContestState};
 use crate::instant::Micros;
 use crate::ledger::Currencies;
 use crate::rejection::{Rejection, WrongField};
@@ -118,7 +118,7 @@ pub struct Occurrence {
 
 impl SeriesSpec {
     /// A new series.
-    pub fn create(&self, currencies: &Currencies, bounds: Bounds) -> Result<Series, Rejection> {
+    pub fn create(&self, currencies: &Currencies, bounds: ContestLimits) -> Result<Series, Rejection> {
         let template = self.template.create(currencies, bounds).map_err(of_template)?;
         let text = |text: &Option<String>| text.clone().unwrap_or_default();
         let series = Series {
@@ -137,9 +137,9 @@ impl SeriesSpec {
         &self,
         present: &Series,
         currencies: &Currencies,
-        bounds: Bounds,
+        bounds: ContestLimits,
     ) -> Result<Series, Rejection> {
-        let template = self.template.change(&present.template, State::Draft, currencies, bounds);
+        let template = self.template.change(&present.template, ContestState::Draft, currencies, bounds);
         let text = |spec: &Option<String>, old: &String| spec.as_ref().unwrap_or(old).clone();
         let series = Series {
             template: template.map_err(of_template)?,

@@ -96,7 +96,7 @@ pub fn select_members<T>(
 mod tests {
     use super::*;
     use crate::actor::Origin;
-    use crate::ledger::hold::End;
+    use crate::ledger::hold::HoldEnd;
     use crate::ledger::{Currency, HoldId, MemberId, Uuid, WalletKey};
 
     #[test]
@@ -118,7 +118,7 @@ mod tests {
             end: Option::map(end, |end| (end, Micros(3))),
             ended_by: Origin::default(),
         };
-        let (open, voided) = (hold(None, None), hold(None, Some(End::Voided)));
+        let (open, voided) = (hold(None, None), hold(None, Some(HoldEnd::Voided)));
         let (expired, later) = (hold(Some(10), None), hold(Some(11), None));
         let paid = application(Status::Accepted, true, true);
         let (free, unknown) =

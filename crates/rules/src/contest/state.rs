@@ -10,7 +10,7 @@ use crate::rejection::Rejection;
 
 named! {
     /// The state of a contest.
-    pub enum State { /// It is being prepared.
+    pub enum ContestState { /// It is being prepared.
         Draft = "draft", /// It accepts applications.
         Open = "open", /// It is played.
         Running = "running", /// It is over and reviewed.
@@ -20,7 +20,7 @@ named! {
 }
 named! {
     /// What changes or uses a contest.
-    pub enum Event { /// Change its definition.
+    pub enum ContestTrigger { /// Change its definition.
         Patch = "patch", /// Accept applications from now on.
         Open = "open", /// Apply to take part.
         Apply = "apply", /// Accept or reject an application.
@@ -69,13 +69,13 @@ pub enum ContestRight {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transition {
     /// The state before.
-    pub from: State,
+    pub from: ContestState,
     /// The event.
-    pub event: Event,
+    pub event: ContestTrigger,
     /// The actors that may do it.
     pub by: &'static [ActorKind],
     /// The state after.
-    pub to: State,
+    pub to: ContestState,
     /// The further effects.
     pub effects: &'static [Effect],
 }
@@ -88,10 +88,10 @@ const APPLICANTS_OR_STAFF: &[ActorKind] =
     &[ActorKind::Admin, ActorKind::Server, ActorKind::Staff, ActorKind::Player];
 
 const fn row(
-    from: State,
-    event: Event,
+    from: ContestState,
+    event: ContestTrigger,
     by: &'static [ActorKind],
-    to: State,
+    to: ContestState,
     effects: &'static [Effect],
 ) -> Transition {
     Transition { from, event, by, to, effects }
@@ -99,38 +99,68 @@ const fn row(
 
 /// The state machine. An event without a row is refused.
 pub const TABLE: &[Transition] = &[
-    row(State::Draft, Event::Patch, KEYS, State::Draft, &[]),
-    row(State::Draft, Event::Open, STAFF_OR_CLOCK, State::Open, &[]),
-    row(State::Draft, Event::Cancel, STAFF, State::Cancelled, &[]),
-    row(State::Open, Event::Patch, KEYS, State::Open, &[]),
-    row(State::Open, Event::Apply, APPLICANTS, State::Open, &[]),
-    row(State::Open, Event::Decide, STAFF, State::Open, &[]),
-    row(State::Open, Event::Withdraw, APPLICANTS_OR_STAFF, State::Open, &[]),
-    row(State::Open, Event::Start, STAFF_OR_CLOCK, State::Running, &[Effect::Enrol, Effect::Clear]),
+    row(ContestState::Draft, ContestTrigger::Patch, KEYS, ContestState::Draft, &[]),
+    row(ContestState::Draft, ContestTrigger::Open, STAFF_OR_CLOCK, ContestState::Open, &[]),
+    row(ContestState::Draft, ContestTrigger::Cancel, STAFF, ContestState::Cancelled, &[]),
+    row(ContestState::Open, ContestTrigger::Patch, KEYS, ContestState::Open, &[]),
+    row(ContestState::Open, ContestTrigger::Apply, APPLICANTS, ContestState::Open, &[]),
+    row(ContestState::Open, ContestTrigger::Decide, STAFF, ContestState::Open, &[]),
+    row(ContestState::Open, ContestTrigger::Withdraw, APPLICANTS_OR_STAFF, ContestState::Open, &[]),
+    row(
+        ContestState::Open,
+        ContestTrigger::Start,
+        STAFF_OR_CLOCK,
+        ContestState::Running,
+        &[Effect::Enrol, Effect::Clear],
+    ),
     // The clock cancels at the start, with too few members.
-    row(State::Open, Event::Cancel, STAFF_OR_CLOCK, State::Cancelled, &[Effect::Clear]),
-    row(State::Running, Event::Patch, KEYS, State::Running, &[]),
-    // While players may still join ([`Record::check_may_apply`](super::Record::check_may_apply)).
-    row(State::Running, Event::Apply, APPLICANTS, State::Running, &[Effect::Enrol]),
-    row(State::Running, Event::Score, KEYS, State::Running, &[]),
-    row(State::Running, Event::Ban, STAFF, State::Running, &[]),
-    row(State::Running, Event::Finish, STAFF_OR_CLOCK, State::Finished, &[Effect::Freeze]),
-    row(State::Running, Event::Cancel, STAFF, State::Cancelled, &[Effect::Freeze, Effect::Refund]),
-    row(State::Finished, Event::Patch, KEYS, State::Finished, &[]),
-    // The review: ranks are final once the prizes are determined ([`Record::is_in_review`](super::Record::is_in_review)).
-    row(State::Finished, Event::Ban, STAFF, State::Finished, &[]),
-    row(State::Finished, Event::Correct, STAFF, State::Finished, &[]),
-    row(State::Finished, Event::Settle, STAFF_OR_CLOCK, State::Settled, &[Effect::Pay]),
-    row(State::Finished, Event::Cancel, STAFF, State::Cancelled, &[Effect::Refund]),
+    row(
+        ContestState::Open,
+        ContestTrigger::Cancel,
+        STAFF_OR_CLOCK,
+        ContestState::Cancelled,
+        &[Effect::Clear],
+    ),
+    row(ContestState::Running, ContestTrigger::Patch, KEYS, ContestState::Running, &[]),
+    // While players may still join ([`ContestRecord::check_may_apply`](super::ContestRecord::check_may_apply)).
+    row(ContestState::Running, ContestTrigger::Apply, APPLICANTS, ContestState::Running, &[Effect::Enrol]),
+    row(ContestState::Running, ContestTrigger::Score, KEYS, ContestState::Running, &[]),
+    row(ContestState::Running, ContestTrigger::Ban, STAFF, ContestState::Running, &[]),
+    row(
+        ContestState::Running,
+        ContestTrigger::Finish,
+        STAFF_OR_CLOCK,
+        ContestState::Finished,
+        &[Effect::Freeze],
+    ),
+    row(
+        ContestState::Running,
+        ContestTrigger::Cancel,
+        STAFF,
+        ContestState::Cancelled,
+        &[Effect::Freeze, Effect::Refund],
+    ),
+    row(ContestState::Finished, ContestTrigger::Patch, KEYS, ContestState::Finished, &[]),
+    // The review: ranks are final once the prizes are determined ([`ContestRecord::is_in_review`](super::ContestRecord::is_in_review)).
+    row(ContestState::Finished, ContestTrigger::Ban, STAFF, ContestState::Finished, &[]),
+    row(ContestState::Finished, ContestTrigger::Correct, STAFF, ContestState::Finished, &[]),
+    row(
+        ContestState::Finished,
+        ContestTrigger::Settle,
+        STAFF_OR_CLOCK,
+        ContestState::Settled,
+        &[Effect::Pay],
+    ),
+    row(ContestState::Finished, ContestTrigger::Cancel, STAFF, ContestState::Cancelled, &[Effect::Refund]),
     // Repeated in their own end state: they return the contest unchanged.
-    row(State::Settled, Event::Settle, STAFF, State::Settled, &[]),
-    row(State::Settled, Event::Repay, STAFF, State::Settled, &[Effect::Pay]),
-    row(State::Cancelled, Event::Repay, STAFF, State::Cancelled, &[Effect::Refund]),
-    row(State::Cancelled, Event::Cancel, STAFF, State::Cancelled, &[]),
+    row(ContestState::Settled, ContestTrigger::Settle, STAFF, ContestState::Settled, &[]),
+    row(ContestState::Settled, ContestTrigger::Repay, STAFF, ContestState::Settled, &[Effect::Pay]),
+    row(ContestState::Cancelled, ContestTrigger::Repay, STAFF, ContestState::Cancelled, &[Effect::Refund]),
+    row(ContestState::Cancelled, ContestTrigger::Cancel, STAFF, ContestState::Cancelled, &[]),
 ];
 
 /// What an event needs that a refused actor has not: in each state an event is for the same actors, but for the clock.
-pub fn needed(event: Event) -> ContestRight {
+pub fn needed(event: ContestTrigger) -> ContestRight {
     let by = |kind| TABLE.iter().any(|row| row.event == event && row.by.contains(&kind));
     match (by(ActorKind::Player), by(ActorKind::Staff)) {
         (true, _) => ContestRight::Own,
@@ -140,7 +170,11 @@ pub fn needed(event: Event) -> ContestRight {
 }
 
 /// The row of this event, or why there is none.
-pub fn transition(state: State, event: Event, by: ActorKind) -> Result<&'static Transition, Rejection> {
+pub fn transition(
+    state: ContestState,
+    event: ContestTrigger,
+    by: ActorKind,
+) -> Result<&'static Transition, Rejection> {
     let mut of_event = TABLE.iter().filter(|row| row.event == event);
     if !of_event.clone().any(|row| row.by.contains(&by)) {
         return Err(Rejection::Forbidden(needed(event)));
@@ -149,26 +183,26 @@ pub fn transition(state: State, event: Event, by: ActorKind) -> Result<&'static 
 }
 
 /// Says in which states an event is possible, for a contest in another one; `None` if it is possible in this one too.
-pub fn out_of_place(event: Event, state: State) -> Option<String> {
+pub fn out_of_place(event: ContestTrigger, state: ContestState) -> Option<String> {
     let what = match event {
-        Event::Patch => "a contest can be changed while it is",
-        Event::Open => "a contest can be opened while it is",
-        Event::Apply => "players can apply while a contest is",
-        Event::Decide => "applications can be accepted and rejected while a contest is",
-        Event::Withdraw => "an application can be withdrawn while a contest is",
-        Event::Start => "a contest can be started while it is",
-        Event::Score => "scores count while a contest is",
-        Event::Ban => "players can be banned and restored while a contest is",
-        Event::Finish => "a contest can be finished while it is",
-        Event::Correct => "scores can be corrected while a contest is",
-        Event::Settle => "a contest can be settled while it is",
-        Event::Repay => "payments can be repeated while a contest is",
-        Event::Cancel => "a contest can be cancelled while it is",
+        ContestTrigger::Patch => "a contest can be changed while it is",
+        ContestTrigger::Open => "a contest can be opened while it is",
+        ContestTrigger::Apply => "players can apply while a contest is",
+        ContestTrigger::Decide => "applications can be accepted and rejected while a contest is",
+        ContestTrigger::Withdraw => "an application can be withdrawn while a contest is",
+        ContestTrigger::Start => "a contest can be started while it is",
+        ContestTrigger::Score => "scores count while a contest is",
+        ContestTrigger::Ban => "players can be banned and restored while a contest is",
+        ContestTrigger::Finish => "a contest can be finished while it is",
+        ContestTrigger::Correct => "scores can be corrected while a contest is",
+        ContestTrigger::Settle => "a contest can be settled while it is",
+        ContestTrigger::Repay => "payments can be repeated while a contest is",
+        ContestTrigger::Cancel => "a contest can be cancelled while it is",
     };
     // A repetition in the end state changes nothing.
     let of_event = || TABLE.iter().filter(move |row| row.event == event);
     let is_step = of_event().any(|row| row.from != row.to);
-    let from: Vec<State> =
+    let from: Vec<ContestState> =
         of_event().filter(|row| !is_step || row.from != row.to).map(|row| row.from).collect();
     if from.contains(&state) {
         return None;
@@ -212,52 +246,64 @@ mod tests {
     fn an_event_says_the_states_in_which_it_is_possible() {
         for (event, state, wanted) in [
             (
-                Event::Start,
-                State::Running,
+                ContestTrigger::Start,
+                ContestState::Running,
                 "a contest can be started while it is open, and this one is running",
             ),
             (
-                Event::Settle,
-                State::Cancelled,
+                ContestTrigger::Settle,
+                ContestState::Cancelled,
                 "a contest can be settled while it is finished, and this one is cancelled",
             ),
             (
-                Event::Cancel,
-                State::Settled,
+                ContestTrigger::Cancel,
+                ContestState::Settled,
                 "a contest can be cancelled while it is draft, open, running or finished, and this one is settled",
             ),
             (
-                Event::Repay,
-                State::Open,
+                ContestTrigger::Repay,
+                ContestState::Open,
                 "payments can be repeated while a contest is settled or cancelled, and this one is open",
             ),
         ] {
             assert_eq!(out_of_place(event, state).as_deref(), Some(wanted));
         }
-        assert_eq!(out_of_place(Event::Ban, State::Finished), None);
+        assert_eq!(out_of_place(ContestTrigger::Ban, ContestState::Finished), None);
     }
 
     /// The contract in other form: the states in which each event is possible.
     #[test]
     fn the_states_of_each_event() {
-        let rows: &[(Event, &[State])] = &[
-            (Event::Patch, &[State::Draft, State::Open, State::Running, State::Finished]),
-            (Event::Open, &[State::Draft]),
-            (Event::Apply, &[State::Open, State::Running]),
-            (Event::Decide, &[State::Open]),
-            (Event::Withdraw, &[State::Open]),
-            (Event::Start, &[State::Open]),
-            (Event::Score, &[State::Running]),
-            (Event::Ban, &[State::Running, State::Finished]),
-            (Event::Finish, &[State::Running]),
-            (Event::Correct, &[State::Finished]),
-            (Event::Settle, &[State::Finished, State::Settled]),
-            (Event::Repay, &[State::Settled, State::Cancelled]),
-            (Event::Cancel, &[State::Draft, State::Open, State::Running, State::Finished, State::Cancelled]),
+        let rows: &[(ContestTrigger, &[ContestState])] = &[
+            (
+                ContestTrigger::Patch,
+                &[ContestState::Draft, ContestState::Open, ContestState::Running, ContestState::Finished],
+            ),
+            (ContestTrigger::Open, &[ContestState::Draft]),
+            (ContestTrigger::Apply, &[ContestState::Open, ContestState::Running]),
+            (ContestTrigger::Decide, &[ContestState::Open]),
+            (ContestTrigger::Withdraw, &[ContestState::Open]),
+            (ContestTrigger::Start, &[ContestState::Open]),
+            (ContestTrigger::Score, &[ContestState::Running]),
+            (ContestTrigger::Ban, &[ContestState::Running, ContestState::Finished]),
+            (ContestTrigger::Finish, &[ContestState::Running]),
+            (ContestTrigger::Correct, &[ContestState::Finished]),
+            (ContestTrigger::Settle, &[ContestState::Finished, ContestState::Settled]),
+            (ContestTrigger::Repay, &[ContestState::Settled, ContestState::Cancelled]),
+            (
+                ContestTrigger::Cancel,
+                &[
+                    ContestState::Draft,
+                    ContestState::Open,
+                    ContestState::Running,
+                    ContestState::Finished,
+                    ContestState::Cancelled,
+                ],
+            ),
         ];
-        assert_eq!(rows.len(), Event::ALL.len());
+        assert_eq!(rows.len(), ContestTrigger::ALL.len());
         for (event, states) in rows {
-            for state in State::ALL {
+            for state in ContestState::ALL {
                 let done = transition(*state, *event, ActorKind::Admin);
                 match states.contains(state) {
                     true => assert_eq!(done.map(|row| row.from), Ok(*state), "{event} in {state}"),
@@ -269,18 +315,18 @@ mod tests {
 
     #[test]
     fn a_forbidden_actor_learns_nothing_of_the_state() {
-        for state in State::ALL {
+        for state in ContestState::ALL {
             for (event, by) in [
-                (Event::Start, ActorKind::Player),
-                (Event::Start, ActorKind::Server),
-                (Event::Settle, ActorKind::Player),
-                (Event::Repay, ActorKind::Server),
-                (Event::Correct, ActorKind::Server),
-                (Event::Decide, ActorKind::Server),
-                (Event::Patch, ActorKind::Staff),
-                (Event::Score, ActorKind::Player),
-                (Event::Cancel, ActorKind::Server),
-                (Event::Apply, ActorKind::Staff),
+                (ContestTrigger::Start, ActorKind::Player),
+                (ContestTrigger::Start, ActorKind::Server),
+                (ContestTrigger::Settle, ActorKind::Player),
+                (ContestTrigger::Repay, ActorKind::Server),
+                (ContestTrigger::Correct, ActorKind::Server),
+                (ContestTrigger::Decide, ActorKind::Server),
+                (ContestTrigger::Patch, ActorKind::Staff),
+                (ContestTrigger::Score, ActorKind::Player),
+                (ContestTrigger::Cancel, ActorKind::Server),
+                (ContestTrigger::Apply, ActorKind::Staff),
             ] {
                 assert_eq!(
                     transition(*state, event, by),
@@ -290,14 +336,17 @@ mod tests {
             }
         }
         use ContestRight::{Key, Own, Staff};
-        for (event, right) in
-            [(Event::Start, Staff), (Event::Score, Key), (Event::Patch, Key), (Event::Apply, Own)]
-        {
+        for (event, right) in [
+            (ContestTrigger::Start, Staff),
+            (ContestTrigger::Score, Key),
+            (ContestTrigger::Patch, Key),
+            (ContestTrigger::Apply, Own),
+        ] {
             assert_eq!(needed(event), right, "{event}");
         }
         assert_eq!(
-            transition(State::Settled, Event::Settle, ActorKind::Clock),
-            Err(Rejection::ContestState(State::Settled))
+            transition(ContestState::Settled, ContestTrigger::Settle, ActorKind::Clock),
+            Err(Rejection::ContestState(ContestState::Settled))
         );
     }
 

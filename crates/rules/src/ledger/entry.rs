@@ -22,7 +22,7 @@ const REVERSAL: u8 = 0x80;
 
 named! {
     /// The kind of an entry, from the view of its wallet.
-    pub enum Kind { /// From outside.
+    pub enum EntryKind { /// From outside.
         Deposit = "deposit", /// To the outside.
         Withdrawal = "withdrawal", /// To another member.
         TransferOut = "transfer_out", /// From another member.
@@ -39,7 +39,7 @@ named! {
         Expiry = "expiry" }
 }
 
-impl Kind {
+impl EntryKind {
     /// The side of its transfer.
     pub fn side(self) -> Side {
         match self {
@@ -96,7 +96,7 @@ pub struct Entry {
     /// The transfer.
     pub transfer: TransferId,
     /// The kind.
-    pub kind: Kind,
+    pub kind: EntryKind,
     /// The amount, always positive.
     pub amount: i64,
     /// The balance after it.
@@ -136,9 +136,9 @@ impl Entry {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transfer {
     /// The kind of the debited wallet's entry, or of the credited one's if no wallet is debited.
-    pub kind: Kind,
+    pub kind: EntryKind,
     /// The kind of the transfer that it reverses, if it is a reversal.
-    pub reverses: Option<Kind>,
+    pub reverses: Option<EntryKind>,
     /// The currency.
     pub currency: Currency,
     /// The amount.
@@ -158,12 +158,12 @@ impl Transfer {
     }
 
     /// The kind of a stored number, and the kind of the original if it is a reversal; `debits` says whether a wallet is debited.
-    pub fn kind_of_number(number: u8, debits: bool) -> Option<(Kind, Option<Kind>)> {
-        let kind = Kind::of_number(number & !REVERSAL)?;
-        if matches!(kind, Kind::ReversalOut | Kind::ReversalIn) {
+    pub fn kind_of_number(number: u8, debits: bool) -> Option<(EntryKind, Option<EntryKind>)> {
+        let kind = EntryKind::of_number(number & !REVERSAL)?;
+        if matches!(kind, EntryKind::ReversalOut | EntryKind::ReversalIn) {
             return None;
         }
-        Some(if number & REVERSAL == 0 { (kind, None) } else { (Kind::of_reversal(debits), Some(kind)) })
+        Some(if number & REVERSAL == 0 { (kind, None) } else { (EntryKind::of_reversal(debits), Some(kind)) })
     }
 
     /// The accounts that are debited and credited. A reversal has those of its original, exchanged.
@@ -176,28 +176,28 @@ impl Transfer {
         }
         let debit = match (self.debit, self.kind) {
             (Some(_), _) => Account::BankPayable,
-            (None, Kind::Prize) => Account::Prizes,
-            (None, Kind::Refund) => Account::Fees,
-            (None, Kind::Promotion) => Account::Promotions,
+            (None, EntryKind::Prize) => Account::Prizes,
+            (None, EntryKind::Refund) => Account::Fees,
+            (None, EntryKind::Promotion) => Account::Promotions,
             (None, _) => Account::BankAsset,
         };
         let credit = match (self.credit, self.kind) {
             (Some(_), _) => Account::BankPayable,
-            (None, Kind::Withdrawal) => Account::BankAsset,
-            (None, Kind::Expiry) => Account::Promotions,
+            (None, EntryKind::Withdrawal) => Account::BankAsset,
+            (None, EntryKind::Expiry) => Account::Promotions,
             (None, _) => Account::Fees,
         };
         (debit, credit)
     }
 
     /// The key, kind and counterparty of the entry on each side.
-    pub fn sides(&self) -> [Option<(EntryKey, Kind, Option<MemberId>)>; 2] {
+    pub fn sides(&self) -> [Option<(EntryKey, EntryKind, Option<MemberId>)>; 2] {
         let arriving = match (self.debit, self.reverses, self.kind) {
             (None, ..) => self.kind,
-            (Some(_), None, Kind::PrizeOut) => Kind::Prize,
-            (Some(_), None, Kind::RefundOut) => Kind::Refund,
-            (Some(_), None, _) => Kind::TransferIn,
-            (Some(_), Some(_), _) => Kind::ReversalIn,
+            (Some(_), None, EntryKind::PrizeOut) => EntryKind::Prize,
+            (Some(_), None, EntryKind::RefundOut) => EntryKind::Refund,
+            (Some(_), None, _) => EntryKind::TransferIn,
+            (Some(_), Some(_), _) => EntryKind::ReversalIn,
         };
         let [out, into] = self.entries();
         let member = |side: Option<(MemberId, u64)>| side.map(|(member, _)| member);
@@ -223,30 +223,30 @@ mod tests {
 
     #[test]
     fn the_stored_numbers_are_pinned() {
-        let numbers: Vec<u8> = Kind::ALL.iter().map(|one| one.number()).collect();
+        let numbers: Vec<u8> = EntryKind::ALL.iter().map(|one| one.number()).collect();
         assert_eq!(numbers, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]);
-        assert!(Kind::ALL.iter().all(|one| Kind::of_number(one.number()) == Some(*one)));
-        assert_eq!(Kind::of_number(15), None);
+        assert!(EntryKind::ALL.iter().all(|one| EntryKind::of_number(one.number()) == Some(*one)));
+        assert_eq!(EntryKind::of_number(15), None);
     }
 
     #[test]
     fn what_each_kind_debits_and_credits() {
         let member = Some((MemberId(Uuid([1; 16])), 1));
         let rows = [
-            (Kind::Deposit, None, member, (BankAsset, BankPayable)),
-            (Kind::Withdrawal, member, None, (BankPayable, BankAsset)),
-            (Kind::TransferOut, member, member, (BankPayable, BankPayable)),
-            (Kind::Capture, member, member, (BankPayable, BankPayable)),
-            (Kind::Capture, member, None, (BankPayable, Fees)),
-            (Kind::Fee, member, None, (BankPayable, Fees)),
-            (Kind::Prize, None, member, (Prizes, BankPayable)),
-            (Kind::Refund, None, member, (Fees, BankPayable)),
-            (Kind::Promotion, None, member, (Promotions, BankPayable)),
-            (Kind::Expiry, member, None, (BankPayable, Promotions)),
+            (EntryKind::Deposit, None, member, (BankAsset, BankPayable)),
+            (EntryKind::Withdrawal, member, None, (BankPayable, BankAsset)),
+            (EntryKind::TransferOut, member, member, (BankPayable, BankPayable)),
+            (EntryKind::Capture, member, member, (BankPayable, BankPayable)),
+            (EntryKind::Capture, member, None, (BankPayable, Fees)),
+            (EntryKind::Fee, member, None, (BankPayable, Fees)),
+            (EntryKind::Prize, None, member, (Prizes, BankPayable)),
+            (EntryKind::Refund, None, member, (Fees, BankPayable)),
+            (EntryKind::Promotion, None, member, (Promotions, BankPayable)),
+            (EntryKind::Expiry, member, None, (BankPayable, Promotions)),
             // Of pools: their wallets are wallets.
-            (Kind::Fee, member, member, (BankPayable, BankPayable)),
-            (Kind::PrizeOut, member, member, (BankPayable, BankPayable)),
-            (Kind::RefundOut, member, member, (BankPayable, BankPayable)),
+            (EntryKind::Fee, member, member, (BankPayable, BankPayable)),
+            (EntryKind::PrizeOut, member, member, (BankPayable, BankPayable)),
+            (EntryKind::RefundOut, member, member, (BankPayable, BankPayable)),
         ];
         for (kind, debit, credit, wanted) in rows {
             let origin = Origin::default();
@@ -254,7 +254,7 @@ mod tests {
                 Transfer { kind, reverses: None, currency: krw(), amount: 1, debit, credit, origin };
             assert_eq!(transfer.accounts(), wanted, "{kind}");
             // Its reversal exchanges wallets and accounts.
-            let kind_back = Kind::of_reversal(credit.is_some());
+            let kind_back = EntryKind::of_reversal(credit.is_some());
             let reverses = Some(kind);
             let back =
                 Transfer { kind: kind_back, reverses, debit: credit, credit: debit, ..transfer.clone() };
@@ -275,12 +275,12 @@ mod tests {
         let (ann, bob) = (MemberId(Uuid([1; 16])), MemberId(Uuid([2; 16])));
         let kinds = |debit: Option<MemberId>, credit: Option<MemberId>| {
             let [debit, credit] = [debit, credit].map(|member| member.map(|member| (member, 1)));
-            let (kind, reverses) = (Kind::of_reversal(debit.is_some()), Some(Kind::Capture));
+            let (kind, reverses) = (EntryKind::of_reversal(debit.is_some()), Some(EntryKind::Capture));
             let origin = Origin::default();
             let back = Transfer { kind, reverses, currency: krw(), amount: 1, debit, credit, origin };
             back.sides().map(|side| side.map(|(_, kind, other)| (kind, other)))
         };
-        let (out, into) = (Kind::ReversalOut, Kind::ReversalIn);
+        let (out, into) = (EntryKind::ReversalOut, EntryKind::ReversalIn);
         assert_eq!(kinds(Some(ann), Some(bob)), [Some((out, Some(bob))), Some((into, Some(ann)))]);
         assert_eq!(kinds(Some(ann), None), [Some((out, None)), None]);
         assert_eq!(kinds(None, Some(bob)), [None, Some((into, None))]);
@@ -301,9 +301,9 @@ mod tests {
             origin: origin.clone(),
         };
         let kinds = |kind| of(kind).sides().map(|side| side.map(|(_, kind, _)| kind));
-        assert_eq!(kinds(Kind::PrizeOut), [Some(Kind::PrizeOut), Some(Kind::Prize)]);
-        assert_eq!(kinds(Kind::RefundOut), [Some(Kind::RefundOut), Some(Kind::Refund)]);
-        assert_eq!(kinds(Kind::Fee), [Some(Kind::Fee), Some(Kind::TransferIn)]);
+        assert_eq!(kinds(EntryKind::PrizeOut), [Some(EntryKind::PrizeOut), Some(EntryKind::Prize)]);
+        assert_eq!(kinds(EntryKind::RefundOut), [Some(EntryKind::RefundOut), Some(EntryKind::Refund)]);
+        assert_eq!(kinds(EntryKind::Fee), [Some(EntryKind::Fee), Some(EntryKind::TransferIn)]);
     }
 
     #[test]
@@ -323,8 +323,8 @@ mod tests {
             counterparty: None,
             reference: None,
         };
-        assert_eq!((entry(Kind::Deposit).before(), entry(Kind::Fee).before()), (70, 130));
-        assert_eq!(entry(Kind::Deposit).at(), Micros(9));
-        assert_ne!(entry(Kind::TransferIn).id(), entry(Kind::TransferOut).id());
+        assert_eq!((entry(EntryKind::Deposit).before(), entry(EntryKind::Fee).before()), (70, 130));
+        assert_eq!(entry(EntryKind::Deposit).at(), Micros(9));
+        assert_ne!(entry(EntryKind::TransferIn).id(), entry(EntryKind::TransferOut).id());
     }
 }

@@ -24,14 +24,14 @@ pub struct Hold {
     /// Its actor and its reason.
     pub origin: Origin,
     /// How and when it ended.
-    pub end: Option<(End, Micros)>,
+    pub end: Option<(HoldEnd, Micros)>,
     /// The actor and the reason of its end.
     pub ended_by: Origin,
 }
 
 /// How a hold ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum HoldEnd {
     /// Captured, in part or whole.
     Captured {
         /// The captured amount.
@@ -58,12 +58,12 @@ named! {
 
 impl HoldState {
     /// The state of a hold with this end.
-    pub fn of(end: Option<End>) -> Self {
+    pub fn of(end: Option<HoldEnd>) -> Self {
         match end {
             None => Self::Open,
-            Some(End::Captured { .. }) => Self::Captured,
-            Some(End::Voided) => Self::Voided,
-            Some(End::Expired) => Self::Expired,
+            Some(HoldEnd::Captured { .. }) => Self::Captured,
+            Some(HoldEnd::Voided) => Self::Voided,
+            Some(HoldEnd::Expired) => Self::Expired,
         }
     }
 }
@@ -84,7 +84,7 @@ pub enum Ending {
 
 /// What to do for an ending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum HoldDecision {
     /// Nothing: the hold already ended this way.
     AsItStands,
     /// Capture this amount.
@@ -113,32 +113,33 @@ impl Hold {
     }
 
     /// Its end as it is at `time`: a hold that is due has expired before the store has that, but not by an untrusted clock.
-    pub fn end_at(&self, time: DecisionTime) -> Option<End> {
-        let due = (time.is_trusted && self.is_due(time.now)).then_some(End::Expired);
+    pub fn end_at(&self, time: DecisionTime) -> Option<HoldEnd> {
+        let due = (time.is_trusted && self.is_due(time.now)).then_some(HoldEnd::Expired);
         self.end.map(|(end, _)| end).or(due)
     }
 
     /// Judges an ending. A hold that is due only by an untrusted clock can still be captured and voided: nothing has released
     /// its money.
-    pub fn decide_end(&self, ending: Ending, time: DecisionTime) -> Result<Verdict, Rejection> {
+    pub fn decide_end(&self, ending: Ending, time: DecisionTime) -> Result<HoldDecision, Rejection> {
         let whole = || Amount::new(self.amount).expect("a hold is of an amount");
         match (self.end, ending) {
-            (Some((End::Expired, _)), _) => Err(Rejection::HoldExpired),
-            (Some((End::Voided, _)), Ending::Void) => Ok(Verdict::AsItStands),
-            (Some((End::Captured { amount, to, .. }, _)), Ending::Capture { amount: wanted, to: target })
-                if to == target && amount == wanted.unwrap_or_else(whole).units() =>
-            {
-                Ok(Verdict::AsItStands)
+            (Some((HoldEnd::Expired, _)), _) => Err(Rejection::HoldExpired),
+            (Some((HoldEnd::Voided, _)), Ending::Void) => Ok(HoldDecision::AsItStands),
+            (
+                Some((HoldEnd::Captured { amount, to, .. }, _)),
+                Ending::Capture { amount: wanted, to: target },
+            ) if to == target && amount == wanted.unwrap_or_else(whole).units() => {
+                Ok(HoldDecision::AsItStands)
             }
             (Some((end, at)), _) => Err(Rejection::HoldResolved(HoldState::of(Some(end)), at)),
             (None, _) if time.is_trusted && self.is_due(time.now) => Err(Rejection::HoldExpired),
-            (None, Ending::Void) => Ok(Verdict::Void),
+            (None, Ending::Void) => Ok(HoldDecision::Void),
             (None, Ending::Capture { amount, .. }) => {
                 let amount = amount.unwrap_or_else(whole);
                 if amount.units() > self.amount {
                     return Err(Rejection::ExceedsHold { amount: amount.units(), held: self.amount });
                 }
-                Ok(Verdict::Capture(amount))
+                Ok(HoldDecision::Capture(amount))
             }
         }
     }
@@ -154,7 +155,7 @@ mod tests {
     fn every_pair_of_an_end_and_an_ending() {
         let member = |byte| MemberId(Uuid([byte; 16]));
         let units = |units| Amount::new(units).unwrap();
-        let hold = |end: Option<End>| Hold {
+        let hold = |end: Option<HoldEnd>| Hold {
             wallet: WalletKey { member: member(1), currency: Currency::parse("KRW").unwrap() },
             amount: 50,
             expires_at: Some(Micros(100)),
@@ -162,7 +163,7 @@ mod tests {
             end: end.map(|end| (end, Micros(9))),
             ended_by: Origin::default(),
         };
-        let captured = |amount| End::Captured { amount, to: None, transfer: TransferId(Uuid([3; 16])) };
+        let captured = |amount| HoldEnd::Captured { amount, to: None, transfer: TransferId(Uuid([3; 16])) };
         let capture = |amount: Option<i64>, to| Ending::Capture { amount: amount.map(units), to };
         let (all, part, other) =
             (capture(None, None), capture(Some(20), None), capture(None, Some(member(2))));
@@ -170,22 +171,22 @@ mod tests {
         let resolved = |state| Err(Rejection::HoldResolved(state, Micros(9)));
         let rows = [
             // (how it ended, the requested ending, when, the verdict)
-            (None, all, 99, Ok(Verdict::Capture(units(50)))),
-            (None, part, 99, Ok(Verdict::Capture(units(20)))),
+            (None, all, 99, Ok(HoldDecision::Capture(units(50)))),
+            (None, part, 99, Ok(HoldDecision::Capture(units(20)))),
             (None, capture(Some(51), None), 99, exceeds()),
-            (None, Ending::Void, 99, Ok(Verdict::Void)),
+            (None, Ending::Void, 99, Ok(HoldDecision::Void)),
             (None, all, 100, Err(Rejection::HoldExpired)),
             (None, Ending::Void, 100, Err(Rejection::HoldExpired)),
-            (Some(captured(50)), all, 999, Ok(Verdict::AsItStands)),
-            (Some(captured(50)), capture(Some(50), None), 9, Ok(Verdict::AsItStands)),
-            (Some(captured(20)), part, 9, Ok(Verdict::AsItStands)),
+            (Some(captured(50)), all, 999, Ok(HoldDecision::AsItStands)),
+            (Some(captured(50)), capture(Some(50), None), 9, Ok(HoldDecision::AsItStands)),
+            (Some(captured(20)), part, 9, Ok(HoldDecision::AsItStands)),
             (Some(captured(20)), all, 9, resolved(HoldState::Captured)),
             (Some(captured(50)), other, 9, resolved(HoldState::Captured)),
             (Some(captured(50)), Ending::Void, 9, resolved(HoldState::Captured)),
-            (Some(End::Voided), Ending::Void, 999, Ok(Verdict::AsItStands)),
-            (Some(End::Voided), all, 9, resolved(HoldState::Voided)),
-            (Some(End::Expired), all, 9, Err(Rejection::HoldExpired)),
-            (Some(End::Expired), Ending::Void, 9, Err(Rejection::HoldExpired)),
+            (Some(HoldEnd::Voided), Ending::Void, 999, Ok(HoldDecision::AsItStands)),
+            (Some(HoldEnd::Voided), all, 9, resolved(HoldState::Voided)),
+            (Some(HoldEnd::Expired), all, 9, Err(Rejection::HoldExpired)),
+            (Some(HoldEnd::Expired), Ending::Void, 9, Err(Rejection::HoldExpired)),
         ];
         for (end, ending, now, wanted) in rows {
             let time = DecisionTime::trusted(Micros(now));
@@ -194,11 +195,11 @@ mod tests {
         let doubtful = DecisionTime { now: Micros(999), is_trusted: false };
         let rows = [
             // (how it ended, the ending wanted, the verdict while the clock is untrusted)
-            (None, part, Ok(Verdict::Capture(units(20)))),
+            (None, part, Ok(HoldDecision::Capture(units(20)))),
             (None, capture(Some(51), None), exceeds()),
-            (None, Ending::Void, Ok(Verdict::Void)),
-            (Some(End::Expired), Ending::Void, Err(Rejection::HoldExpired)),
-            (Some(End::Voided), all, resolved(HoldState::Voided)),
+            (None, Ending::Void, Ok(HoldDecision::Void)),
+            (Some(HoldEnd::Expired), Ending::Void, Err(Rejection::HoldExpired)),
+            (Some(HoldEnd::Voided), all, resolved(HoldState::Voided)),
         ];
         for (end, ending, wanted) in rows {
             assert_eq!(hold(end).decide_end(ending, doubtful), wanted, "{end:?} {ending:?} in doubt");

@@ -15,7 +15,7 @@ const DAY: i64 = 86_400 * SECOND;
 
 /// The rules of one currency.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Limits {
+pub struct CurrencyLimits {
     /// For one transfer.
     pub per_transfer: Option<i64>,
     /// For one day.
@@ -45,7 +45,7 @@ impl Spent {
     }
 }
 
-impl Limits {
+impl CurrencyLimits {
     /// The spending after a transfer, if the limits allow it.
     pub fn check(&self, spent: Spent, amount: Amount, now: Micros) -> Result<Spent, Rejection> {
         let amount = amount.units();
@@ -86,7 +86,8 @@ mod tests {
 
     #[test]
     fn a_day_begins_anew_and_no_limit_is_none() {
-        let limits = Limits { per_transfer: Some(60), per_day: Some(100), ..Limits::default() };
+        let limits =
+            CurrencyLimits { per_transfer: Some(60), per_day: Some(100), ..CurrencyLimits::default() };
         let too_much = |limit| Err(Rejection::LimitExceeded(limit));
         let of_day = |left, amount| too_much(Limit::PerDay { max: 100, left, amount });
         let rows = [
@@ -97,7 +98,7 @@ mod tests {
             (limits, 41, 60, 2 * DAY - 1, of_day(59, 60)),
             (limits, 100, 60, 2 * DAY, Ok(60)),
             (limits, 100, 60, DAY - 1, of_day(0, 60)),
-            (Limits::default(), i64::MAX, 1, DAY, Ok(i64::MAX)),
+            (CurrencyLimits::default(), i64::MAX, 1, DAY, Ok(i64::MAX)),
         ];
         for (limits, spent, amount, now, wanted) in rows {
             let spent = Spent { day: 1, units: spent };

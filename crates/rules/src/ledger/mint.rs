@@ -3,7 +3,7 @@
 //! A deposit makes money, and counts. The count is that of the daily limits of wallets ([`Spent`]). Money that is taken back or
 //! withdrawn leaves it as it is: it says what the key has made, not what is left of it.
 
-use super::limits::{Limits, Spent};
+use super::limits::{CurrencyLimits, Spent};
 use super::money::{Amount, Currency};
 use crate::actor::KeyId;
 use crate::instant::Micros;
@@ -32,7 +32,7 @@ impl MintCap {
     /// What is made after a deposit, if the cap allows it.
     pub fn check(&self, minted: Spent, amount: Amount, now: Micros) -> Result<Spent, Rejection> {
         let cap = self.cap.units();
-        let limits = Limits { per_day: Some(cap), ..Limits::default() };
+        let limits = CurrencyLimits { per_day: Some(cap), ..CurrencyLimits::default() };
         limits.check(minted, amount, now).map_err(|_| {
             let left = cap.saturating_sub(minted.on_day_of(now).units).max(0);
             Rejection::MintCapReached(CapReached { currency: self.of.currency, cap, left })

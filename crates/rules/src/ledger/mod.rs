@@ -30,7 +30,7 @@ pub mod wallet;
 pub mod working_set;
 
 pub use account::Account;
-pub use entry::{Entry, EntryKey, Kind, Transfer};
+pub use entry::{Entry, EntryKey, EntryKind, Transfer};
 pub use erasure::Erasure;
 pub use hold::Hold;
 pub use id::{HoldId, MemberId, TransferId, Uuid};

@@ -6,7 +6,7 @@
 //!
 //! Not here: whether wallets have the money (`working_set::reverse`).
 
-use super::entry::{Kind, Transfer};
+use super::entry::{EntryKind, Transfer};
 use super::id::TransferId;
 use super::money::Amount;
 use super::transfer_request::wallets_of;
@@ -74,7 +74,7 @@ impl ReversalRequest {
 
     /// The amount to reverse, given the reversals so far.
     pub(super) fn check_amount(&self, parts: &[(TransferId, i64)]) -> Result<Amount, Rejection> {
-        if self.transfer.reverses.is_some() || self.transfer.kind == Kind::Expiry {
+        if self.transfer.reverses.is_some() || self.transfer.kind == EntryKind::Expiry {
             return Err(Rejection::NotReversible);
         }
         let left = self.transfer.amount - sum(parts);
@@ -98,12 +98,12 @@ mod tests {
     use crate::actor::Origin;
     use crate::ledger::Uuid;
 
-    fn checked(reverses: Option<Kind>, units: Option<i64>, parts: &[i64]) -> Result<i64, Rejection> {
+    fn checked(reverses: Option<EntryKind>, units: Option<i64>, parts: &[i64]) -> Result<i64, Rejection> {
         let id = |number: usize| TransferId(Uuid([number as u8; 16]));
         let currency = Currency::parse("KRW").unwrap();
         let origin = Origin::default();
         let transfer = Transfer {
-            kind: Kind::Deposit,
+            kind: EntryKind::Deposit,
             reverses,
             currency,
             amount: 100,
@@ -132,6 +132,6 @@ mod tests {
         ] {
             assert_eq!(checked(None, units, &parts), wanted, "{units:?} after {parts:?}");
         }
-        assert_eq!(checked(Some(Kind::Deposit), None, &[]), Err(Rejection::NotReversible));
+        assert_eq!(checked(Some(EntryKind::Deposit), None, &[]), Err(Rejection::NotReversible));
     }
 }

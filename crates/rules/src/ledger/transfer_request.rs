@@ -3,7 +3,7 @@
 //! Not here: whether the transfer is made (`working_set`).
 
 use super::account::Totals;
-use super::entry::{Entry, EntryKey, Kind, Transfer};
+use super::entry::{Entry, EntryKey, EntryKind, Transfer};
 use super::hold::Hold;
 use super::id::{HoldId, MemberId, TransferId};
 use super::limits::Spent;
@@ -92,23 +92,23 @@ impl TransferKind {
     }
 
     /// The kind of the debited wallet's entry, or of the credited one's if no wallet is debited.
-    pub fn kind(self) -> Kind {
+    pub fn kind(self) -> EntryKind {
         match self {
-            Self::Deposit { .. } => Kind::Deposit,
-            Self::Withdrawal { .. } | Self::PlainWithdrawal { .. } => Kind::Withdrawal,
-            Self::Promotion { .. } => Kind::Promotion,
-            Self::Transfer { .. } => Kind::TransferOut,
-            Self::Fee { .. } => Kind::Fee,
-            Self::Prize { .. } => Kind::Prize,
-            Self::Refund { .. } => Kind::Refund,
-            Self::PoolPrize { .. } => Kind::PrizeOut,
-            Self::PoolRefund { .. } => Kind::RefundOut,
+            Self::Deposit { .. } => EntryKind::Deposit,
+            Self::Withdrawal { .. } | Self::PlainWithdrawal { .. } => EntryKind::Withdrawal,
+            Self::Promotion { .. } => EntryKind::Promotion,
+            Self::Transfer { .. } => EntryKind::TransferOut,
+            Self::Fee { .. } => EntryKind::Fee,
+            Self::Prize { .. } => EntryKind::Prize,
+            Self::Refund { .. } => EntryKind::Refund,
+            Self::PoolPrize { .. } => EntryKind::PrizeOut,
+            Self::PoolRefund { .. } => EntryKind::RefundOut,
         }
     }
 
     /// Whether it may debit or credit a closed member.
     pub(super) fn reaches_closed(self) -> bool {
-        self.kind() == Kind::Withdrawal || self.is_refund()
+        self.kind() == EntryKind::Withdrawal || self.is_refund()
     }
 
     /// Whether the recipient had the money before.
@@ -118,7 +118,10 @@ impl TransferKind {
 
     /// Whether no caller asks for it, but a contest or a period. Only these reach the accounts of pools.
     pub(super) fn is_of_contest(self) -> bool {
-        !matches!(self.kind(), Kind::Deposit | Kind::Promotion | Kind::Withdrawal | Kind::TransferOut)
+        !matches!(
+            self.kind(),
+            EntryKind::Deposit | EntryKind::Promotion | EntryKind::Withdrawal | EntryKind::TransferOut
+        )
     }
 }
 

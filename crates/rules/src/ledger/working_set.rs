@@ -15,10 +15,10 @@ mod mint;
 mod reverse;
 
 use super::account::Totals;
-use super::entry::{Entry, EntryKey, Kind, Transfer};
+use super::entry::{Entry, EntryKey, EntryKind, Transfer};
 use super::hold::Hold;
 use super::id::{HoldId, MemberId, TransferId};
-use super::limits::{Limits, Spent};
+use super::limits::{CurrencyLimits, Spent};
 use super::mint::MintKey;
 use super::money::{Amount, Currencies, Currency};
 use super::reversal::ReversalLink;
@@ -54,7 +54,7 @@ pub struct LedgerWorkingSet<'a> {
     /// Credit has expired up to here.
     now: Micros,
     currencies: &'a Currencies,
-    limits: &'a BTreeMap<Currency, Limits>,
+    limits: &'a BTreeMap<Currency, CurrencyLimits>,
     wallets: BTreeMap<WalletKey, Slot<Wallet>>,
     holds: BTreeMap<HoldId, Slot<Hold>>,
     reversals: BTreeMap<TransferId, Slot<ReversalLink>>,
@@ -76,7 +76,7 @@ pub struct Savepoint {
 
 impl<'a> LedgerWorkingSet<'a> {
     /// An empty working set. A currency without an entry in `limits` has no limits.
-    pub fn new(currencies: &'a Currencies, limits: &'a BTreeMap<Currency, Limits>) -> Self {
+    pub fn new(currencies: &'a Currencies, limits: &'a BTreeMap<Currency, CurrencyLimits>) -> Self {
         Self {
             origin: Origin::default(),
             now: Micros(i64::MIN),
@@ -193,7 +193,7 @@ impl<'a> LedgerWorkingSet<'a> {
         self.spend(wallet, (currency, amount), now)?.debit_plain(amount)
     }
 
-    fn rules(&self, currency: Currency) -> Limits {
+    fn rules(&self, currency: Currency) -> CurrencyLimits {
         self.limits.get(&currency).copied().unwrap_or_default()
     }
 
@@ -271,7 +271,7 @@ impl<'a> LedgerWorkingSet<'a> {
     fn write(
         &mut self,
         id: TransferId,
-        (kind, reverses): (Kind, Option<Kind>),
+        (kind, reverses): (EntryKind, Option<EntryKind>),
         (currency, amount): (Currency, Amount),
         (source, target): (Side, Side),
         reference: Option<&Arc<str>>,

@@ -1,7 +1,7 @@
 //! What a rejection says to people.
 
 use super::{Rejection, WrongField};
-use crate::contest::state::{ContestRight, State};
+use crate::contest::state::{ContestRight, ContestState};
 use crate::instant::Micros;
 use crate::ledger::id::MemberId;
 use crate::ledger::money::Currency;
@@ -284,7 +284,7 @@ fn forbidden(right: ContestRight) -> &'static str {
     }
 }
 
-fn frozen(state: State, fields: &[&'static str]) -> String {
+fn frozen(state: ContestState, fields: &[&'static str]) -> String {
     format!("the contest is {state}, so these fields can no longer change: {}", fields.join(", "))
 }
 

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use tally_rules::clock::DecisionTime;
 use tally_rules::ledger::credit::{CREDITS_MAX, Credit, Credits};
 use tally_rules::ledger::hold::Ending;
-use tally_rules::ledger::limits::Limits;
+use tally_rules::ledger::limits::CurrencyLimits;
 use tally_rules::ledger::working_set::LedgerWorkingSet;
 use tally_rules::ledger::{
-    Amount, HoldId, Kind, ReversalRequest, TransferId, TransferKind, TransferRequest, Wallet, WalletKey,
+    Amount, EntryKind, HoldId, ReversalRequest, TransferId, TransferKind, TransferRequest, Wallet, WalletKey,
 };
 use tally_rules::rejection::Limit;
 use tally_rules::{Micros, Rejection};
@@ -22,7 +22,7 @@ fn later(world: &mut World, seconds: i64) {
 }
 
 fn two(story: &str) -> World {
-    tell(Limits::default(), &format!("member A -> ok\nmember B -> ok\n{story}"))
+    tell(CurrencyLimits::default(), &format!("member A -> ok\nmember B -> ok\n{story}"))
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn expired_credit_cannot_be_spent_and_leaves() {
          free A -> 17",
     );
     let entry = world.entries.values().last().map(|entry| (entry.kind, entry.amount, entry.after));
-    assert_eq!(entry, Some((Kind::Expiry, 50, 17)));
+    assert_eq!(entry, Some((EntryKind::Expiry, 50, 17)));
     later(&mut world, 30);
     continue_with(&mut world, "free A -> 10\nlapse A -> 7\nwithdraw A 10 -> 0");
 }
@@ -167,7 +167,7 @@ fn a_wallet_has_a_bounded_number_of_credits() {
 
 #[test]
 fn rules_of_a_currency_and_of_closed_members_hold_for_credit() {
-    let limits = Limits { balance: Some(100), no_withdrawals: true, ..Limits::default() };
+    let limits = CurrencyLimits { balance: Some(100), no_withdrawals: true, ..CurrencyLimits::default() };
     tell(
         limits,
         "member A -> ok
@@ -194,7 +194,7 @@ fn rules_of_a_currency_and_of_closed_members_hold_for_credit() {
     assert_eq!(checked, [Ok(()), Err(Rejection::InsufficientFunds { needed: 31, available: 30 })]);
 }
 
-fn reverse(world: &mut World, kind: Kind, amount: i64) -> Result<i64, Rejection> {
+fn reverse(world: &mut World, kind: EntryKind, amount: i64) -> Result<i64, Rejection> {
     let (id, transfer) = world.transfers.iter().find(|(_, one)| one.kind == kind).unwrap();
     let amount = Some(Amount::new(amount).unwrap());
     let request = ReversalRequest { original: *id, transfer: transfer.clone(), amount, reference: None };
@@ -206,30 +206,30 @@ fn a_reversal_takes_back_what_the_transfer_gave() {
     let mut world = two("deposit A 100 -> 100\npromote A 50 60 -> 150\nfee A 20 -> 130");
     let short = |needed, available| Err(Rejection::InsufficientFunds { needed, available });
     assert_eq!(
-        reverse(&mut world, Kind::Promotion, 31),
+        reverse(&mut world, EntryKind::Promotion, 31),
         short(31, 30),
         "other money is not taken for credit"
     );
-    assert_eq!(reverse(&mut world, Kind::Promotion, 10), Ok(120));
+    assert_eq!(reverse(&mut world, EntryKind::Promotion, 10), Ok(120));
     continue_with(&mut world, "credit A -> 20 0 0");
-    assert_eq!(reverse(&mut world, Kind::Deposit, 100), Ok(20));
+    assert_eq!(reverse(&mut world, EntryKind::Deposit, 100), Ok(20));
     continue_with(&mut world, "credit A -> 20 0 0\ndeposit A 9 -> 29");
     later(&mut world, 60);
-    assert_eq!(reverse(&mut world, Kind::Promotion, 1), short(1, 0), "it has expired");
+    assert_eq!(reverse(&mut world, EntryKind::Promotion, 1), short(1, 0), "it has expired");
     continue_with(&mut world, "lapse A -> 20");
-    assert_eq!(reverse(&mut world, Kind::Expiry, 1), Err(Rejection::NotReversible));
-    assert_eq!(reverse(&mut world, Kind::Fee, 20), Ok(29), "what comes back is no credit");
+    assert_eq!(reverse(&mut world, EntryKind::Expiry, 1), Err(Rejection::NotReversible));
+    assert_eq!(reverse(&mut world, EntryKind::Fee, 20), Ok(29), "what comes back is no credit");
     continue_with(&mut world, "credit A -> 0 0 0");
     // What is held cannot be taken back, whatever the credit.
     let mut world = two("deposit A 100 -> 100\npromote A 50 60 -> 150\nfee A 20 -> 130\nhold A 120 h -> ok");
-    assert_eq!(reverse(&mut world, Kind::Promotion, 31), short(31, 10));
-    assert_eq!(reverse(&mut world, Kind::Promotion, 10), Ok(120));
+    assert_eq!(reverse(&mut world, EntryKind::Promotion, 31), short(31, 10));
+    assert_eq!(reverse(&mut world, EntryKind::Promotion, 10), Ok(120));
 }
 
 /// An expiry is at most the largest amount of a transfer.
 #[test]
 fn large_credit_leaves_in_parts() {
-    let mut world = World::new(Limits::default());
+    let mut world = World::new(CurrencyLimits::default());
     let most = tally_rules::ledger::money::AMOUNT_MAX;
     let open = vec![Credit { expires_at: Micros(0), left: most + 5 }];
     let credits = Some(Arc::new(Credits { open, ..Credits::default() }));

@@ -3,7 +3,7 @@
 use crate::world::{World, code, member};
 use tally_rules::clock::DecisionTime;
 use tally_rules::ledger::hold::Ending;
-use tally_rules::ledger::limits::Limits;
+use tally_rules::ledger::limits::CurrencyLimits;
 use tally_rules::ledger::working_set::LedgerWorkingSet;
 use tally_rules::ledger::{
     Amount, HoldId, ReversalRequest, TransferId, TransferKind, TransferRequest, WalletKey,
@@ -22,7 +22,7 @@ fn deposit(book: &mut LedgerWorkingSet<'_>, id: TransferId, now: Micros) {
 
 #[test]
 fn each_request_of_a_batch_leaves_its_own_origin() {
-    let mut world = World::new(Limits::default());
+    let mut world = World::new(CurrencyLimits::default());
     let now = world.now;
     let ids = world.transact(|book, id| {
         book.open(member(0));
@@ -39,7 +39,7 @@ fn each_request_of_a_batch_leaves_its_own_origin() {
 
 #[test]
 fn a_reversal_has_its_own_origin_and_the_original_keeps_its_own() {
-    let mut world = World::new(Limits::default());
+    let mut world = World::new(CurrencyLimits::default());
     let now = world.now;
     let made = world.transact(|book, id| {
         book.open(member(0));
@@ -62,7 +62,7 @@ fn a_reversal_has_its_own_origin_and_the_original_keeps_its_own() {
 
 #[test]
 fn a_hold_knows_who_made_it_and_who_ended_it() {
-    let mut world = World::new(Limits::default());
+    let mut world = World::new(CurrencyLimits::default());
     let (now, wallet) = (world.now, WalletKey { member: member(0), currency: code("KRW") });
     let time = DecisionTime::trusted(now);
     let holds = world.transact(|book, id| {

@@ -3,8 +3,8 @@
 use crate::world::{World, code, member};
 use tally_rules::Rejection;
 use tally_rules::clock::DecisionTime;
-use tally_rules::ledger::hold::{End, Ending};
-use tally_rules::ledger::limits::Limits;
+use tally_rules::ledger::hold::{Ending, HoldEnd};
+use tally_rules::ledger::limits::CurrencyLimits;
 use tally_rules::ledger::reversal::REVERSALS_MAX;
 use tally_rules::ledger::working_set::LedgerWorkingSet;
 use tally_rules::ledger::{
@@ -53,8 +53,11 @@ fn balance(world: &World, number: u8) -> i64 {
 
 /// Members 0 to 2, each with 100.
 fn members() -> World {
-    let mut world =
-        World::new(Limits { per_transfer: Some(1_000), per_day: Some(1_000), ..Limits::default() });
+    let mut world = World::new(CurrencyLimits {
+        per_transfer: Some(1_000),
+        per_day: Some(1_000),
+        ..CurrencyLimits::default()
+    });
     for number in 0..3 {
         world.transact(|book, _| book.open(member(number)));
         post(&mut world, TransferKind::Deposit { to: member(number) }, 100).unwrap();
@@ -102,7 +105,7 @@ fn a_capture_is_taken_back_and_its_hold_stays_ended() {
         });
         reverse(&mut world, transfer, None).unwrap();
         assert_eq!((balance(&world, 0), balance(&world, 1)), (100, 100));
-        assert!(matches!(world.holds[&hold].end, Some((End::Captured { amount: 50, .. }, _))));
+        assert!(matches!(world.holds[&hold].end, Some((HoldEnd::Captured { amount: 50, .. }, _))));
     }
 }
 

@@ -6,8 +6,8 @@
 use crate::world::{World, code, member};
 use std::collections::BTreeMap;
 use tally_rules::clock::DecisionTime;
-use tally_rules::ledger::hold::{End, Ending, HoldState};
-use tally_rules::ledger::limits::Limits;
+use tally_rules::ledger::hold::{Ending, HoldEnd, HoldState};
+use tally_rules::ledger::limits::CurrencyLimits;
 use tally_rules::ledger::working_set::LedgerWorkingSet;
 use tally_rules::ledger::{Amount, HoldId, TransferId, TransferKind, TransferRequest, Uuid, WalletKey};
 use tally_rules::{Micros, Rejection};
@@ -203,7 +203,7 @@ fn by_the_book(book: &mut LedgerWorkingSet<'_>, op: &Op, id: Uuid, now: Micros) 
             let ending = Ending::Capture { amount: amount.map(amount_of), to: to.map(member) };
             let done = book.end(hold, ending, TransferId(id), DecisionTime::trusted(now))?;
             match done.end {
-                Some((End::Captured { amount, .. }, _)) => Ok(amount),
+                Some((HoldEnd::Captured { amount, .. }, _)) => Ok(amount),
                 end => panic!("{end:?}"),
             }
         }
@@ -240,7 +240,7 @@ fn any_op(rng: &mut Rng, holds: &[HoldId], now: i64) -> Op {
 fn soak_random_orders_agree_with_a_model() {
     let mut rng = Rng::of("ledger rules");
     for _ in 0..soak(20) {
-        let mut world = World::new(Limits::default());
+        let mut world = World::new(CurrencyLimits::default());
         let mut model = Model::default();
         // The last member is never made.
         for number in 0..u8::try_from(MEMBERS).unwrap() {

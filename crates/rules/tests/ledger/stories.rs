@@ -6,8 +6,8 @@
 use crate::world::{World, code, member};
 use std::collections::BTreeMap;
 use tally_rules::clock::DecisionTime;
-use tally_rules::ledger::hold::{End, Ending};
-use tally_rules::ledger::limits::Limits;
+use tally_rules::ledger::hold::{Ending, HoldEnd};
+use tally_rules::ledger::limits::CurrencyLimits;
 use tally_rules::ledger::money::{AMOUNT_MAX, BALANCE_MAX};
 use tally_rules::ledger::working_set::LedgerWorkingSet;
 use tally_rules::ledger::{
@@ -16,7 +16,7 @@ use tally_rules::ledger::{
 use tally_rules::{Micros, Rejection};
 
 /// Runs a story on a world of its own.
-pub(crate) fn tell(limits: Limits, story: &str) -> World {
+pub(crate) fn tell(limits: CurrencyLimits, story: &str) -> World {
     let mut world = World::new(limits);
     continue_with(&mut world, story);
     world
@@ -145,16 +145,16 @@ fn one(
 fn show(hold: &Hold) -> String {
     match hold.end {
         None => "open".into(),
-        Some((End::Captured { amount, .. }, _)) => format!("captured {amount}"),
-        Some((End::Voided, _)) => "voided".into(),
-        Some((End::Expired, _)) => "expired".into(),
+        Some((HoldEnd::Captured { amount, .. }, _)) => format!("captured {amount}"),
+        Some((HoldEnd::Voided, _)) => "voided".into(),
+        Some((HoldEnd::Expired, _)) => "expired".into(),
     }
 }
 
 #[test]
 fn money_comes_moves_and_goes() {
     let world = tell(
-        Limits::default(),
+        CurrencyLimits::default(),
         "member A -> ok
          member B -> ok
          deposit A 100 -> 100
@@ -174,7 +174,7 @@ fn money_comes_moves_and_goes() {
 /// Everything is wrong at first; each line corrects the rejection of the line before.
 #[test]
 fn the_first_reason_is_the_answer() {
-    let limits = Limits { per_transfer: Some(500), per_day: Some(600), ..Limits::default() };
+    let limits = CurrencyLimits { per_transfer: Some(500), per_day: Some(600), ..CurrencyLimits::default() };
     let mut world = tell(
         limits,
         "transfer A A 0 EUR -> invalid_amount
@@ -229,7 +229,7 @@ fn the_first_reason_is_the_answer() {
 #[test]
 fn what_is_transferred_on_a_day_is_limited() {
     let mut world = tell(
-        Limits { per_transfer: None, per_day: Some(100), ..Limits::default() },
+        CurrencyLimits { per_transfer: None, per_day: Some(100), ..CurrencyLimits::default() },
         "member A -> ok
          member B -> ok
          deposit A 500 -> 500
@@ -246,7 +246,8 @@ fn what_is_transferred_on_a_day_is_limited() {
 #[test]
 fn a_day_in_the_future_goes_on_until_the_clock_is_past_it() {
     let day = 86_400_000_000;
-    let mut world = World::new(Limits { per_transfer: None, per_day: Some(100), ..Limits::default() });
+    let mut world =
+        World::new(CurrencyLimits { per_transfer: None, per_day: Some(100), ..CurrencyLimits::default() });
     world.now = world.now.plus(day);
     continue_with(
         &mut world,
@@ -274,10 +275,11 @@ fn a_day_in_the_future_goes_on_until_the_clock_is_past_it() {
 
 #[test]
 fn each_currency_has_limits_of_its_own() {
-    let mut world = World::new(Limits::default());
-    world
-        .limits
-        .insert(code("KRW"), Limits { per_transfer: Some(60), per_day: Some(100), ..Limits::default() });
+    let mut world = World::new(CurrencyLimits::default());
+    world.limits.insert(
+        code("KRW"),
+        CurrencyLimits { per_transfer: Some(60), per_day: Some(100), ..CurrencyLimits::default() },
+    );
     continue_with(
         &mut world,
         "member A -> ok
@@ -295,8 +297,8 @@ fn each_currency_has_limits_of_its_own() {
 
 #[test]
 fn members_do_not_transfer_a_currency_that_forbids_it() {
-    let mut world = World::new(Limits::default());
-    let rules = Limits { no_transfers: true, ..Limits::default() };
+    let mut world = World::new(CurrencyLimits::default());
+    let rules = CurrencyLimits { no_transfers: true, ..CurrencyLimits::default() };
     world.limits.insert(code("USD"), rules);
     continue_with(
         &mut world,
@@ -320,7 +322,7 @@ fn members_do_not_transfer_a_currency_that_forbids_it() {
         ["USD", "KRW"].map(|text| book.can_transfer(named("A"), (code(text), Amount::new(1).unwrap()), now))
     });
     assert_eq!(may, [Err(Rejection::NotTransferable(code("USD"))), Ok(())]);
-    world.limits.insert(code("USD"), Limits { no_withdrawals: true, ..Limits::default() });
+    world.limits.insert(code("USD"), CurrencyLimits { no_withdrawals: true, ..CurrencyLimits::default() });
     continue_with(
         &mut world,
         "withdraw A 1 USD -> not_withdrawable
@@ -331,8 +333,8 @@ fn members_do_not_transfer_a_currency_that_forbids_it() {
 
 #[test]
 fn a_balance_has_the_limit_of_its_currency() {
-    let mut world = World::new(Limits::default());
-    world.limits.insert(code("USD"), Limits { balance: Some(100), ..Limits::default() });
+    let mut world = World::new(CurrencyLimits::default());
+    world.limits.insert(code("USD"), CurrencyLimits { balance: Some(100), ..CurrencyLimits::default() });
     continue_with(
         &mut world,
         "member A -> ok
@@ -359,7 +361,7 @@ fn a_balance_has_the_limit_of_its_currency() {
 #[test]
 fn another_wallet_appears_with_its_first_credit() {
     tell(
-        Limits::default(),
+        CurrencyLimits::default(),
         "member A -> ok
          member B -> ok
          free A -> 0
@@ -375,7 +377,7 @@ fn another_wallet_appears_with_its_first_credit() {
 #[test]
 fn a_hold_ends_once() {
     let mut world = tell(
-        Limits::default(),
+        CurrencyLimits::default(),
         "member A -> ok
          member B -> ok
          deposit A 100 -> 100
@@ -412,7 +414,8 @@ fn a_hold_ends_once() {
 
 #[test]
 fn an_expired_hold_is_released() {
-    let mut world = tell(Limits::default(), "member A -> ok\ndeposit A 100 -> 100\nhold A 80 e KRW 10 -> ok");
+    let mut world =
+        tell(CurrencyLimits::default(), "member A -> ok\ndeposit A 100 -> 100\nhold A 80 e KRW 10 -> ok");
     let id = *world.holds.keys().next().unwrap();
     world.now = world.now.plus(10_000_000);
     let now = world.now;
@@ -429,7 +432,7 @@ fn an_expired_hold_is_released() {
 #[test]
 fn a_closed_member_keeps_what_it_has_and_gives_nothing() {
     tell(
-        Limits::default(),
+        CurrencyLimits::default(),
         "member A -> ok
          member B -> ok
          deposit A 100 -> 100
@@ -450,7 +453,7 @@ fn a_closed_member_keeps_what_it_has_and_gives_nothing() {
 #[test]
 fn a_chain_is_done_whole_or_not_at_all() {
     let world = tell(
-        Limits::default(),
+        CurrencyLimits::default(),
         "member A -> ok
          member B -> ok
          member C -> ok
@@ -480,5 +483,5 @@ fn the_largest_amount_moves() {
          withdraw A {AMOUNT_MAX} -> {AMOUNT_MAX}",
         2 * AMOUNT_MAX
     );
-    tell(Limits::default(), &story);
+    tell(CurrencyLimits::default(), &story);
 }

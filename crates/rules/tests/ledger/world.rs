@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tally_rules::Micros;
 use tally_rules::ledger::account::{Total, Totals};
 use tally_rules::ledger::entry::EntryKey;
-use tally_rules::ledger::limits::Limits;
+use tally_rules::ledger::limits::CurrencyLimits;
 use tally_rules::ledger::transfer_request::LedgerWrites;
 use tally_rules::ledger::working_set::LedgerWorkingSet;
 use tally_rules::ledger::{
@@ -16,7 +16,7 @@ use tally_rules::ledger::{
 /// What is stored.
 pub(crate) struct World {
     pub(crate) currencies: Currencies,
-    pub(crate) limits: BTreeMap<Currency, Limits>,
+    pub(crate) limits: BTreeMap<Currency, CurrencyLimits>,
     pub(crate) now: Micros,
     pub(crate) wallets: BTreeMap<WalletKey, Wallet>,
     pub(crate) holds: BTreeMap<HoldId, Hold>,
@@ -37,7 +37,7 @@ pub(crate) fn member(number: u8) -> MemberId {
 
 impl World {
     /// With these limits in each currency.
-    pub(crate) fn new(limits: Limits) -> Self {
+    pub(crate) fn new(limits: CurrencyLimits) -> Self {
         Self {
             currencies: Currencies::new((code("KRW"), 0), [(code("USD"), 2)]),
             limits: ["KRW", "USD"].map(|text| (code(text), limits)).into(),

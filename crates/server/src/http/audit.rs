@@ -6,7 +6,7 @@ use super::guard;
 use super::response::{self, Response};
 use super::routes::Route;
 use crate::readiness::Readiness;
-use crate::security::Event;
+use crate::security::SecurityEvent;
 use hyper::HeaderMap;
 use std::net::IpAddr;
 use tally_rules::Actor;
@@ -46,7 +46,7 @@ pub(super) fn done(
     let (actor, subject) = (actor(caller), subject.trim_end());
     match name {
         Some(name) => {
-            let event = Event { name, actor: &actor, address, request, subject };
+            let event = SecurityEvent { name, actor: &actor, address, request, subject };
             readiness.security_event(&event, false);
         }
         None => {
@@ -84,7 +84,7 @@ pub(super) fn refused(
     let Some(name) = name_of(problem, path) else { return };
     // The client decides how long a path is.
     let subject: String = format!("{method} {path}").chars().take(200).collect();
-    readiness.security_event(&Event { name, actor, address, request, subject: &subject }, true);
+    readiness.security_event(&SecurityEvent { name, actor, address, request, subject: &subject }, true);
 }
 
 fn name_of(problem: &Problem, path: &str) -> Option<&'static str> {

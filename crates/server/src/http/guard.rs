@@ -310,12 +310,12 @@ fn constant_time_eq(left: &[u8], right: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::limits::Limits;
+    use crate::limits::HttpLimits;
     use hyper::header::HeaderValue;
 
     #[test]
     fn the_token_of_this_machine_is_good_on_this_machine_only() {
-        let readiness = Readiness::of_test(Limits::default(), "0123");
+        let readiness = Readiness::of_test(HttpLimits::default(), "0123");
         let sent = |token: &'static str| {
             let mut headers = HeaderMap::new();
             headers.insert(AUTHORIZATION, HeaderValue::from_static(token));

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tally_rules::BoardId;
 use tally_service::scores::import::{NewChunk, NewLine, import as import_chunk, progress as import_progress};
 use tally_wire::Problem;
-use tally_wire::api::imports::{self, CHUNK_ROWS_MAX, Head};
+use tally_wire::api::imports::{self, CHUNK_ROWS_MAX, ScoreChunkHead};
 
 /// `GET /v1/imports/{board}/{digest}`: the progress of an import.
 pub(super) async fn progress(mut call: Call) -> Result<Response, Problem> {
@@ -43,7 +43,7 @@ pub(super) async fn import(mut call: Call) -> Result<Response, Problem> {
 fn read(bytes: &[u8]) -> Result<NewChunk, Problem> {
     let mut lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).enumerate();
     let head = lines.next().ok_or_else(|| Problem::field("/0", "must be the head of the chunk"))?;
-    let Head { board, digest, lines_before, lines_after, last } =
+    let ScoreChunkHead { board, digest, lines_before, lines_after, last } =
         imports::read_head(json(head)?).map_err(Problem::fields)?;
     let mut rows: Vec<NewLine> = Vec::new();
     for (number, line) in lines {

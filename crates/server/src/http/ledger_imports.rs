@@ -10,7 +10,7 @@ use tally_service::Failure;
 use tally_service::ledger::import::{self, Imported, NewChunk};
 use tally_wire::Problem;
 use tally_wire::api::imports;
-use tally_wire::api::ledger_imports::{self, CHUNK_ROWS_MAX, Head};
+use tally_wire::api::ledger_imports::{self, CHUNK_ROWS_MAX, LedgerChunkHead};
 use tally_wire::fields::FieldError;
 
 /// `POST /v1/imports/members`: one chunk. The client digests passwords, so it has to know how short they may be.
@@ -47,7 +47,7 @@ fn read<L>(
 ) -> Result<NewChunk<L>, Problem> {
     let mut lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).enumerate();
     let head = lines.next().ok_or_else(|| Problem::field("/0", "must be the head of the chunk"))?;
-    let Head { digest, lines_before, lines_after, last } =
+    let LedgerChunkHead { digest, lines_before, lines_after, last } =
         ledger_imports::read_head(json(head)?).map_err(Problem::fields)?;
     let mut rows: Vec<(u64, L)> = Vec::new();
     for (number, line) in lines {

@@ -14,9 +14,9 @@ use tally_rules::instant::SECOND;
 use tally_rules::ledger::MemberId;
 use tally_rules::ledger::member::Login;
 use tally_rules::ledger::pin::PinRule;
-use tally_service::members::pay::{self, NewPayment, Payment};
+use tally_service::members::pay::{self, NewPayment, PaymentReply};
 use tally_service::members::signin::{self, SignedIn};
-use tally_service::players::ranks::{self, Windows};
+use tally_service::players::ranks::{self, WindowChoice};
 use tally_service::{CallerKind, Failure};
 use tally_wire::api::members::{read_payment, read_sign_in};
 use tally_wire::cursor::{self, Names};
@@ -64,7 +64,7 @@ pub(super) async fn ranks(mut call: Call) -> Result<Response, Problem> {
     let after = after.map(|text| board_after(&text)).transpose()?;
     let failed = |failure: Failure| problem::of_failure(&failure);
     let member = tally.members.known(&tally, me).await.map_err(failed)?;
-    let read = move || ranks::of_player(&tally, &member.player, Windows::AllTime, after.as_ref(), limit);
+    let read = move || ranks::of_player(&tally, &member.player, WindowChoice::AllTime, after.as_ref(), limit);
     let page = blocking(read).await?;
     let item = |one: &ranks::BoardRanks| {
         let definition = &one.board.definition;
@@ -117,9 +117,9 @@ pub(super) async fn transfer(mut call: Call) -> Result<Response, Problem> {
         idempotency,
     };
     let receipt = match pay::pay(&tally, new).await.map_err(failed)? {
-        Payment::Paid(receipt) => receipt,
-        Payment::SignedOut => return Err(super::guard::invalid_token()),
-        Payment::Wait(seconds) => {
+        PaymentReply::Paid(receipt) => receipt,
+        PaymentReply::SignedOut => return Err(super::guard::invalid_token()),
+        PaymentReply::Wait(seconds) => {
             let detail = format!(
                 "too many phone numbers that no member has; wait {seconds} s before the next transfer"
             );

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tally_rules::{BoardId, Rejection};
 use tally_service::Failure;
 use tally_service::boards::Board;
-use tally_service::players::ranks::{self, BoardRanks, RankQuery, WindowRank, Windows};
+use tally_service::players::ranks::{self, BoardRanks, RankQuery, WindowChoice, WindowRank};
 use tally_wire::api::scores::{BoardRanksJson, NewRank, PlayerJson, Style, WindowRankJson, read_rank};
 use tally_wire::cursor::{self, Names};
 use tally_wire::numbers::Int64;
@@ -25,7 +25,7 @@ pub(super) async fn of_player(mut call: Call) -> Result<Response, Problem> {
     // Leaderboards and periods that another server has made.
     tally.refresh().await;
     let now = tally.now();
-    let windows = if closed { Windows::Kept(now) } else { Windows::Open(now) };
+    let windows = if closed { WindowChoice::Kept(now) } else { WindowChoice::Open(now) };
     let of = player.clone();
     let page = blocking(move || ranks::of_player(&tally, &of, windows, after.as_ref(), limit)).await?;
     let items: Vec<_> = page.items.iter().map(|one| shown(one, int64)).collect();

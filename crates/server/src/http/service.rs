@@ -12,7 +12,7 @@ use tally_rules::ledger::Currency;
 use tally_rules::role::Permission;
 use tally_rules::scope::Scope;
 use tally_service::activity::DayCounts;
-use tally_service::contests::counts::{Counts, Payments};
+use tally_service::contests::counts::{ContestCounts, Payments};
 use tally_service::{CallerKind, Slow};
 use tally_service::{RedisState, Stats, Tally};
 use tally_wire::Problem;
@@ -184,7 +184,7 @@ fn lane(name: &str, side_by_side: usize, stats: &Stats) -> Value {
 }
 
 /// The number of contests in each state, and what this server has done for them.
-fn contests(counts: &Counts) -> Value {
+fn contests(counts: &ContestCounts) -> Value {
     let payments = |payments: Payments| {
         let unpaid = payments.unpaid.into_iter().map(|(why, count)| (why.as_str().to_owned(), json!(count)));
         let mut all: Map<_, _> = unpaid.collect();
@@ -207,7 +207,7 @@ fn contests(counts: &Counts) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::limits::Limits;
+    use crate::limits::HttpLimits;
     use http_body_util::BodyExt;
     use tally_service::LostCommits;
 
@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn a_server_that_reads_everything_anew_after_lost_commits_is_not_ready_and_says_why() {
-        let readiness = Readiness::of_test(Limits::default(), "");
+        let readiness = Readiness::of_test(HttpLimits::default(), "");
         let (status, body) = ready(&readiness);
         assert_eq!((status, &body["reason"]), (503, &Value::Null), "the first start: {body}");
         readiness.close(LostCommits { database: "d".into(), present: 1, newest: 2, by_others: false });

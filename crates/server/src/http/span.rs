@@ -6,26 +6,27 @@ use serde_json::{Value, json};
 use std::fmt::Display;
 use tally_rules::ledger::Uuid;
 use tally_rules::{Actor, Micros};
-use tally_service::scan::{ScanPage, Span};
+use tally_service::scan::{ListRange, ScanPage};
 use tally_wire::cursor::{self, Names};
 use tally_wire::{Problem, Query, time};
 
 /// The part of a list that a query asks for, and its cursor, which is read once the query is sound.
 pub(super) struct SpanQuery {
-    span: Span,
+    span: ListRange,
     cursor: Option<String>,
 }
 
 impl SpanQuery {
     pub(super) fn of(query: &mut Query) -> Self {
         let (limit, cursor) = (query.limit(), query.text("cursor"));
-        let span = Span { from: instant(query, "from"), until: instant(query, "until"), before: None, limit };
+        let span =
+            ListRange { from: instant(query, "from"), until: instant(query, "until"), before: None, limit };
         Self { span, cursor }
     }
 
     /// The span, from the cursor on.
-    pub(super) fn of_list(self, list: Names) -> Result<Span, Problem> {
-        Ok(Span { before: before(list, self.cursor)?, ..self.span })
+    pub(super) fn of_list(self, list: Names) -> Result<ListRange, Problem> {
+        Ok(ListRange { before: before(list, self.cursor)?, ..self.span })
     }
 }
 

@@ -6,7 +6,7 @@ use super::keys::blocking;
 use super::problem;
 use super::response::{self, Response};
 use super::span;
-use crate::webhooks::Target;
+use crate::webhooks::WebhookTarget;
 use hyper::StatusCode;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -117,7 +117,8 @@ pub(super) async fn send(mut call: Call) -> Result<Response, Problem> {
 /// Checks an address as far as that is possible before it is resolved.
 fn address(call: &Call, url: Option<String>) -> Result<Option<Arc<str>>, Problem> {
     let Some(url) = url else { return Ok(None) };
-    Target::parse(&url, call.readiness.limits.webhooks_private).map_err(|why| Problem::field("/url", why))?;
+    WebhookTarget::parse(&url, call.readiness.limits.webhooks_private)
+        .map_err(|why| Problem::field("/url", why))?;
     Ok(Some(url.into()))
 }
 

@@ -14,11 +14,11 @@ use prometheus_client::registry::Registry;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tally_service::contests::counts::{COUNTED_MAX, Counts, DUE_MAX};
+use tally_service::contests::counts::{COUNTED_MAX, ContestCounts, DUE_MAX};
 use tally_service::ledger::archive;
 use tally_service::maintenance::expiry_lag;
 use tally_service::{COUNTERS, Cut, Probe, Stats, Tally, Times, webhooks};
-use tally_traces::Counts as Spans;
+use tally_traces::SpanCounts;
 
 /// What the figures of all kinds of stores are; a test finds one that is missing.
 const OF_STORES: &[(&str, &str)] = &[
@@ -164,7 +164,7 @@ pub(super) fn registry(readiness: &Readiness) -> Registry {
 }
 
 fn listeners(scrape: &mut Scrape, readiness: &Readiness) {
-    let off = Spans::default();
+    let off = SpanCounts::default();
     let spans = readiness.traces.as_ref().map_or(&off, |traces| traces.counts()).all();
     let spans = spans.map(|(outcome, count)| (labels([("outcome", &outcome)]), count));
     scrape.counters("trace_spans", "Spans of sampled requests by outcome", spans);
@@ -184,7 +184,7 @@ fn listeners(scrape: &mut Scrape, readiness: &Readiness) {
     scrape.histograms("resp_seconds", help, [(Vec::new(), counts.seconds())]);
 }
 
-fn webhooks(scrape: &mut Scrape, counts: &webhooks::Counts) {
+fn webhooks(scrape: &mut Scrape, counts: &webhooks::DeliveryCounts) {
     let outcomes = [("delivered", &counts.delivered), ("failed", &counts.failed)];
     let outcomes =
         outcomes.map(|(outcome, count)| (labels([("outcome", &outcome)]), count.load(Ordering::Relaxed)));
@@ -316,7 +316,7 @@ fn members(scrape: &mut Scrape, tally: &Tally) {
 }
 
 /// The number of contests in each state, and what this server has done for them.
-fn contests(scrape: &mut Scrape, counts: &Counts) {
+fn contests(scrape: &mut Scrape, counts: &ContestCounts) {
     if let Some(now) = counts.state_counts() {
         let states = now.states.iter().map(|(state, count)| (labels([("state", state)]), *count as u64));
         let help = format!("Contests by state, at most {COUNTED_MAX} of each counted");

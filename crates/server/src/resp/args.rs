@@ -118,13 +118,13 @@ impl Log {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tally_wire::resp::Bounds;
+    use tally_wire::resp::DecodeLimits;
 
     #[test]
     fn what_is_kept_is_what_came() {
         let input = b"*3\r\n$4\r\nZADD\r\n$0\r\n\r\n$1\r\nx\r\nPING 'a b'\r\n*1\r\n$4\r\nTIME\r\n";
         let (mut log, mut decoder, mut at) = (Log::default(), Decoder::new(), 0);
-        while let Some(length) = decoder.next(&input[at..], &Bounds::FULL).unwrap() {
+        while let Some(length) = decoder.next(&input[at..], &DecodeLimits::FULL).unwrap() {
             log.push(Args::Wire(&decoder, &input[at..]));
             at += length;
         }

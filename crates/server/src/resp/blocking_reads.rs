@@ -6,8 +6,8 @@
 
 use super::args::{Args, Log};
 use super::error::{self, ErrorReply};
-use super::spec::{self, Kind, Spec};
-use super::target::{Read, ReadContext, Target};
+use super::spec::{self, CommandKind, Spec};
+use super::target::{KeyTarget, ReadCommand, ReadContext};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tally_service::scores::rankings::{Rankings, TransactionWindows};
@@ -102,7 +102,7 @@ impl BlockingReads {
 pub(super) fn read_step(
     tally: error::Result<Arc<Tally>>,
     (log, at): (&Arc<Log>, usize),
-    read: Read,
+    read: ReadCommand,
     (protocol, quota): (Protocol, &Arc<Quota>),
 ) -> ReadStep {
     let (log, quota) = (Arc::clone(log), Arc::clone(quota));
@@ -187,7 +187,7 @@ impl Transaction<'_> {
         for at in some {
             let (args, buffer) = (Args::Logged(self.log, replies.which[at]), &mut replies.buffer);
             buffer.clear();
-            if let Some(Spec { kind: Kind::Read(read), .. }) = spec::find(args.get(0)) {
+            if let Some(Spec { kind: CommandKind::Read(read), .. }) = spec::find(args.get(0)) {
                 self.context(rankings).answer(*read, args, buffer, quota);
             }
             replies.all[at].clear();
@@ -206,9 +206,9 @@ impl Transaction<'_> {
         let mut covered = true;
         for key in (first..end).map(|at| args.get(at)) {
             covered &= match self.context(&Rankings::FREE).target(key) {
-                Ok(Target::Board(board)) => windows.add_board(&board),
-                Ok(Target::View(view)) => windows.add(&view),
-                Ok(Target::Missing) => !self.tally.has_others(),
+                Ok(KeyTarget::Board(board)) => windows.add_board(&board),
+                Ok(KeyTarget::View(view)) => windows.add(&view),
+                Ok(KeyTarget::Missing) => !self.tally.has_others(),
                 Err(_) => false,
             };
         }

@@ -4,12 +4,12 @@ use super::args::{Args, Log};
 use super::error;
 use super::run::{Prepared, StepBuilder};
 use super::session::{Client, Session};
-use super::spec::{ConnectionCommand, Kind, Spec};
+use super::spec::{CommandKind, ConnectionCommand, Spec};
 use super::{keys, lb};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use tally_service::scores::select::RankSelection;
-use tally_service::scores::steps::{Step, StepReply, TAKE_MAX};
+use tally_service::scores::steps::{PipelineStep, StepReply, TAKE_MAX};
 use tally_wire::resp::{Encoder, Protocol, number};
 
 /// The maximum length of a client's name.
@@ -18,7 +18,7 @@ const NAME_MAX: usize = 1_024;
 impl Session {
     /// Runs a command alone. Returns whether the connection stays open.
     pub(super) async fn alone(&mut self, spec: &'static Spec, args: Args<'_>, out: &mut Vec<u8>) -> bool {
-        let Kind::Connection(command) = spec.kind else {
+        let CommandKind::Connection(command) = spec.kind else {
             self.remove(args, out).await;
             return true;
         };
@@ -165,7 +165,7 @@ impl Session {
         log.push(args);
         let start = out.len();
         let prepared = self.prepare_one(args);
-        let Ok(Prepared::Step(Step::Take { board, which, .. }, shape)) = prepared else {
+        let Ok(Prepared::Step(PipelineStep::Take { board, which, .. }, shape)) = prepared else {
             // One command is no transaction.
             let _done = self.run(&Arc::new(log), false, out).await;
             return;
@@ -181,7 +181,8 @@ impl Session {
         let mut which = which;
         loop {
             let most = wanted.min(TAKE_MAX);
-            let step = Step::Take { board: Arc::clone(&board), which: which.at_most(most), all: false };
+            let step =
+                PipelineStep::Take { board: Arc::clone(&board), which: which.at_most(most), all: false };
             let reply = match self.one(step).await {
                 Ok(StepReply::Took(list)) => list,
                 Ok(_) => Vec::new(),
@@ -302,7 +303,7 @@ fn describe(client: &Client) -> String {
 impl Session {
     fn prepare_one(&self, args: Args<'_>) -> error::Result<Prepared> {
         let spec = self.check(args)?;
-        let (Kind::Remove(write), Ok(tally)) = (spec.kind, self.tally()) else {
+        let (CommandKind::Remove(write), Ok(tally)) = (spec.kind, self.tally()) else {
             return Err(error::SYNTAX.into());
         };
         write(&mut StepBuilder::alone(self, tally), args)

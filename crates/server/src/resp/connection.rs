@@ -22,7 +22,7 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
-use tally_wire::resp::{Bounds, Decoder, Encoder, Protocol, ProtocolError};
+use tally_wire::resp::{DecodeLimits, Decoder, Encoder, Protocol, ProtocolError};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -158,7 +158,7 @@ async fn round<S: AsyncRead + AsyncWrite + Unpin>(
 ) -> bool {
     let mut commands = 0;
     let open = loop {
-        let bounds = if session.caller().is_some() { Bounds::FULL } else { Bounds::BEFORE_AUTH };
+        let bounds = if session.caller().is_some() { DecodeLimits::FULL } else { DecodeLimits::BEFORE_AUTH };
         let length = match decoder.next(&pipe.input[pipe.start..], &bounds) {
             Ok(Some(length)) => length,
             Ok(None) => break true,

@@ -4,7 +4,7 @@
 //! which no other thread writes. So this costs no locked instruction, and one clock reading more for each pipeline. A
 //! command of a transaction is counted when it runs, not when it is queued.
 
-use super::spec::{Kind, Spec};
+use super::spec::{CommandKind, Spec};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -29,7 +29,7 @@ impl Class {
     pub(super) fn of(spec: Option<&Spec>) -> Self {
         match spec {
             Some(spec) if spec.writes() => Self::Write,
-            Some(Spec { kind: Kind::Read(_), .. }) => Self::Read,
+            Some(Spec { kind: CommandKind::Read(_), .. }) => Self::Read,
             _ => Self::Other,
         }
     }
@@ -49,7 +49,7 @@ impl PipelineCounts {
     }
 
     /// Adds the counts since `arrived` to those of the thread. Without a complete command there are none.
-    pub(super) fn end(&mut self, counts: &Counts, arrived: Instant) {
+    pub(super) fn end(&mut self, counts: &ReplyCounts, arrived: Instant) {
         if self.0.iter().flatten().all(|count| *count == 0) {
             return;
         }
@@ -64,18 +64,18 @@ impl PipelineCounts {
 
 /// The replies of the connections of one thread. Only that thread writes them.
 #[derive(Debug, Default)]
-pub(crate) struct Counts {
+pub(crate) struct ReplyCounts {
     answered: ByClass<AtomicU64>,
     seconds: Histogram,
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct AllCounts(Mutex<Vec<Arc<Counts>>>);
+pub(crate) struct AllCounts(Mutex<Vec<Arc<ReplyCounts>>>);
 
 impl AllCounts {
     /// Adds the counts of another thread.
-    pub(super) fn of_thread(&self) -> Arc<Counts> {
-        let counts = Arc::<Counts>::default();
+    pub(super) fn of_thread(&self) -> Arc<ReplyCounts> {
+        let counts = Arc::<ReplyCounts>::default();
         self.lock().push(Arc::clone(&counts));
         counts
     }
@@ -86,7 +86,7 @@ impl AllCounts {
         let mut all = Vec::new();
         for (class, name) in Class::ALL {
             for (at, outcome) in ["ok", "error"].into_iter().enumerate() {
-                let of = |counts: &Arc<Counts>| counts.answered[class as usize][at].load(Relaxed);
+                let of = |counts: &Arc<ReplyCounts>| counts.answered[class as usize][at].load(Relaxed);
                 all.push((name, outcome, threads.iter().map(of).sum()));
             }
         }
@@ -98,7 +98,7 @@ impl AllCounts {
         self.lock().iter().fold(Times::default(), |all, counts| all.and(counts.seconds.read()))
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Arc<Counts>>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Arc<ReplyCounts>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use tally_rules::{Origin, Rejection};
 use tally_service::boards::{self, Board};
 use tally_service::scores::select::RankSelection;
-use tally_service::scores::steps::{Step, TAKE_ALL_MAX};
+use tally_service::scores::steps::{PipelineStep, TAKE_ALL_MAX};
 use tally_service::{BoardNo, Failure, blocking};
 use tally_wire::resp::{Encoder, number};
 
@@ -159,7 +159,7 @@ pub(super) fn delete_in_transaction(
             );
         }
         let which = RankSelection::Places(0, -1, TAKE_ALL_MAX + 1);
-        steps.push(Step::Take { board, which, all: true });
+        steps.push(PipelineStep::Take { board, which, all: true });
     }
     if steps.is_empty() {
         return Ok(Prepared::Reply(|to| to.integer(0)));

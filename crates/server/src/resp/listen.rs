@@ -2,7 +2,7 @@
 
 use super::buffers::Buffers;
 use super::connection;
-use super::counts::Counts;
+use super::counts::ReplyCounts;
 use super::session::{Client, Names, Session};
 use super::threads::Threads;
 use crate::accept::{Acceptor, ConnectionLimits};
@@ -21,7 +21,7 @@ use tokio::task::JoinHandle;
 
 /// Settings of the RESP listener.
 #[derive(Clone)]
-pub struct Settings {
+pub struct RespSettings {
     /// The limits of connections.
     pub connections: ConnectionLimits,
     /// How long a connection may be idle; `None` is for ever.
@@ -45,7 +45,7 @@ pub struct Settings {
 /// The state that all connections share.
 pub(super) struct RespListener {
     pub(super) readiness: Arc<Readiness>,
-    pub(super) settings: Settings,
+    pub(super) settings: RespSettings,
     /// The TCP address of the listener.
     pub(super) address: Option<SocketAddr>,
     clients: Mutex<BTreeMap<u64, Arc<Client>>>,
@@ -72,7 +72,7 @@ pub struct RespServer {
 pub async fn start(
     readiness: Arc<Readiness>,
     listen: &Listen,
-    settings: Settings,
+    settings: RespSettings,
 ) -> std::io::Result<RespServer> {
     let (listeners, address, file) = listen.open().await?;
     let (stop, stopped) = watch::channel(false);
@@ -156,7 +156,7 @@ async fn accept_all(
 /// Serves a connection to its end.
 pub(super) async fn serve(
     listener: &Arc<RespListener>,
-    counts: Arc<Counts>,
+    counts: Arc<ReplyCounts>,
     (stream, peer): (Transport, PeerAddress),
     stopped: watch::Receiver<bool>,
 ) {
@@ -181,7 +181,7 @@ pub(super) async fn serve(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::limits::Limits;
+    use crate::limits::HttpLimits;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpStream;
 
@@ -190,7 +190,7 @@ mod tests {
 
     /// A listener whose keys are not loaded.
     async fn loading() -> RespServer {
-        let settings = Settings {
+        let settings = RespSettings {
             connections: ConnectionLimits { all: 10, address: 10, loopback: None, waiting: 512 },
             idle_timeout: None,
             auth_timeout: Duration::from_millis(50),
@@ -202,7 +202,7 @@ mod tests {
             threads: 1,
         };
         let listen = Listen { tcp: Some("127.0.0.1:0".into()), unix: None };
-        start(Readiness::of_test(Limits::default(), ""), &listen, settings).await.unwrap()
+        start(Readiness::of_test(HttpLimits::default(), ""), &listen, settings).await.unwrap()
     }
 
     /// A store may answer late, and then keys are loaded late.

@@ -5,7 +5,7 @@
 //! file: `zset` has those of Redis, `lb` those beyond Redis; then `keys.rs`, `client.rs`, `info.rs`. Shapes of bytes are in
 //! the crate `wire`, rules in `rules`.
 //!
-//! A command is one of five kinds (see `spec::Kind`). Reads before the first write of a pipeline are answered at once from
+//! A command is one of five kinds (see `spec::CommandKind`). Reads before the first write of a pipeline are answered at once from
 //! the ranking in memory. From the first write on, the connection collects commands until no more have arrived. Then they
 //! go to the lane as one request, and their replies to the client as one write.
 
@@ -30,5 +30,5 @@ mod target;
 mod threads;
 mod zset;
 
-pub use listen::{RespServer, Settings, start};
+pub use listen::{RespServer, RespSettings, start};
 pub use threads::{CONNECTION_THREADS, threads_of_this_machine};

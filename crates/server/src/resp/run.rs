@@ -11,7 +11,7 @@ use super::error;
 use super::keys;
 use super::session::Session;
 use super::shape::Shape;
-use super::spec::{self, ConnectionCommand, Kind, Spec};
+use super::spec::{self, CommandKind, ConnectionCommand, Spec};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use tally_rules::idempotency::RequestKey;
 use tally_rules::{BoardId, Rejection};
 use tally_service::requests::KeyGuard;
 use tally_service::scores::pipeline::{self, Pipeline};
-use tally_service::scores::steps::{ReadStep, Step, StepReply};
+use tally_service::scores::steps::{PipelineStep, ReadStep, StepReply};
 use tally_service::{Failure, Tally, boards};
 use tally_wire::resp::{Encoder, Quota};
 
@@ -36,8 +36,8 @@ pub(super) type Write = fn(&mut StepBuilder<'_>, Args<'_>) -> error::Result<Prep
 /// The result of preparing a command.
 pub(super) enum Prepared {
     /// Steps, and the form of their replies.
-    Steps(Vec<Step>, Shape),
-    Step(Step, Shape),
+    Steps(Vec<PipelineStep>, Shape),
+    Step(PipelineStep, Shape),
     /// Nothing to do: the reply is known.
     Reply(fn(&mut Encoder<'_>)),
     /// The sorted set of this name must be created first.
@@ -84,7 +84,7 @@ enum Slot {
 }
 
 struct Run {
-    steps: Vec<Step>,
+    steps: Vec<PipelineStep>,
     slots: Vec<Slot>,
     /// The class of each command in metrics.
     classes: Vec<Class>,
@@ -138,7 +138,7 @@ impl Session {
     }
 
     /// Runs one step and returns its reply.
-    pub(super) async fn one(&self, step: Step) -> error::Result<StepReply> {
+    pub(super) async fn one(&self, step: PipelineStep) -> error::Result<StepReply> {
         let commands = Pipeline { steps: vec![step], atomic: false, relaxed: self.relaxed, alone: false };
         let replies = pipeline::run(self.tally()?, commands).await;
         match replies.map(|mut replies| replies.pop()) {
@@ -174,22 +174,24 @@ impl Session {
                 }
             };
             match spec.kind {
-                Kind::Read(_) if atomic && changed_last.is_none() => {
+                CommandKind::Read(_) if atomic && changed_last.is_none() => {
                     snapshot_reads.push(at);
                     slots.push(Slot::Blocking);
                 }
-                Kind::Read(_) if atomic || !steps.is_empty() && at < last_change => {
-                    steps.push(Step::Read(self.read_step(spec, log, at, &quota)));
+                CommandKind::Read(_) if atomic || !steps.is_empty() && at < last_change => {
+                    steps.push(PipelineStep::Read(self.read_step(spec, log, at, &quota)));
                     slots.push(Slot::Steps(1, Shape::Read));
                 }
-                Kind::Read(_) if !steps.is_empty() => slots.push(Slot::Later(at)),
-                Kind::Now(_) | Kind::Read(_) => slots.push(if self.answer(spec, args, &mut early, &quota) {
-                    Slot::Early(early.len())
-                } else {
-                    blocking.start(self.read_step(spec, log, at, &quota), self.protocol).await;
-                    Slot::Blocking
-                }),
-                Kind::Write(_) | Kind::Remove(_) | Kind::Connection(_) => {
+                CommandKind::Read(_) if !steps.is_empty() => slots.push(Slot::Later(at)),
+                CommandKind::Now(_) | CommandKind::Read(_) => {
+                    slots.push(if self.answer(spec, args, &mut early, &quota) {
+                        Slot::Early(early.len())
+                    } else {
+                        blocking.start(self.read_step(spec, log, at, &quota), self.protocol).await;
+                        Slot::Blocking
+                    })
+                }
+                CommandKind::Write(_) | CommandKind::Remove(_) | CommandKind::Connection(_) => {
                     let held = (std::mem::take(&mut running), std::mem::take(&mut begun));
                     let (prepared, held) = self.change(spec, args, atomic, held).await;
                     (running, begun) = held;
@@ -248,9 +250,11 @@ impl Session {
             Err(error) => return (Err(error), (running, begun)),
         };
         let write: Write = match spec.kind {
-            Kind::Write(write) | Kind::Remove(write) => write,
-            Kind::Connection(ConnectionCommand::Delete) => keys::delete_in_transaction,
-            Kind::Connection(_) | Kind::Now(_) | Kind::Read(_) => unreachable!("it changes no scores"),
+            CommandKind::Write(write) | CommandKind::Remove(write) => write,
+            CommandKind::Connection(ConnectionCommand::Delete) => keys::delete_in_transaction,
+            CommandKind::Connection(_) | CommandKind::Now(_) | CommandKind::Read(_) => {
+                unreachable!("it changes no scores")
+            }
         };
         let mut builder = StepBuilder { session: self, tally, atomic, running, begun };
         let mut prepared = write(&mut builder, args);
@@ -289,7 +293,7 @@ impl Session {
     }
 
     fn read_step(&self, spec: &Spec, log: &Arc<Log>, at: usize, quota: &Arc<Quota>) -> ReadStep {
-        let Kind::Read(read) = spec.kind else { unreachable!("only reads become read steps") };
+        let CommandKind::Read(read) = spec.kind else { unreachable!("only reads become read steps") };
         blocking_reads::read_step(self.tally().cloned(), (log, at), read, (self.protocol, quota))
     }
 

@@ -5,15 +5,15 @@
 
 use super::args::{Args, Log};
 use super::budget::WorkBudget;
-use super::counts::{Class, Counts, PipelineCounts};
+use super::counts::{Class, PipelineCounts, ReplyCounts};
 use super::error::{self, ErrorReply};
 use super::listen::RespListener;
 use super::run::REPLIES_BYTES_MAX;
-use super::spec::{self, Kind, Spec};
+use super::spec::{self, CommandKind, Spec};
 use super::target::{self, ReadContext};
 use crate::listener::PeerAddress;
 use crate::readiness::Serving;
-use crate::security::Event;
+use crate::security::SecurityEvent;
 use crate::trust::Trust;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -74,7 +74,7 @@ pub(super) struct Session {
     /// The work of the connection on its thread.
     pub(super) budget: WorkBudget,
     /// The replies of all connections of this thread.
-    counts: Arc<Counts>,
+    counts: Arc<ReplyCounts>,
     /// The caller of the presented key.
     presented: Option<Caller>,
     /// The current caller.
@@ -89,12 +89,12 @@ pub(super) struct Session {
 pub(super) enum NextAction {
     /// Nothing: it was answered or collected.
     Done,
-    /// Run it alone, after the commands before it, see [`Kind`].
+    /// Run it alone, after the commands before it, see [`CommandKind`].
     Alone(&'static Spec),
 }
 
 impl Session {
-    pub(super) fn new(listener: Arc<RespListener>, client: Arc<Client>, counts: Arc<Counts>) -> Self {
+    pub(super) fn new(listener: Arc<RespListener>, client: Arc<Client>, counts: Arc<ReplyCounts>) -> Self {
         let relaxed = listener.settings.relaxed;
         let trust = Trust::of(&listener.readiness, client.peer, listener.address);
         let protocol = Protocol::Resp2;
@@ -160,7 +160,8 @@ impl Session {
         let id = token.and_then(tally_service::keys::claimed_id);
         let actor = id.map_or_else(|| "no key".to_owned(), |id| format!("claims key {id}"));
         let address = self.client.peer.ip();
-        let event = Event { name: "credential_refused", actor: &actor, address, request: "", subject };
+        let event =
+            SecurityEvent { name: "credential_refused", actor: &actor, address, request: "", subject };
         self.listener.readiness.security_event(&event, true);
     }
 
@@ -264,13 +265,15 @@ impl Session {
             return self.queue(spec, args, out);
         }
         match spec.kind {
-            Kind::Connection(_) | Kind::Remove(_) => return NextAction::Alone(spec),
-            Kind::Write(_) => log.push(args),
-            Kind::Now(_) | Kind::Read(_) if !log.is_empty() => log.push(args),
-            Kind::Now(_) | Kind::Read(_) if self.answer(spec, args, out, &Quota::new(REPLIES_BYTES_MAX)) => {
+            CommandKind::Connection(_) | CommandKind::Remove(_) => return NextAction::Alone(spec),
+            CommandKind::Write(_) => log.push(args),
+            CommandKind::Now(_) | CommandKind::Read(_) if !log.is_empty() => log.push(args),
+            CommandKind::Now(_) | CommandKind::Read(_)
+                if self.answer(spec, args, out, &Quota::new(REPLIES_BYTES_MAX)) =>
+            {
                 self.pipeline_counts.answered(Class::of(Some(spec)), &out[start..]);
             }
-            Kind::Now(_) | Kind::Read(_) => log.push(args),
+            CommandKind::Now(_) | CommandKind::Read(_) => log.push(args),
         }
         NextAction::Done
     }
@@ -279,13 +282,15 @@ impl Session {
     pub(super) fn answer(&mut self, spec: &Spec, args: Args<'_>, out: &mut Vec<u8>, quota: &Quota) -> bool {
         let (protocol, left) = (self.protocol, quota.left());
         let answered = match spec.kind {
-            Kind::Now(run) => target::answer(out, protocol, quota, |to| run(self, args, to)),
-            Kind::Read(run) => match self.tally() {
+            CommandKind::Now(run) => target::answer(out, protocol, quota, |to| run(self, args, to)),
+            CommandKind::Read(run) => match self.tally() {
                 Ok(tally) => ReadContext { tally, rankings: &Rankings::FREE, protocol, serving: true }
                     .answer(run, args, out, quota),
                 Err(error) => target::answer(out, protocol, quota, |_| Err(error.clone())),
             },
-            Kind::Connection(_) | Kind::Write(_) | Kind::Remove(_) => unreachable!("it changes something"),
+            CommandKind::Connection(_) | CommandKind::Write(_) | CommandKind::Remove(_) => {
+                unreachable!("it changes something")
+            }
         };
         self.budget.bytes(left.saturating_sub(quota.left()));
         answered
@@ -295,10 +300,10 @@ impl Session {
         use super::spec::ConnectionCommand::{Delete, Discard, Exec, Multi, Quit, Reset, Watch};
         let multi = self.multi.as_mut().expect("commands of MULTI are queued");
         let refused: ErrorReply = match spec.kind {
-            Kind::Connection(Exec | Discard | Multi | Quit | Reset | Watch) => {
+            CommandKind::Connection(Exec | Discard | Multi | Quit | Reset | Watch) => {
                 return NextAction::Alone(spec);
             }
-            Kind::Connection(command) if command != Delete => error::NOT_IN_MULTI.into(),
+            CommandKind::Connection(command) if command != Delete => error::NOT_IN_MULTI.into(),
             _ if multi.queue.bytes() + args.bytes() > MULTI_BYTES_MAX => {
                 "ERR the transaction is too large: 64 MiB are possible".into()
             }

@@ -9,13 +9,13 @@ use tally_wire::resp::Encoder;
 
 /// How a pipeline runs a command.
 #[derive(Clone, Copy)]
-pub(super) enum Kind {
+pub(super) enum CommandKind {
     /// Answered from the state of the connection, in order.
     Now(fn(&mut session::Session, Args<'_>, &mut Encoder<'_>) -> error::Result),
     /// Changes the meaning of the commands after it, so all commands before it run first. Not allowed in a transaction.
     Connection(ConnectionCommand),
     /// A read of the rankings of one or more boards.
-    Read(target::Read),
+    Read(target::ReadCommand),
     /// A change that goes through the lane.
     Write(run::Write),
     /// The same, but alone and in as many requests as it needs; one request in a transaction.
@@ -49,7 +49,7 @@ pub(super) struct Spec {
     pub(super) arity: i32,
     /// The permission that the caller needs, if any.
     pub(super) permission: Option<Permission>,
-    pub(super) kind: Kind,
+    pub(super) kind: CommandKind,
     /// Whether it runs while ranks are not exact yet.
     pub(super) loading: bool,
     /// First key, last key and step, as in `COMMAND`.
@@ -88,7 +88,7 @@ impl Spec {
         if !fits(self.arity, args.len()) {
             let error = error::arity(self.name);
             return Err(match self.kind {
-                Kind::Connection(ConnectionCommand::Exec) => error::exec_abort(&error),
+                CommandKind::Connection(ConnectionCommand::Exec) => error::exec_abort(&error),
                 _ => error,
             });
         }
@@ -107,9 +107,9 @@ impl Spec {
     pub(super) fn writes(&self) -> bool {
         matches!(
             self.kind,
-            Kind::Write(_)
-                | Kind::Remove(_)
-                | Kind::Connection(ConnectionCommand::Create | ConnectionCommand::Delete)
+            CommandKind::Write(_)
+                | CommandKind::Remove(_)
+                | CommandKind::Connection(ConnectionCommand::Create | ConnectionCommand::Delete)
         )
     }
 }
@@ -177,85 +177,85 @@ const fn sorted(mut all: [Spec; COUNT]) -> [Spec; COUNT] {
 #[rustfmt::skip]
 const UNSORTED: [Spec; 55] = table! {
     "connection", None, true: [
-        "auth" -2 Kind::Connection(ConnectionCommand::Auth), NO_KEY, "Presents an API key.";
-        "hello" -1 Kind::Connection(ConnectionCommand::Hello), NO_KEY, "Chooses the protocol, presents a key, names the connection.";
-        "quit" -1 Kind::Connection(ConnectionCommand::Quit), NO_KEY, "Closes the connection.";
-        "reset" 1 Kind::Connection(ConnectionCommand::Reset), NO_KEY, "Brings the connection back to how it began.";
+        "auth" -2 CommandKind::Connection(ConnectionCommand::Auth), NO_KEY, "Presents an API key.";
+        "hello" -1 CommandKind::Connection(ConnectionCommand::Hello), NO_KEY, "Chooses the protocol, presents a key, names the connection.";
+        "quit" -1 CommandKind::Connection(ConnectionCommand::Quit), NO_KEY, "Closes the connection.";
+        "reset" 1 CommandKind::Connection(ConnectionCommand::Reset), NO_KEY, "Brings the connection back to how it began.";
     ]
     "connection", READ, true: [
-        "client" -2 Kind::Now(client::client), NO_KEY, "What connections there are, and this one's name.";
-        "select" 2 Kind::Now(client::select), NO_KEY, "Database 0 is the only one.";
+        "client" -2 CommandKind::Now(client::client), NO_KEY, "What connections there are, and this one's name.";
+        "select" 2 CommandKind::Now(client::select), NO_KEY, "Database 0 is the only one.";
     ]
     "connection", READ, false: [
-        "echo" 2 Kind::Now(client::echo), NO_KEY, "Says the same.";
-        "ping" -1 Kind::Now(client::ping), NO_KEY, "Says PONG, or the same.";
+        "echo" 2 CommandKind::Now(client::echo), NO_KEY, "Says the same.";
+        "ping" -1 CommandKind::Now(client::ping), NO_KEY, "Says PONG, or the same.";
     ]
     "server", READ, true: [
-        "command" -1 Kind::Now(info::command), NO_KEY, "What commands there are.";
-        "config" -2 Kind::Now(info::config), NO_KEY, "Settings that Redis clients ask for.";
-        "info" -1 Kind::Now(info::info), NO_KEY, "The state of the server.";
+        "command" -1 CommandKind::Now(info::command), NO_KEY, "What commands there are.";
+        "config" -2 CommandKind::Now(info::config), NO_KEY, "Settings that Redis clients ask for.";
+        "info" -1 CommandKind::Now(info::info), NO_KEY, "The state of the server.";
     ]
     "server", READ, false: [
-        "dbsize" 1 Kind::Read(keys::dbsize), NO_KEY, "How many boards there are.";
-        "time" 1 Kind::Now(info::time), NO_KEY, "The server's time.";
+        "dbsize" 1 CommandKind::Read(keys::dbsize), NO_KEY, "How many boards there are.";
+        "time" 1 CommandKind::Now(info::time), NO_KEY, "The server's time.";
     ]
     "transactions", READ, false: [
-        "multi" 1 Kind::Connection(ConnectionCommand::Multi), NO_KEY, "Begins a transaction.";
-        "exec" 1 Kind::Connection(ConnectionCommand::Exec), NO_KEY, "Does the commands of a transaction, as one unit.";
-        "discard" 1 Kind::Connection(ConnectionCommand::Discard), NO_KEY, "Forgets the commands of a transaction.";
-        "watch" -2 Kind::Connection(ConnectionCommand::Watch), ALL_KEYS, "Refused: use the conditions of ZADD.";
+        "multi" 1 CommandKind::Connection(ConnectionCommand::Multi), NO_KEY, "Begins a transaction.";
+        "exec" 1 CommandKind::Connection(ConnectionCommand::Exec), NO_KEY, "Does the commands of a transaction, as one unit.";
+        "discard" 1 CommandKind::Connection(ConnectionCommand::Discard), NO_KEY, "Forgets the commands of a transaction.";
+        "watch" -2 CommandKind::Connection(ConnectionCommand::Watch), ALL_KEYS, "Refused: use the conditions of ZADD.";
     ]
     "generic", READ, false: [
-        "exists" -2 Kind::Read(keys::exists), ALL_KEYS, "How many of these keys exist.";
-        "keys" 2 Kind::Read(keys::keys), NO_KEY, "Names of boards by a pattern.";
-        "scan" -2 Kind::Read(keys::scan), NO_KEY, "Names of boards, some at a time.";
-        "type" 2 Kind::Read(keys::kind), ONE_KEY, "zset or none.";
+        "exists" -2 CommandKind::Read(keys::exists), ALL_KEYS, "How many of these keys exist.";
+        "keys" 2 CommandKind::Read(keys::keys), NO_KEY, "Names of boards by a pattern.";
+        "scan" -2 CommandKind::Read(keys::scan), NO_KEY, "Names of boards, some at a time.";
+        "type" 2 CommandKind::Read(keys::kind), ONE_KEY, "zset or none.";
     ]
     "generic", BOARDS, false: [
-        "del" -2 Kind::Connection(ConnectionCommand::Delete), ALL_KEYS, "Deletes boards.";
-        "unlink" -2 Kind::Connection(ConnectionCommand::Delete), ALL_KEYS, "Deletes boards.";
+        "del" -2 CommandKind::Connection(ConnectionCommand::Delete), ALL_KEYS, "Deletes boards.";
+        "unlink" -2 CommandKind::Connection(ConnectionCommand::Delete), ALL_KEYS, "Deletes boards.";
     ]
     "sorted-set", SCORES, false: [
-        "zadd" -4 Kind::Write(zset::add::zadd), ONE_KEY, "Sets scores, or submits them.";
-        "zincrby" 4 Kind::Write(zset::add::zincrby), ONE_KEY, "Adds to a score.";
-        "zrem" -3 Kind::Write(zset::remove::zrem), ONE_KEY, "Removes members.";
-        "zpopmin" -2 Kind::Remove(zset::remove::zpopmin), ONE_KEY, "Removes those of the lowest scores.";
-        "zpopmax" -2 Kind::Remove(zset::remove::zpopmax), ONE_KEY, "Removes those of the highest scores.";
-        "zremrangebyrank" 4 Kind::Remove(zset::remove::by_rank), ONE_KEY, "Removes a range of places.";
-        "zremrangebyscore" 4 Kind::Remove(zset::remove::by_score), ONE_KEY, "Removes a range of scores.";
-        "zremrangebylex" 4 Kind::Remove(zset::remove::by_lex), ONE_KEY, "Removes a range of members of one score.";
+        "zadd" -4 CommandKind::Write(zset::add::zadd), ONE_KEY, "Sets scores, or submits them.";
+        "zincrby" 4 CommandKind::Write(zset::add::zincrby), ONE_KEY, "Adds to a score.";
+        "zrem" -3 CommandKind::Write(zset::remove::zrem), ONE_KEY, "Removes members.";
+        "zpopmin" -2 CommandKind::Remove(zset::remove::zpopmin), ONE_KEY, "Removes those of the lowest scores.";
+        "zpopmax" -2 CommandKind::Remove(zset::remove::zpopmax), ONE_KEY, "Removes those of the highest scores.";
+        "zremrangebyrank" 4 CommandKind::Remove(zset::remove::by_rank), ONE_KEY, "Removes a range of places.";
+        "zremrangebyscore" 4 CommandKind::Remove(zset::remove::by_score), ONE_KEY, "Removes a range of scores.";
+        "zremrangebylex" 4 CommandKind::Remove(zset::remove::by_lex), ONE_KEY, "Removes a range of members of one score.";
     ]
     "sorted-set", READ, false: [
-        "zcard" 2 Kind::Read(zset::score::zcard), ONE_KEY, "How many members.";
-        "zcount" 4 Kind::Read(zset::range::zcount), ONE_KEY, "How many members in a range of scores.";
-        "zlexcount" 4 Kind::Read(zset::range::zlexcount), ONE_KEY, "How many members in a range of members.";
-        "zmscore" -3 Kind::Read(zset::score::zmscore), ONE_KEY, "Scores of several members.";
-        "zrandmember" -2 Kind::Read(zset::scan::zrandmember), ONE_KEY, "Some members by chance.";
-        "zrange" -4 Kind::Read(zset::range::zrange), ONE_KEY, "A range of places, scores or members.";
-        "zrangebylex" -4 Kind::Read(zset::range::zrangebylex), ONE_KEY, "A range of members of one score.";
-        "zrangebyscore" -4 Kind::Read(zset::range::zrangebyscore), ONE_KEY, "A range of scores.";
-        "zrank" -3 Kind::Read(zset::score::zrank), ONE_KEY, "The place from the lowest score.";
-        "zrevrange" -4 Kind::Read(zset::range::zrevrange), ONE_KEY, "A range of places from the highest score.";
-        "zrevrangebylex" -4 Kind::Read(zset::range::zrevrangebylex), ONE_KEY, "The same backwards.";
-        "zrevrangebyscore" -4 Kind::Read(zset::range::zrevrangebyscore), ONE_KEY, "The same backwards.";
-        "zrevrank" -3 Kind::Read(zset::score::zrevrank), ONE_KEY, "The place from the highest score.";
-        "zscan" -3 Kind::Read(zset::scan::zscan), ONE_KEY, "Members, some at a time.";
-        "zscore" 3 Kind::Read(zset::score::zscore), ONE_KEY, "A member's score.";
+        "zcard" 2 CommandKind::Read(zset::score::zcard), ONE_KEY, "How many members.";
+        "zcount" 4 CommandKind::Read(zset::range::zcount), ONE_KEY, "How many members in a range of scores.";
+        "zlexcount" 4 CommandKind::Read(zset::range::zlexcount), ONE_KEY, "How many members in a range of members.";
+        "zmscore" -3 CommandKind::Read(zset::score::zmscore), ONE_KEY, "Scores of several members.";
+        "zrandmember" -2 CommandKind::Read(zset::scan::zrandmember), ONE_KEY, "Some members by chance.";
+        "zrange" -4 CommandKind::Read(zset::range::zrange), ONE_KEY, "A range of places, scores or members.";
+        "zrangebylex" -4 CommandKind::Read(zset::range::zrangebylex), ONE_KEY, "A range of members of one score.";
+        "zrangebyscore" -4 CommandKind::Read(zset::range::zrangebyscore), ONE_KEY, "A range of scores.";
+        "zrank" -3 CommandKind::Read(zset::score::zrank), ONE_KEY, "The place from the lowest score.";
+        "zrevrange" -4 CommandKind::Read(zset::range::zrevrange), ONE_KEY, "A range of places from the highest score.";
+        "zrevrangebylex" -4 CommandKind::Read(zset::range::zrevrangebylex), ONE_KEY, "The same backwards.";
+        "zrevrangebyscore" -4 CommandKind::Read(zset::range::zrevrangebyscore), ONE_KEY, "The same backwards.";
+        "zrevrank" -3 CommandKind::Read(zset::score::zrevrank), ONE_KEY, "The place from the highest score.";
+        "zscan" -3 CommandKind::Read(zset::scan::zscan), ONE_KEY, "Members, some at a time.";
+        "zscore" 3 CommandKind::Read(zset::score::zscore), ONE_KEY, "A member's score.";
     ]
     "leaderboard", READ, false: [
-        "lb.among" -3 Kind::Read(lb::read::among), ONE_KEY, "Players among each other.";
-        "lb.around" 5 Kind::Read(lb::read::around), ONE_KEY, "The ranks around a player.";
-        "lb.durability" 2 Kind::Connection(ConnectionCommand::Durability), NO_KEY, "When writes of this connection are answered.";
-        "lb.periods" 2 Kind::Read(lb::read::periods), ONE_KEY, "The periods of a board.";
-        "lb.rank" 3 Kind::Read(lb::read::rank), ONE_KEY, "A player's rank.";
-        "lb.top" 3 Kind::Read(lb::read::top), ONE_KEY, "The best.";
+        "lb.among" -3 CommandKind::Read(lb::read::among), ONE_KEY, "Players among each other.";
+        "lb.around" 5 CommandKind::Read(lb::read::around), ONE_KEY, "The ranks around a player.";
+        "lb.durability" 2 CommandKind::Connection(ConnectionCommand::Durability), NO_KEY, "When writes of this connection are answered.";
+        "lb.periods" 2 CommandKind::Read(lb::read::periods), ONE_KEY, "The periods of a board.";
+        "lb.rank" 3 CommandKind::Read(lb::read::rank), ONE_KEY, "A player's rank.";
+        "lb.top" 3 CommandKind::Read(lb::read::top), ONE_KEY, "The best.";
     ]
     "leaderboard", BOARDS, false: [
-        "lb.create" -2 Kind::Connection(ConnectionCommand::Create), ONE_KEY, "Makes a board.";
+        "lb.create" -2 CommandKind::Connection(ConnectionCommand::Create), ONE_KEY, "Makes a board.";
     ]
     "leaderboard", SCORES, false: [
-        "lb.submit" -4 Kind::Write(lb::submit::submit), ONE_KEY, "Submits a score.";
-        "lb.msubmit" -4 Kind::Write(lb::submit::submit_many), ONE_KEY, "Submits several scores.";
+        "lb.submit" -4 CommandKind::Write(lb::submit::submit), ONE_KEY, "Submits a score.";
+        "lb.msubmit" -4 CommandKind::Write(lb::submit::submit_many), ONE_KEY, "Submits several scores.";
     ]
 };
 

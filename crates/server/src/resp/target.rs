@@ -24,7 +24,7 @@ const INT64: std::ops::Range<f64> = -9_223_372_036_854_775_808.0..9_223_372_036_
 
 /// The target of a key.
 #[derive(Debug)]
-pub(super) enum Target {
+pub(super) enum KeyTarget {
     /// No board: it reads as an empty key.
     Missing,
     /// The all-time window of a board.
@@ -42,7 +42,7 @@ pub(super) struct ReadContext<'a> {
     pub(super) serving: bool,
 }
 
-impl Target {
+impl KeyTarget {
     /// The board of any window.
     pub(super) fn board(&self) -> Option<&Arc<Board>> {
         match self {
@@ -54,24 +54,24 @@ impl Target {
 }
 
 /// A command that reads.
-pub(super) type Read = fn(&ReadContext<'_>, Args<'_>, &mut Encoder<'_>) -> error::Result;
+pub(super) type ReadCommand = fn(&ReadContext<'_>, Args<'_>, &mut Encoder<'_>) -> error::Result;
 
 impl ReadContext<'_> {
     /// Runs a read and writes its reply or its error. Returns whether it could without waiting.
-    pub(super) fn answer(&self, read: Read, args: Args<'_>, out: &mut Vec<u8>, quota: &Quota) -> bool {
+    pub(super) fn answer(&self, read: ReadCommand, args: Args<'_>, out: &mut Vec<u8>, quota: &Quota) -> bool {
         answer(out, self.protocol, quota, |to| read(self, args, to))
     }
 
     /// The target of a key.
-    pub(super) fn target(&self, key: &[u8]) -> error::Result<Target> {
+    pub(super) fn target(&self, key: &[u8]) -> error::Result<KeyTarget> {
         let (name, period) = split(key)?;
         let found = name.map_or(Ok(None), |name| self.find(name))?;
-        let Some(board) = found else { return Ok(Target::Missing) };
+        let Some(board) = found else { return Ok(KeyTarget::Missing) };
         if period.is_none() && board.definition.all_time {
-            return Ok(Target::Board(board));
+            return Ok(KeyTarget::Board(board));
         }
         let view = View::find(&board, period, self.tally.now(), time::parse);
-        Ok(view.map_or(Target::Missing, Target::View))
+        Ok(view.map_or(KeyTarget::Missing, KeyTarget::View))
     }
 
     /// The board with this name. Another server may have created it a moment ago.
@@ -98,12 +98,12 @@ impl ReadContext<'_> {
 
     pub(super) fn read<T>(
         &self,
-        target: &Target,
+        target: &KeyTarget,
         with: impl FnOnce(&Definition, &dyn Reads) -> T,
     ) -> error::Result<Option<T>> {
         match target {
-            Target::Missing => Ok(None),
-            Target::Board(board) => {
+            KeyTarget::Missing => Ok(None),
+            KeyTarget::Board(board) => {
                 if self.serving && board.ranking.waits() {
                     return Err(error::WAITS.into());
                 }
@@ -114,7 +114,7 @@ impl ReadContext<'_> {
                     failure => error::of_failure(&failure),
                 })
             }
-            Target::View(view) => {
+            KeyTarget::View(view) => {
                 let store = &*self.tally.store;
                 if self.serving && view.blocks() {
                     return Err(error::WAITS.into());
@@ -134,7 +134,7 @@ impl ReadContext<'_> {
         let (true, Ok(player)) = (store.corrupt_row_count() > 0, player(member)) else { return Ok(()) };
         let target = self.target(key)?;
         let window = match &target {
-            Target::View(view) => view.window(),
+            KeyTarget::View(view) => view.window(),
             _ => Some(ALL_TIME),
         };
         let noted = target.board().and_then(|board| damaged::noted(store, board, window, &player));
@@ -148,9 +148,9 @@ impl ReadContext<'_> {
     /// Whether a key exists. A board that its first score created exists as long as it has players.
     pub(super) fn exists(&self, key: &[u8]) -> error::Result<bool> {
         Ok(match self.target(key)? {
-            Target::Missing => false,
-            Target::Board(board) => self.is_there(&board),
-            Target::View(_) => true,
+            KeyTarget::Missing => false,
+            KeyTarget::Board(board) => self.is_there(&board),
+            KeyTarget::View(_) => true,
         })
     }
 

@@ -7,7 +7,7 @@
 //!
 //! Not here: accepting, limits, and commands.
 
-use super::counts::Counts;
+use super::counts::ReplyCounts;
 use super::listen::{RespListener, serve};
 use crate::accept::Accepted;
 use std::io;
@@ -83,7 +83,7 @@ impl Drop for Open {
 }
 
 async fn one(
-    (listener, counts): (Arc<RespListener>, Arc<Counts>),
+    (listener, counts): (Arc<RespListener>, Arc<ReplyCounts>),
     accepted: Accepted,
     stopped: watch::Receiver<bool>,
     open: Open,

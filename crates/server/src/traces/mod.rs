@@ -120,11 +120,11 @@ fn stages_of(trace: &Trace, clock: Clock, entered: Instant, timings: &LaneTiming
 mod tests {
     use super::*;
     use std::time::Duration;
-    use tally_traces::{Address, Ratio, Settings};
+    use tally_traces::{Address, Ratio, TraceSettings};
 
     /// Traces that accept no spans any more, but count them.
     fn stopped() -> Arc<Traces> {
-        let settings = Settings {
+        let settings = TraceSettings {
             address: Address::parse("http://127.0.0.1:1").unwrap(),
             header: None,
             timeout: Duration::from_secs(1),

@@ -9,7 +9,7 @@ mod target;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use target::Target;
+pub(crate) use target::WebhookTarget;
 
 use address::is_public;
 use bytes::Bytes;
@@ -20,7 +20,7 @@ use hyper::{Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use std::net::SocketAddr;
 use std::time::Duration;
-use tally_service::webhooks::{Answer, Delivery, Done, Happening, Sender, signature};
+use tally_service::webhooks::{Delivery, DeliveryCallback, Happening, ReceiverResponse, Sender, signature};
 use tally_wire::api::wallets::TransactionJson;
 use tally_wire::api::webhooks;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -83,19 +83,21 @@ impl WebhookClient {
 }
 
 impl Sender for WebhookClient {
-    fn send(&self, delivery: Delivery, done: Done) {
+    fn send(&self, delivery: Delivery, done: DeliveryCallback) {
         let exchange = self.exchange.clone();
         self.runtime.spawn(async move {
             let sent = tokio::time::timeout(TIMEOUT, exchange.run(&delivery)).await;
             let sent = sent.unwrap_or_else(|_| Err(format!("no answer within {TIMEOUT:?}")));
             done(match sent {
-                Ok(status) if status.is_success() => Answer { status: Some(status.as_u16()), failure: None },
+                Ok(status) if status.is_success() => {
+                    ReceiverResponse { status: Some(status.as_u16()), failure: None }
+                }
                 Ok(status) => {
                     let more = if status.is_redirection() { ", and redirects are not followed" } else { "" };
                     let why = format!("the receiver answered {}{more}", status.as_u16());
-                    Answer { status: Some(status.as_u16()), failure: Some(why.into()) }
+                    ReceiverResponse { status: Some(status.as_u16()), failure: Some(why.into()) }
                 }
-                Err(why) => Answer { status: None, failure: Some(why.into()) },
+                Err(why) => ReceiverResponse { status: None, failure: Some(why.into()) },
             });
         });
     }
@@ -104,7 +106,7 @@ impl Sender for WebhookClient {
 impl Exchange {
     async fn run(&self, delivery: &Delivery) -> Result<StatusCode, String> {
         let target =
-            Target::parse(&delivery.url, self.private).map_err(|why| format!("the address {why}"))?;
+            WebhookTarget::parse(&delivery.url, self.private).map_err(|why| format!("the address {why}"))?;
         let stream = self.connect(&target).await?;
         if !target.is_encrypted {
             return self.exchange(stream, &target, delivery).await;
@@ -116,7 +118,7 @@ impl Exchange {
         }
     }
 
-    async fn connect(&self, target: &Target) -> Result<TcpStream, String> {
+    async fn connect(&self, target: &WebhookTarget) -> Result<TcpStream, String> {
         let unreachable = |why: std::io::Error| format!("the receiver cannot be reached: {why}");
         let found = lookup_host((target.host.as_str(), target.port)).await.map_err(unreachable)?;
         let allowed = |at: &SocketAddr| self.private || is_public(at.ip());
@@ -134,7 +136,7 @@ impl Exchange {
     async fn exchange(
         &self,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-        target: &Target,
+        target: &WebhookTarget,
         delivery: &Delivery,
     ) -> Result<StatusCode, String> {
         let broken = |why: hyper::Error| format!("the connection broke: {why}");

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 
 /// A parsed address.
 #[derive(Debug)]
-pub(crate) struct Target {
+pub(crate) struct WebhookTarget {
     pub(super) is_encrypted: bool,
     pub(super) host: String,
     pub(super) port: u16,
@@ -18,7 +18,7 @@ pub(crate) struct Target {
     pub(super) path: String,
 }
 
-impl Target {
+impl WebhookTarget {
     /// Parses an address. `private` allows `http://`, and addresses of private networks.
     ///
     /// # Errors
@@ -74,8 +74,9 @@ mod tests {
 
     #[test]
     fn addresses_are_read_and_bad_ones_are_named() {
-        let read =
-            |text: &str, private| Target::parse(text, private).map(|one| (one.host, one.port, one.path));
+        let read = |text: &str, private| {
+            WebhookTarget::parse(text, private).map(|one| (one.host, one.port, one.path))
+        };
         let of = |host: &str, port, path: &str| Ok((host.to_owned(), port, path.to_owned()));
         assert_eq!(read("https://a.example", false), of("a.example", 443, "/"));
         assert_eq!(read("https://a.example:8443/h?x=1", false), of("a.example", 8443, "/h?x=1"));
@@ -99,7 +100,7 @@ mod tests {
             "https://a b/",
             "https://169.254.169.254/latest",
         ] {
-            assert!(Target::parse(text, false).is_err(), "{text}");
+            assert!(WebhookTarget::parse(text, false).is_err(), "{text}");
         }
     }
 }

@@ -5,11 +5,11 @@ use crate::tls::Tls;
 use std::path::PathBuf;
 use std::sync::mpsc::channel;
 use tally_rules::Micros;
-use tally_rules::contest::State;
+use tally_rules::contest::ContestState;
 use tally_rules::event::{ContestChanged, EventKind};
 use tally_rules::ledger::Uuid;
 use tally_rules::webhook::EventType;
-use tally_service::webhooks::{Answer, Delivery, EventOf, Happening, Sender};
+use tally_service::webhooks::{Delivery, EventOf, Happening, ReceiverResponse, Sender};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
@@ -35,12 +35,12 @@ fn receiver(runtime: &Runtime, certificate: &str) -> String {
     format!("https://localhost:{port}/")
 }
 
-fn send(runtime: &Runtime, ca_file: Option<&str>, private: bool, url: &str) -> Answer {
+fn send(runtime: &Runtime, ca_file: Option<&str>, private: bool, url: &str) -> ReceiverResponse {
     let ca_file = ca_file.map(|name| file(name).to_str().expect("a path of text").to_owned());
     let settings = WebhookSettings { private, ca_file, version: "test" };
     let client = WebhookClient::new(&settings, runtime.handle().clone()).expect("the file is good");
     let (contest, before) = (None, None);
-    let changed = ContestChanged { contest, before, state: State::Open, at: Micros(0), members: 0 };
+    let changed = ContestChanged { contest, before, state: ContestState::Open, at: Micros(0), members: 0 };
     let what = Happening::Stored(EventKind::Contest(changed));
     let (id, kind, subject, at) = ("c.1.1".into(), EventType::Contest, "cup".into(), Micros(1));
     let event = EventOf { id, kind, subject, number: 1, missed: 0, at, what };

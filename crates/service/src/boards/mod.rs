@@ -19,7 +19,7 @@ use tally_rules::{BoardId, Definition, Micros, PlayerId, Rejection};
 use tally_store::plan::ALL_TIME;
 use tally_store::{BoardNo, BoardRow, BoardState, Revisions, Window};
 
-pub use put::{Put, delete, put, sorted_set};
+pub use put::{BoardPut, delete, put, sorted_set};
 pub(crate) use put::{read_again, run_once};
 pub use registry::Boards;
 pub(crate) use unused::{ReservedRoom, make_room};

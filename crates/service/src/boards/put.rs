@@ -20,7 +20,7 @@ use std::sync::{Arc, PoisonError};
 use tally_lanes::BarrierGuard;
 use tally_ranking::RankingBackend;
 use tally_rules::audit::{AuditAction, Audited};
-use tally_rules::contest::{ContestId, State};
+use tally_rules::contest::{ContestId, ContestState};
 use tally_rules::definition::BoardSpec;
 use tally_rules::idempotency::{IdempotencyKey, Stored};
 use tally_rules::outcome::Outcome;
@@ -35,7 +35,7 @@ const ATTEMPTS_MAX: u32 = 3;
 
 /// The reply to a put.
 #[derive(Clone, Debug)]
-pub struct Put {
+pub struct BoardPut {
     /// The leaderboard as it is now.
     pub board: Arc<Board>,
     /// Whether it is new.
@@ -51,7 +51,7 @@ pub fn put(
     spec: &BoardSpec,
     origin: &Origin,
     idempotency: Option<&IdempotencyKey>,
-) -> Result<Put, Failure> {
+) -> Result<BoardPut, Failure> {
     let mut purge = Purge::default();
     loop {
         let done = servers::again(|| put_once(tally, id, spec, (origin, idempotency)));
@@ -66,7 +66,7 @@ fn put_once(
     id: &BoardId,
     spec: &BoardSpec,
     (origin, idempotency): (&Origin, Option<&IdempotencyKey>),
-) -> Result<Put, Failure> {
+) -> Result<BoardPut, Failure> {
     let mut running = idempotency.map(|one| tally.running.begin(&one.key)).transpose()?;
     if id.is_reserved() {
         return Err(Rejection::ReservedName.into());
@@ -109,7 +109,7 @@ fn put_once(
             Redefine { board: Arc::clone(&board), spec, audited: audited.clone(), idempotency, written };
         let Redefined { created, replayed, owes } = tally.lane.ask_blocking(redefine, running.take())?;
         if !owes {
-            return Ok(Put { board, created, replayed });
+            return Ok(BoardPut { board, created, replayed });
         }
     }
     Err(Fault::NotClosed.into())
@@ -132,7 +132,7 @@ pub fn sorted_set(tally: &Tally, id: &BoardId) -> Result<Arc<Board>, Failure> {
             existing.map_or_else(|| create(tally, id, || Ok(Definition::sorted_set()), (None, None)), Ok);
         drop(one);
         match creation? {
-            Creation::Created(Put { board, .. }) | Creation::Existing(board) => Ok(board),
+            Creation::Created(BoardPut { board, .. }) | Creation::Existing(board) => Ok(board),
             Creation::NameTaken => Ok(tally.board(id).ok_or_else(|| name_conflict(id))?),
         }
     })
@@ -141,7 +141,7 @@ pub fn sorted_set(tally: &Tally, id: &BoardId) -> Result<Arc<Board>, Failure> {
 /// The outcome of making a leaderboard.
 enum Creation {
     /// It is made, or was by the same request.
-    Created(Put),
+    Created(BoardPut),
     /// It was made meanwhile.
     Existing(Arc<Board>),
     /// Another server has made one of that name.
@@ -217,14 +217,14 @@ fn create(
         }
         set(tally, id, Some(Arc::clone(&board)));
         let board = tally.boards.by_no(board.no).unwrap_or(board);
-        return Ok(Creation::Created(Put { board, created: true, replayed: false }));
+        return Ok(Creation::Created(BoardPut { board, created: true, replayed: false }));
     }
     // It was deleted since. The first reply showed it new and empty.
     let created_at = stored.as_ref().map_or(now, |stored| stored.at);
     let row = BoardRow { no: BoardNo(0), id: id.clone(), definition: definition()?, created_at };
     let created = stored.is_some_and(|stored| matches!(stored.outcome, Outcome::BoardPut { created: true }));
     let board = Arc::new(Board::new(row, Vec::new(), &RankingBackend::Memory)?);
-    Ok(Creation::Created(Put { board, created, replayed: true }))
+    Ok(Creation::Created(BoardPut { board, created, replayed: true }))
 }
 
 /// Puts a leaderboard under that name, and forgets the rankings of the previous one.
@@ -328,7 +328,7 @@ fn delete_once(
 fn contest_is_over(tally: &Tally, id: &BoardId) -> Result<bool, Failure> {
     let Some((contest, _)) = ContestId::of_board(id) else { return Ok(false) };
     let record = tally.store.ledger().contest(&contest)?;
-    Ok(record.is_some_and(|record| matches!(record.state, State::Settled | State::Cancelled)))
+    Ok(record.is_some_and(|record| matches!(record.state, ContestState::Settled | ContestState::Cancelled)))
 }
 
 fn plan(id: &BoardId, idempotency: Option<&IdempotencyKey>) -> ReadSet {

@@ -14,7 +14,9 @@ use tally_rules::contest::definition::{ContestSpec, Fee};
 use tally_rules::contest::member::UnpaidReason;
 use tally_rules::contest::record::ApplicationLocation;
 use tally_rules::contest::start::InvalidApplication;
-use tally_rules::contest::{ActorKind, Application, ContestId, ContestPlayer, Payout, Record, State, Status};
+use tally_rules::contest::{
+    ActorKind, Application, ContestId, ContestPlayer, ContestRecord, ContestState, Payout, Status,
+};
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::MemberId;
 use tally_rules::{Definition, Micros, Origin, PlayerId, Rejection};
@@ -29,7 +31,7 @@ pub struct ContestRequest {
     /// The contest.
     pub id: ContestId,
     /// The contest as it was read; `None` if one is made.
-    pub observed: Option<Box<Record>>,
+    pub observed: Option<Box<ContestRecord>>,
     /// The actor's role.
     pub by: ActorKind,
     /// The actor, and the id of the act in the audit log.
@@ -123,7 +125,7 @@ pub enum ExternalChange {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContestDone {
     /// The contest after the action.
-    pub record: Box<Record>,
+    pub record: Box<ContestRecord>,
     /// Whether this repeats an earlier reply.
     pub replayed: bool,
     /// Whether its state has changed.
@@ -187,7 +189,7 @@ impl ContestRequest {
     /// An action of the clock on a contest as it was read.
     pub(super) fn by_clock(
         id: &ContestId,
-        observed: Record,
+        observed: ContestRecord,
         action: Action,
         now: Micros,
     ) -> Result<Self, Failure> {
@@ -261,7 +263,7 @@ impl ContestRequest {
     /// The division whose leaderboard it may make, for a player that joins.
     pub(crate) fn new_division(&self) -> Option<u32> {
         let observed = self.observed.as_deref().filter(|_| matches!(self.action, Action::Apply { .. }))?;
-        Some(observed).filter(|observed| observed.state == State::Running)?.new_division()
+        Some(observed).filter(|observed| observed.state == ContestState::Running)?.new_division()
     }
 
     /// The fee, as it was read.

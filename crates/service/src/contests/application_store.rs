@@ -16,7 +16,9 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use tally_ranking::redis::applications::ApplicationsKey;
 use tally_rules::contest::record::ApplicationLocation;
-use tally_rules::contest::{ActorKind, Application, ContestId, Event, Record, State, Status, state};
+use tally_rules::contest::{
+    ActorKind, Application, ContestId, ContestRecord, ContestState, ContestTrigger, Status, state,
+};
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::Uuid;
 use tally_rules::ledger::member::Handle;
@@ -29,7 +31,7 @@ pub(super) struct ApplicationRequest<'a> {
     pub(super) id: &'a ContestId,
     pub(super) actor: &'a ContestActor,
     pub(super) idempotency: Option<&'a IdempotencyKey>,
-    pub(super) record: Record,
+    pub(super) record: ContestRecord,
     /// What the row says that an earlier try has left in the audit log.
     pub(super) noted: &'a RefCell<Option<Arc<str>>>,
 }
@@ -48,40 +50,49 @@ pub(super) trait ApplicationStore {
     fn withdraw(&self, request: &ApplicationRequest<'_>, player: &PlayerId) -> AttemptResult;
 
     /// The applications of some players.
-    fn observe(&self, record: &Record, players: &[PlayerId]) -> Result<Vec<ObservedApplication>, Failure>;
+    fn observe(
+        &self,
+        record: &ContestRecord,
+        players: &[PlayerId],
+    ) -> Result<Vec<ObservedApplication>, Failure>;
 
     /// At most `limit` applications in one status by their places, from the first one above `above`.
     fn page(
         &self,
-        record: &Record,
+        record: &ContestRecord,
         status: Status,
         above: u64,
         limit: usize,
     ) -> Result<Listing<(PlayerId, Application)>, Failure>;
 
     /// The accepted players, in order of acceptance.
-    fn accepted(&self, record: &Record) -> Result<Vec<(PlayerId, Application)>, Failure>;
+    fn accepted(&self, record: &ContestRecord) -> Result<Vec<(PlayerId, Application)>, Failure>;
 
     /// Freezes decisions on applications: from here on none is made without the start seeing it.
-    fn freeze(&self, record: &Record) -> Result<(), Failure>;
+    fn freeze(&self, record: &ContestRecord) -> Result<(), Failure>;
 
     /// Thaws them after a start that failed.
     fn thaw(&self, tally: &Tally, id: &ContestId) -> Result<(), Failure>;
 }
 
 /// The application store of a contest.
-pub(super) fn of<'a>(tally: &'a Tally, record: &Record) -> Result<Box<dyn ApplicationStore + 'a>, Failure> {
+pub(super) fn of<'a>(
+    tally: &'a Tally,
+    record: &ContestRecord,
+) -> Result<Box<dyn ApplicationStore + 'a>, Failure> {
     if let Some(key) = key_in_redis(record) {
         return Ok(Box::new(in_redis(tally, key)?));
     }
     match record.kept {
-        ApplicationLocation::Lost if record.state == State::Open => Err(Rejection::ApplicationsLost.into()),
+        ApplicationLocation::Lost if record.state == ContestState::Open => {
+            Err(Rejection::ApplicationsLost.into())
+        }
         _ => Ok(Box::new(StoredApplications(tally))),
     }
 }
 
 /// The key of a contest's applications in Redis, if they are there. Those that join are not.
-fn key_in_redis(record: &Record) -> Option<ApplicationsKey> {
+fn key_in_redis(record: &ContestRecord) -> Option<ApplicationsKey> {
     match record.kept {
         ApplicationLocation::Redis(number) if record.joins_until().is_none() => {
             Some(ApplicationsKey { contest: record.no, number })
@@ -99,7 +110,7 @@ fn in_redis(tally: &Tally, key: ApplicationsKey) -> Result<ApplicationsInRedis<'
 /// applications has none.
 pub(super) fn of_player(
     tally: &Tally,
-    open: &[&Record],
+    open: &[&ContestRecord],
     player: &PlayerId,
 ) -> Result<Vec<Option<Application>>, Failure> {
     let redis_keys: Vec<_> = open.iter().filter_map(|record| key_in_redis(record)).collect();
@@ -114,12 +125,12 @@ pub(super) fn of_player(
             });
         }
     }
-    let key = |record: &Record| EntrantKey { contest: record.no, player: player.clone() };
+    let key = |record: &ContestRecord| EntrantKey { contest: record.no, player: player.clone() };
     let stored = open.iter().filter(|record| record.kept == ApplicationLocation::Store);
     let keys = tally_lanes::keys_to_load(stored.map(|record| key(record)));
     let found = if keys.is_empty() { Vec::new() } else { tally.store.ledger().applications_of(&keys)? };
     let mut read = read.into_iter();
-    let of = |record: &&Record| match key_in_redis(record) {
+    let of = |record: &&ContestRecord| match key_in_redis(record) {
         Some(_) => read.next().flatten(),
         None => keys.binary_search(&key(record)).ok().and_then(|at| found[at]),
     };
@@ -162,28 +173,32 @@ pub(super) fn at<'a>(
 
 /// Whether a contest has been started, cancelled or opened again since it was read: then its applications may have been
 /// cleared, and are not lost.
-pub(super) fn has_moved_on(tally: &Tally, id: &ContestId, observed: &Record) -> Result<bool, Failure> {
+pub(super) fn has_moved_on(tally: &Tally, id: &ContestId, observed: &ContestRecord) -> Result<bool, Failure> {
     let now = find(tally, id)?;
     Ok((now.state, now.kept) != (observed.state, observed.kept))
 }
 
 /// Whether a draft that opens now makes its applications ready in Redis.
-pub(super) fn opens_in_redis(tally: &Tally, record: &Record) -> bool {
+pub(super) fn opens_in_redis(tally: &Tally, record: &ContestRecord) -> bool {
     tally.settings.applications.is_some() && !record.contest.needs_members()
 }
 
 /// The location of the applications of a contest that opens; a location in Redis is prepared. An open contest gets a new
 /// location only if it has lost its applications.
-pub(super) fn opening(tally: &Tally, record: &Record, by: ActorKind) -> Result<ApplicationLocation, Failure> {
+pub(super) fn opening(
+    tally: &Tally,
+    record: &ContestRecord,
+    by: ActorKind,
+) -> Result<ApplicationLocation, Failure> {
     let redis = tally.settings.applications.as_ref();
     let begins = match (record.state, record.kept) {
-        (State::Draft, _) => {
-            state::transition(record.state, Event::Open, by)?;
+        (ContestState::Draft, _) => {
+            state::transition(record.state, ContestTrigger::Open, by)?;
             !record.contest.needs_members()
         }
-        (State::Open, ApplicationLocation::Redis(_) | ApplicationLocation::Lost) => {
+        (ContestState::Open, ApplicationLocation::Redis(_) | ApplicationLocation::Lost) => {
             // A caller that may decide on applications may begin again without them.
-            state::transition(record.state, Event::Decide, by)?;
+            state::transition(record.state, ContestTrigger::Decide, by)?;
             redis.is_none() || redis_applications::is_lost(tally, record)?
         }
         _ => false,
@@ -216,14 +231,14 @@ pub(super) fn forget(tally: &Tally, contest: Uuid, number: Uuid) {
 pub(super) fn record_external(
     tally: &Tally,
     id: &ContestId,
-    observed: Record,
+    observed: ContestRecord,
     what: ExternalChange,
 ) -> Result<ContestDone, Failure> {
     submit(tally, ContestRequest::by_clock(id, observed, Action::External(what), tally.now())?)
 }
 
 /// Clears the applications of a contest in Redis once none is needed; doing it again changes nothing.
-pub(super) fn clear(tally: &Tally, id: &ContestId, record: Record) -> Result<(), Failure> {
+pub(super) fn clear(tally: &Tally, id: &ContestId, record: ContestRecord) -> Result<(), Failure> {
     let ApplicationLocation::Redis(number) = record.kept else { return Ok(()) };
     if record.is_to_be_cleared() {
         let key = ApplicationsKey { contest: record.no, number };
@@ -245,10 +260,10 @@ impl StoredApplications<'_> {
 
 impl ApplicationStore for StoredApplications<'_> {
     fn apply(&self, request: &ApplicationRequest<'_>, player: &PlayerId) -> AttemptResult {
-        if request.record.state == State::Running {
+        if request.record.state == ContestState::Running {
             return join::join(request, player);
         }
-        let by = request.actor.by(&request.record, Event::Apply, Some(player))?;
+        let by = request.actor.by(&request.record, ContestTrigger::Apply, Some(player))?;
         let handle = Handle::Player(player.clone());
         let needs = request.record.contest.needs_members();
         let member = if needs { self.0.store.ledger().member_of(&handle)? } else { None };
@@ -259,7 +274,7 @@ impl ApplicationStore for StoredApplications<'_> {
     }
 
     fn decide(&self, request: &ApplicationRequest<'_>, players: &[PlayerId], accept: bool) -> AttemptResult {
-        let by = request.actor.by(&request.record, Event::Decide, None)?;
+        let by = request.actor.by(&request.record, ContestTrigger::Decide, None)?;
         let rows = self.observe(&request.record, players)?;
         let count = u32::try_from(players.len()).unwrap_or(u32::MAX);
         let members = request.record.applications.accepted.saturating_add(count);
@@ -269,12 +284,16 @@ impl ApplicationStore for StoredApplications<'_> {
     }
 
     fn withdraw(&self, request: &ApplicationRequest<'_>, player: &PlayerId) -> AttemptResult {
-        let by = request.actor.by(&request.record, Event::Withdraw, Some(player))?;
+        let by = request.actor.by(&request.record, ContestTrigger::Withdraw, Some(player))?;
         let mut observed = self.observe(&request.record, std::slice::from_ref(player))?;
         Self::attempt(request, by, Action::Withdraw(observed.remove(0)))
     }
 
-    fn observe(&self, record: &Record, players: &[PlayerId]) -> Result<Vec<ObservedApplication>, Failure> {
+    fn observe(
+        &self,
+        record: &ContestRecord,
+        players: &[PlayerId],
+    ) -> Result<Vec<ObservedApplication>, Failure> {
         let key = |player: &PlayerId| EntrantKey { contest: record.no, player: player.clone() };
         let keys = tally_lanes::keys_to_load(players.iter().map(key));
         let found = self.0.store.ledger().applications_of(&keys)?;
@@ -284,7 +303,7 @@ impl ApplicationStore for StoredApplications<'_> {
 
     fn page(
         &self,
-        record: &Record,
+        record: &ContestRecord,
         status: Status,
         above: u64,
         limit: usize,
@@ -294,12 +313,12 @@ impl ApplicationStore for StoredApplications<'_> {
 
     /// In one read, bounded by the capacity of the contest. A start needs all of them in memory, and each page by place merges
     /// the whole memtable.
-    fn accepted(&self, record: &Record) -> Result<Vec<(PlayerId, Application)>, Failure> {
+    fn accepted(&self, record: &ContestRecord) -> Result<Vec<(PlayerId, Application)>, Failure> {
         Ok(self.page(record, Status::Accepted, 0, record.contest.capacity as usize)?.whole()?)
     }
 
     /// The transaction of the start detects a decision in between by the contest's revision.
-    fn freeze(&self, _record: &Record) -> Result<(), Failure> {
+    fn freeze(&self, _record: &ContestRecord) -> Result<(), Failure> {
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use super::execute::ContestActor;
 use crate::failure::Failure;
 use crate::tally::Tally;
 use std::sync::PoisonError;
-use tally_rules::contest::{Application, ContestId, Record, Status};
+use tally_rules::contest::{Application, ContestId, ContestRecord, Status};
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::{PlayerId, Rejection};
 use tally_store::EntrantKey;
@@ -44,7 +44,7 @@ pub fn decide(
 /// The present applications of players, in their order; a contest that has started has none.
 pub fn present(
     tally: &Tally,
-    record: &Record,
+    record: &ContestRecord,
     players: &[PlayerId],
 ) -> Result<Vec<Option<Application>>, Failure> {
     let observed = application_store::of(tally, record)?.observe(record, players)?;
@@ -54,7 +54,7 @@ pub fn present(
 /// The present status of players: after the start the accepted ones are members, and no other application is left.
 fn statuses(
     tally: &Tally,
-    record: &Record,
+    record: &ContestRecord,
     players: &[PlayerId],
 ) -> Result<Vec<Result<Status, Rejection>>, Failure> {
     let observed = application_store::of(tally, record)?.observe(record, players)?;

@@ -9,7 +9,7 @@ use crate::players::erase;
 use crate::scores::remove::replay_or_reject;
 use crate::tally::Tally;
 use std::sync::Arc;
-use tally_rules::contest::{ContestId, Event, state};
+use tally_rules::contest::{ContestId, ContestTrigger, state};
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::{BoardId, PlayerId, Rejection};
 use tally_store::EntrantKey;
@@ -57,7 +57,7 @@ async fn of(
     banned: bool,
     idempotency: Option<IdempotencyKey>,
 ) -> Result<bool, Failure> {
-    match member_board(tally, (id, named), actor, player, Event::Ban).await? {
+    match member_board(tally, (id, named), actor, player, ContestTrigger::Ban).await? {
         Ok(board) => {
             erase::ban(tally, &board, player.clone(), banned, actor.origin.clone(), idempotency).await
         }
@@ -75,7 +75,7 @@ pub(super) async fn member_board(
     (id, named): (&ContestId, Option<Option<u32>>),
     actor: &ContestActor,
     player: &PlayerId,
-    act: Event,
+    act: ContestTrigger,
 ) -> Result<Result<BoardId, Rejection>, Failure> {
     let (reader, id, actor, player) = (Arc::clone(tally), id.clone(), actor.clone(), player.clone());
     let found = blocking(move || {

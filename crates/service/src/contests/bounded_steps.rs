@@ -10,7 +10,7 @@ use super::settle;
 use crate::failure::Failure;
 use crate::tally::Tally;
 use tally_rules::contest::record::ContestTask;
-use tally_rules::contest::{ContestId, Payout, Record};
+use tally_rules::contest::{ContestId, ContestRecord, Payout};
 
 /// Rows of one transaction: other requests wait no longer than for a batch.
 pub(crate) const STEP_ROWS: usize = 500;
@@ -24,8 +24,8 @@ pub(crate) fn payouts(rows: Vec<(u32, Payout)>) -> Vec<Payout> {
 pub(crate) fn run_remaining_steps(
     tally: &Tally,
     id: &ContestId,
-    mut observed: Record,
-) -> Result<Record, Failure> {
+    mut observed: ContestRecord,
+) -> Result<ContestRecord, Failure> {
     // The last player that this loop has cleared; no player applies any more.
     let mut cleared = None;
     loop {

@@ -11,7 +11,9 @@ use crate::tally::Tally;
 use std::cell::RefCell;
 use tally_rules::contest::definition::ContestSpec;
 use tally_rules::contest::record::ApplicationLocation;
-use tally_rules::contest::{ActorKind, ContestId, ContestRight, Event, Record, State, state};
+use tally_rules::contest::{
+    ActorKind, ContestId, ContestRecord, ContestRight, ContestState, ContestTrigger, state,
+};
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::rejection::WrongField;
 use tally_rules::{Micros, PlayerId, Rejection};
@@ -68,7 +70,7 @@ pub fn patch(
     };
     check_schedules(spec)?;
     execute(tally, id, (&actor.origin, idempotency), |record| {
-        if record.state == State::Open && (spec.capacity.is_some() || spec.division_size.is_some()) {
+        if record.state == ContestState::Open && (spec.capacity.is_some() || spec.division_size.is_some()) {
             let settings = &tally.settings.ledger;
             let requested =
                 spec.change(&record.contest, record.state, &settings.currencies, settings.contests)?;
@@ -80,7 +82,7 @@ pub fn patch(
 }
 
 /// Rejects members as staff: staff cannot take part, and members stay members.
-fn check_staff(tally: &Tally, record: &Record, spec: &ContestSpec) -> Result<(), Failure> {
+fn check_staff(tally: &Tally, record: &ContestRecord, spec: &ContestSpec) -> Result<(), Failure> {
     let Some(staff) = spec.staff.as_ref().filter(|_| record.report.is_some()) else { return Ok(()) };
     let key = |player: &PlayerId| EntrantKey { contest: record.no, player: player.clone() };
     let new = staff.iter().filter(|player| !record.contest.is_staff(player)).map(key);
@@ -110,7 +112,9 @@ pub fn open(
     idempotency: Option<&IdempotencyKey>,
 ) -> Result<ContestDone, Failure> {
     let _running = idempotency.map(|one| tally.begin(&one.key)).transpose()?;
-    open_at(tally, id, (&actor.origin, idempotency), None, |record| actor.by(record, Event::Open, None))
+    open_at(tally, id, (&actor.origin, idempotency), None, |record| {
+        actor.by(record, ContestTrigger::Open, None)
+    })
 }
 
 /// The same as of a given instant.
@@ -119,13 +123,15 @@ pub(super) fn open_at(
     id: &ContestId,
     sender: Sender<'_>,
     at: Option<Micros>,
-    by: impl Fn(&Record) -> Result<ActorKind, Rejection>,
+    by: impl Fn(&ContestRecord) -> Result<ActorKind, Rejection>,
 ) -> Result<ContestDone, Failure> {
     let prepared = RefCell::new(Vec::new());
     let done = execute_at(tally, id, sender, at, |record| {
         let by = by(record)?;
         // Applications hold fees, so one leaderboard must be possible. Accepting checks the others.
-        if record.state == State::Draft && state::transition(record.state, Event::Open, by).is_ok() {
+        if record.state == ContestState::Draft
+            && state::transition(record.state, ContestTrigger::Open, by).is_ok()
+        {
             check_boards(tally, &record.contest, 1)?;
         }
         let kept = application_store::opening(tally, record, by)?;

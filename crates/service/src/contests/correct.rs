@@ -11,7 +11,7 @@ use crate::scores::correct as records;
 use crate::scores::submit::{NewScore, RowResult, earlier};
 use crate::tally::Tally;
 use std::sync::Arc;
-use tally_rules::contest::{ContestId, Event};
+use tally_rules::contest::{ContestId, ContestTrigger};
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::score::ScoreInput;
 use tally_rules::{BoardId, PlayerId, Rejection};
@@ -38,7 +38,7 @@ async fn of(
     idempotency: Option<IdempotencyKey>,
 ) -> RowResult {
     let audited = audit::begin(actor.origin.clone(), tally.now())?;
-    let found = member_board(tally, (id, named), actor, player, Event::Correct).await?;
+    let found = member_board(tally, (id, named), actor, player, ContestTrigger::Correct).await?;
     let board = found.clone().unwrap_or_else(|_| id.board(None));
     let new = NewScore { board, player: player.clone(), score, subscore, at: None, idempotency };
     match found {

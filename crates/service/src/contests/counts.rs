@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::tally::Tally;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
-use tally_rules::contest::State;
+use tally_rules::contest::ContestState;
 use tally_rules::contest::member::UnpaidReason;
 
 /// Contests that are counted of each state.
@@ -22,7 +22,7 @@ pub const DUE_MAX: usize = 1_000;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateCounts {
     /// How many there are in each state.
-    pub states: Vec<(State, usize)>,
+    pub states: Vec<(ContestState, usize)>,
     /// How many have something under way, or something that is due by the clock.
     pub due: usize,
 }
@@ -38,9 +38,9 @@ pub struct Payments {
 
 /// The counts of this server.
 #[derive(Debug, Default)]
-pub struct Counts {
+pub struct ContestCounts {
     state_counts: Mutex<Option<StateCounts>>,
-    entered: [AtomicU64; State::ALL.len()],
+    entered: [AtomicU64; ContestState::ALL.len()],
     prizes: PayoutCounts,
     refunds: PayoutCounts,
 }
@@ -51,11 +51,11 @@ struct PayoutCounts {
     unpaid: [AtomicU64; UnpaidReason::ALL.len()],
 }
 
-impl Counts {
+impl ContestCounts {
     /// Counts what an action has done. Payments are prizes, or fees that are paid back.
     pub(super) fn note(&self, done: &ContestDone, of_fees: bool) {
         if done.state_changed
-            && let Some(at) = State::ALL.iter().position(|state| *state == done.record.state)
+            && let Some(at) = ContestState::ALL.iter().position(|state| *state == done.record.state)
         {
             self.entered[at].fetch_add(1, Ordering::Relaxed);
         }
@@ -80,9 +80,9 @@ impl Counts {
     }
 
     /// How often this server has brought one into each state.
-    pub fn entered(&self) -> Vec<(State, u64)> {
-        let of = |(state, count): (&State, &AtomicU64)| (*state, count.load(Ordering::Relaxed));
-        State::ALL.iter().zip(&self.entered).map(of).collect()
+    pub fn entered(&self) -> Vec<(ContestState, u64)> {
+        let of = |(state, count): (&ContestState, &AtomicU64)| (*state, count.load(Ordering::Relaxed));
+        ContestState::ALL.iter().zip(&self.entered).map(of).collect()
     }
 
     /// Outcomes of prizes on this server.
@@ -121,5 +121,5 @@ fn state_counts(tally: &Tally) -> Result<StateCounts, Failure> {
     let ledger = tally.store.ledger();
     let counts = ledger.count_contests(COUNTED_MAX)?;
     let due = ledger.due_contests(tally.now(), None, DUE_MAX)?.len();
-    Ok(StateCounts { states: State::ALL.iter().copied().zip(counts).collect(), due })
+    Ok(StateCounts { states: ContestState::ALL.iter().copied().zip(counts).collect(), due })
 }

@@ -11,7 +11,7 @@ use super::pages::{each_of_contests, each_of_series};
 use crate::failure::Failure;
 use crate::tally::Tally;
 use std::collections::BTreeSet;
-use tally_rules::contest::{ContestId, Record, SeriesRecord, State, Status};
+use tally_rules::contest::{ContestId, ContestRecord, ContestState, SeriesRecord, Status};
 use tally_rules::ledger::member::Handle;
 use tally_rules::{PlayerId, Rejection};
 use tally_store::EntrantKey;
@@ -21,16 +21,20 @@ const PLAYERS: usize = 10;
 
 /// Rejects a change of players with an entry, and of staff of a contest that is not over, or of a series.
 pub(crate) fn refuse(tally: &Tally, players: &[PlayerId]) -> Result<(), Failure> {
-    each_of_contests(tally, &[State::Draft, State::Open, State::Running, State::Finished], |page| {
-        for (id, record) in page {
-            let is_staff = players.iter().any(|player| record.contest.is_staff(player));
-            let may_have = matches!(record.state, State::Open | State::Running);
-            if is_staff || may_have && has_entry(tally, record, players)? {
-                return Err(Rejection::PlayerInContest(id.as_str().into()).into());
+    each_of_contests(
+        tally,
+        &[ContestState::Draft, ContestState::Open, ContestState::Running, ContestState::Finished],
+        |page| {
+            for (id, record) in page {
+                let is_staff = players.iter().any(|player| record.contest.is_staff(player));
+                let may_have = matches!(record.state, ContestState::Open | ContestState::Running);
+                if is_staff || may_have && has_entry(tally, record, players)? {
+                    return Err(Rejection::PlayerInContest(id.as_str().into()).into());
+                }
             }
-        }
-        Ok(())
-    })?;
+            Ok(())
+        },
+    )?;
     each_of_series(tally, |page| {
         let is_staff = |record: &SeriesRecord| players.iter().any(|one| record.series.template.is_staff(one));
         match page.iter().find(|(_, record)| is_staff(record)) {
@@ -62,13 +66,13 @@ pub(crate) fn look_up(tally: &Tally, players: &BTreeSet<PlayerId>) -> Result<Nam
     if free.is_empty() {
         return Ok(NameLookup { taken, left_behind });
     }
-    each_of_contests(tally, &[State::Open, State::Running], |page| {
+    each_of_contests(tally, &[ContestState::Open, ContestState::Running], |page| {
         // An entry without a member belongs to no closed member.
         let paid: Vec<_> = page.iter().filter(|(_, record)| record.contest.needs_members()).collect();
         for players in free.chunks(PLAYERS) {
             let keys = |has_begun: bool| {
                 let of = paid.iter().filter(|(_, record)| record.report.is_some() == has_begun);
-                let key = |(_, record): &(ContestId, Record), player: &PlayerId| EntrantKey {
+                let key = |(_, record): &(ContestId, ContestRecord), player: &PlayerId| EntrantKey {
                     contest: record.no,
                     player: player.clone(),
                 };
@@ -94,7 +98,7 @@ pub(crate) fn look_up(tally: &Tally, players: &BTreeSet<PlayerId>) -> Result<Nam
     Ok(NameLookup { taken, left_behind })
 }
 
-fn has_entry(tally: &Tally, record: &Record, players: &[PlayerId]) -> Result<bool, Failure> {
+fn has_entry(tally: &Tally, record: &ContestRecord, players: &[PlayerId]) -> Result<bool, Failure> {
     if record.report.is_some() {
         let key = |player: &PlayerId| EntrantKey { contest: record.no, player: player.clone() };
         let keys = tally_lanes::keys_to_load(players.iter().map(key));

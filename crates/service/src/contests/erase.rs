@@ -10,13 +10,13 @@ use super::pages::each_of_contests;
 use super::{application_store, apply};
 use crate::failure::Failure;
 use crate::tally::Tally;
-use tally_rules::contest::{ContestId, Record, State};
+use tally_rules::contest::{ContestId, ContestRecord, ContestState};
 use tally_rules::{Actor, PlayerId, Rejection};
 
 /// Withdraws every application that can be withdrawn. Returns whether there was one.
 pub(crate) fn take_back(tally: &Tally, player: &PlayerId, actor: Actor) -> Result<bool, Failure> {
     let mut found = false;
-    let done = each_of_contests(tally, &[State::Open], |page| {
+    let done = each_of_contests(tally, &[ContestState::Open], |page| {
         for (id, record) in page {
             found |= of_contest(tally, (id, record), player, actor)?;
         }
@@ -29,7 +29,7 @@ pub(crate) fn take_back(tally: &Tally, player: &PlayerId, actor: Actor) -> Resul
 
 fn of_contest(
     tally: &Tally,
-    (id, record): (&ContestId, &Record),
+    (id, record): (&ContestId, &ContestRecord),
     player: &PlayerId,
     actor: Actor,
 ) -> Result<bool, Failure> {

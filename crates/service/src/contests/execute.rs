@@ -7,7 +7,7 @@ use crate::audit;
 use crate::failure::{Failure, Fault};
 use crate::tally::Tally;
 use tally_rules::contest::state::needed;
-use tally_rules::contest::{ActorKind, ContestId, ContestRight, Event, Record, State};
+use tally_rules::contest::{ActorKind, ContestId, ContestRecord, ContestRight, ContestState, ContestTrigger};
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::{Micros, Origin, PlayerId, Rejection};
 
@@ -57,15 +57,15 @@ impl ContestActor {
     /// The actor's role in a contest, for an action on a player or on the whole contest.
     pub(crate) fn by(
         &self,
-        record: &Record,
-        event: Event,
+        record: &ContestRecord,
+        event: ContestTrigger,
         subject: Option<&PlayerId>,
     ) -> Result<ActorKind, Rejection> {
-        let own = matches!(event, Event::Apply | Event::Withdraw);
+        let own = matches!(event, ContestTrigger::Apply | ContestTrigger::Withdraw);
         match &self.acting {
             ActingAs::Admin => Ok(ActorKind::Admin),
             ActingAs::Server => Ok(ActorKind::Server),
-            ActingAs::For(player) if record.contest.is_staff(player) && event != Event::Apply => {
+            ActingAs::For(player) if record.contest.is_staff(player) && event != ContestTrigger::Apply => {
                 Ok(ActorKind::Staff)
             }
             ActingAs::For(_) => Ok(ActorKind::Server),
@@ -85,13 +85,14 @@ pub(super) fn may_make(actor: &ContestActor) -> Result<(), Rejection> {
 }
 
 /// The contest of that name.
-pub(crate) fn find(tally: &Tally, id: &ContestId) -> Result<Record, Failure> {
+pub(crate) fn find(tally: &Tally, id: &ContestId) -> Result<ContestRecord, Failure> {
     Ok(tally.store.ledger().contest(id)?.ok_or(Rejection::ContestNotFound)?)
 }
 
 /// Puts an action into the lane and waits for its reply.
 pub(crate) fn submit(tally: &Tally, request: ContestRequest) -> Result<ContestDone, Failure> {
-    let is_cancelled = request.observed.as_ref().is_some_and(|observed| observed.state == State::Cancelled);
+    let is_cancelled =
+        request.observed.as_ref().is_some_and(|observed| observed.state == ContestState::Cancelled);
     let of_fees = matches!(request.action, Action::Refund(..)) || is_cancelled;
     let done = tally.ledger.ask_blocking(request)?;
     tally.contests.counts.note(&done, of_fees);
@@ -109,7 +110,7 @@ pub(crate) fn execute(
     tally: &Tally,
     id: &ContestId,
     sender: Sender<'_>,
-    plan: impl Fn(&Record) -> Planned,
+    plan: impl Fn(&ContestRecord) -> Planned,
 ) -> Result<ContestDone, Failure> {
     let _running = sender.1.map(|one| tally.begin(&one.key)).transpose()?;
     execute_at(tally, id, sender, None, plan)
@@ -121,7 +122,7 @@ pub(crate) fn execute_at(
     id: &ContestId,
     sender: Sender<'_>,
     at: Option<Micros>,
-    plan: impl Fn(&Record) -> Planned,
+    plan: impl Fn(&ContestRecord) -> Planned,
 ) -> Result<ContestDone, Failure> {
     retry(|| {
         let observed = find(tally, id)?;
@@ -134,7 +135,7 @@ pub(crate) fn execute_at(
 pub(super) fn attempt(
     tally: &Tally,
     id: &ContestId,
-    observed: Record,
+    observed: ContestRecord,
     ((origin, idempotency), at): (Sender<'_>, Option<Micros>),
     (by, action): (ActorKind, Action),
 ) -> Result<Option<ContestDone>, Failure> {

@@ -11,7 +11,7 @@ use crate::boards::{self, Board};
 use crate::failure::Failure;
 use crate::tally::Tally;
 use std::sync::Arc;
-use tally_rules::contest::State;
+use tally_rules::contest::ContestState;
 use tally_rules::{Origin, Rejection};
 use tally_store::BoardNo;
 
@@ -35,7 +35,7 @@ pub fn delete_due(tally: &Tally) -> Result<(), Failure> {
 
 /// Since when the contest of a board is settled or cancelled, if it is.
 fn is_over(tally: &Tally, board: &Arc<Board>) -> Result<Option<tally_rules::Micros>, Failure> {
-    let ended = |state| matches!(state, State::Settled | State::Cancelled);
+    let ended = |state| matches!(state, ContestState::Settled | ContestState::Cancelled);
     match play::over(board) {
         Some((id, state, _)) if !ended(state) => {
             let record = find(tally, &id)?;

@@ -8,7 +8,7 @@ use crate::failure::{Failure, Fault};
 use crate::tally::Tally;
 use std::sync::Arc;
 use tally_rules::contest::division;
-use tally_rules::contest::{ActorKind, ContestId, Event, Record, State};
+use tally_rules::contest::{ActorKind, ContestId, ContestRecord, ContestState, ContestTrigger};
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::{Definition, Micros, Origin};
 use tally_store::BoardNo;
@@ -21,7 +21,7 @@ pub fn finish(
     idempotency: Option<&IdempotencyKey>,
 ) -> Result<ContestDone, Failure> {
     execute(tally, id, (&actor.origin, idempotency), |record| {
-        Ok((actor.by(record, Event::Finish, None)?, Action::Finish(boards(tally, id, record)?)))
+        Ok((actor.by(record, ContestTrigger::Finish, None)?, Action::Finish(boards(tally, id, record)?)))
     })
 }
 
@@ -40,10 +40,10 @@ pub fn cancel(
     idempotency: Option<&IdempotencyKey>,
 ) -> Result<ContestDone, Failure> {
     let done = execute(tally, id, (&actor.origin, idempotency), |record| {
-        Ok((actor.by(record, Event::Cancel, None)?, Action::Cancel(boards(tally, id, record)?)))
+        Ok((actor.by(record, ContestTrigger::Cancel, None)?, Action::Cancel(boards(tally, id, record)?)))
     })?;
     // It is cancelled even if this fails: the scheduler continues.
-    let record = Record::clone(&done.record);
+    let record = ContestRecord::clone(&done.record);
     if let Err(failure) = bounded_steps::run_remaining_steps(tally, id, record)
         .and_then(|record| application_store::clear(tally, id, record))
     {
@@ -53,7 +53,7 @@ pub fn cancel(
 }
 
 /// The boards of a contest that has started, in order of divisions.
-pub(super) fn of_contest(tally: &Tally, id: &ContestId, record: &Record) -> Vec<Arc<Board>> {
+pub(super) fn of_contest(tally: &Tally, id: &ContestId, record: &ContestRecord) -> Vec<Arc<Board>> {
     let board = |division| tally.board(&id.board(division));
     match record.contest.division_size {
         _ if record.members == 0 && record.report.is_none() => Vec::new(),
@@ -66,7 +66,7 @@ pub(super) fn of_contest(tally: &Tally, id: &ContestId, record: &Record) -> Vec<
 pub(super) fn all_of_contest(
     tally: &Tally,
     id: &ContestId,
-    record: &Record,
+    record: &ContestRecord,
 ) -> Result<Vec<Arc<Board>>, Failure> {
     let boards = of_contest(tally, id, record);
     let wanted = match (record.report.is_some(), record.contest.division_size) {
@@ -86,9 +86,9 @@ pub(super) fn all_of_contest(
 pub(super) fn boards(
     tally: &Tally,
     id: &ContestId,
-    record: &Record,
+    record: &ContestRecord,
 ) -> Result<Vec<(BoardNo, Definition)>, Failure> {
-    if !(record.state == State::Running || record.is_in_review()) || !tally.has_others() {
+    if !(record.state == ContestState::Running || record.is_in_review()) || !tally.has_others() {
         return Ok(Vec::new());
     }
     let change = |board: Arc<Board>| (board.no, board.present_definition());

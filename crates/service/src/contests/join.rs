@@ -11,7 +11,7 @@ use crate::boards::ReservedRoom;
 use crate::failure::Failure;
 use crate::servers::in_doubt;
 use std::sync::PoisonError;
-use tally_rules::contest::{Event, Record};
+use tally_rules::contest::{ContestRecord, ContestTrigger};
 use tally_rules::ledger::member::Handle;
 use tally_rules::{PlayerId, Rejection};
 use tally_store::BoardRow;
@@ -37,11 +37,11 @@ pub(super) fn join(request: &ApplicationRequest<'_>, player: &PlayerId) -> Attem
 
 fn join_at(
     request: &ApplicationRequest<'_>,
-    record: Record,
+    record: ContestRecord,
     player: &PlayerId,
-    serve: impl FnOnce(&Record, BoardRow) -> Result<(), Failure>,
+    serve: impl FnOnce(&ContestRecord, BoardRow) -> Result<(), Failure>,
 ) -> AttemptResult {
-    let by = request.actor.by(&record, Event::Apply, Some(player))?;
+    let by = request.actor.by(&record, ContestTrigger::Apply, Some(player))?;
     let ledger = request.tally.store.ledger();
     let needs = record.contest.needs_members();
     let member = if needs { ledger.member_of(&Handle::Player(player.clone()))? } else { None };

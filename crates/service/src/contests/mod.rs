@@ -44,7 +44,7 @@ pub(crate) mod staff;
 pub mod start;
 
 use crate::periods::prizes::PaidPeriods;
-use counts::Counts;
+use counts::ContestCounts;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Mutex, RwLock};
 
@@ -53,7 +53,7 @@ use std::sync::{Mutex, RwLock};
 pub(crate) struct Contests {
     /// Periods whose prizes are paid.
     pub(crate) paid: PaidPeriods,
-    pub(crate) counts: Counts,
+    pub(crate) counts: ContestCounts,
     /// Shared by requests that apply; a renaming holds it alone.
     pub(crate) renaming: RwLock<()>,
     /// One start at a time.

@@ -12,7 +12,7 @@ use crate::tally::Tally;
 use tally_rules::PlayerId;
 use tally_rules::contest::member::UnpaidReason;
 use tally_rules::contest::record::ContestTask;
-use tally_rules::contest::{Application, ContestId, ContestPlayer, Payout, Record, State};
+use tally_rules::contest::{Application, ContestId, ContestPlayer, ContestRecord, ContestState, Payout};
 use tally_rules::ledger::erasure::pseudonym;
 use tally_rules::ledger::{Member, MemberId, Uuid};
 use tally_store::{
@@ -53,7 +53,7 @@ pub struct Entered {
     /// The name of the contest.
     pub id: ContestId,
     /// The contest.
-    pub record: Record,
+    pub record: ContestRecord,
     /// Whether the player is staff.
     pub is_staff: bool,
     /// The application of the player.
@@ -63,7 +63,7 @@ pub struct Entered {
 }
 
 /// A page of contests.
-pub struct Page {
+pub struct ContestsPage {
     /// Those that the person has a row in, or is staff of.
     pub entered: Vec<Entered>,
     /// Contests that cannot be read.
@@ -78,7 +78,7 @@ pub fn page(
     subject: &Subject,
     after: Option<&ContestId>,
     limit: usize,
-) -> Result<Page, Failure> {
+) -> Result<ContestsPage, Failure> {
     read_page(tally, (&subject.player, Some(subject)), after, limit)
 }
 
@@ -89,8 +89,8 @@ pub fn of_name(
     player: &PlayerId,
     after: Option<&ContestId>,
     limit: usize,
-) -> Result<Page, Failure> {
-    let mut all = Page { entered: Vec::new(), damaged: Vec::new(), next: after.cloned() };
+) -> Result<ContestsPage, Failure> {
+    let mut all = ContestsPage { entered: Vec::new(), damaged: Vec::new(), next: after.cloned() };
     for _ in 0..READ_MAX / ROWS {
         let page = read_page(tally, (player, None), all.next.as_ref(), ROWS)?;
         all.entered.extend(page.entered);
@@ -115,16 +115,20 @@ fn read_page(
     (player, subject): (&PlayerId, Option<&Subject>),
     after: Option<&ContestId>,
     limit: usize,
-) -> Result<Page, Failure> {
+) -> Result<ContestsPage, Failure> {
     let is_its = |member: Option<MemberId>| subject.is_none_or(|subject| subject.is_its(member));
     let listed = tally.store.ledger().list_contests(None, after, limit)?;
     let next = listed.rows.last().filter(|_| listed.rows.len() == limit).map(|(id, _)| id.clone());
-    let key = |record: &Record| EntrantKey { contest: record.no, player: player.clone() };
+    let key = |record: &ContestRecord| EntrantKey { contest: record.no, player: player.clone() };
     let begun = listed.rows.iter().filter(|(_, record)| record.report.is_some());
     let keys = tally_lanes::keys_to_load(begun.map(|(_, record)| key(record)));
     let found = tally.store.ledger().enrolled(&keys)?;
-    let open: Vec<&Record> =
-        listed.rows.iter().map(|(_, record)| record).filter(|record| record.state == State::Open).collect();
+    let open: Vec<&ContestRecord> = listed
+        .rows
+        .iter()
+        .map(|(_, record)| record)
+        .filter(|record| record.state == ContestState::Open)
+        .collect();
     let mut applications = application_store::of_player(tally, &open, player)?.into_iter();
     let mut entered = Vec::new();
     for (id, record) in listed.rows {
@@ -134,7 +138,7 @@ fn read_page(
             Some(subject) => under_another_name(tally, &record, subject)?,
             None => named,
         };
-        let application = if record.state == State::Open {
+        let application = if record.state == ContestState::Open {
             applications.next().flatten().filter(|row| is_its(row.member))
         } else {
             None
@@ -146,14 +150,14 @@ fn read_page(
             entered.push(Entered { id, record, is_staff, application, enrolled });
         }
     }
-    Ok(Page { entered, damaged: listed.damaged, next })
+    Ok(ContestsPage { entered, damaged: listed.damaged, next })
 }
 
 /// The row of a member whose player had another name when the contest started. Rows have their members if money is involved, and
 /// are read all, because they are sorted by names.
 fn under_another_name(
     tally: &Tally,
-    record: &Record,
+    record: &ContestRecord,
     subject: &Subject,
 ) -> Result<Option<(PlayerId, ContestPlayer)>, Failure> {
     let is_older = record.updated_at < Member::created_at(subject.member);
@@ -255,8 +259,8 @@ pub(crate) fn rename_in_periods(
     Ok(keys.last().copied().filter(|_| keys.len() == limit))
 }
 
-fn is_busy(record: &Record) -> bool {
-    record.state == State::Running || record.work != ContestTask::None
+fn is_busy(record: &ContestRecord) -> bool {
+    record.state == ContestState::Running || record.work != ContestTask::None
 }
 
 fn paid(rows: &[(PayoutKey, Payout)]) -> LedgerWriteSet {

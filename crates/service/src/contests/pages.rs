@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::tally::Tally;
-use tally_rules::contest::{ContestId, Record, SeriesRecord, State};
+use tally_rules::contest::{ContestId, ContestRecord, ContestState, SeriesRecord};
 
 /// Contests or series of one read.
 const PAGE: usize = 500;
@@ -10,8 +10,8 @@ const PAGE: usize = 500;
 /// Calls `with` for pages of the contests in some states, in their order.
 pub(super) fn each_of_contests(
     tally: &Tally,
-    states: &[State],
-    mut with: impl FnMut(&[(ContestId, Record)]) -> Result<(), Failure>,
+    states: &[ContestState],
+    mut with: impl FnMut(&[(ContestId, ContestRecord)]) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     // A contest that changes its state meanwhile is found again in the next one.
     for state in states {

@@ -10,7 +10,7 @@ use super::execute::{ContestActor, Planned, execute_at, find};
 use crate::failure::Failure;
 use crate::tally::Tally;
 use tally_rules::contest::member::UnpaidReason;
-use tally_rules::contest::{ContestId, Event, Payout, Record, state};
+use tally_rules::contest::{ContestId, ContestRecord, ContestTrigger, Payout, state};
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::Uuid;
 
@@ -25,10 +25,10 @@ pub fn pay_again(
     let _running = idempotency.map(|one| tally.begin(&one.key)).transpose()?;
     let no = find(tally, id)?.no;
     let step = |from: u32, idempotency: Option<&IdempotencyKey>| {
-        let plan = |record: &Record| -> Planned {
-            let by = actor.by(record, Event::Repay, None)?;
+        let plan = |record: &ContestRecord| -> Planned {
+            let by = actor.by(record, ContestTrigger::Repay, None)?;
             // Neither state is left again.
-            state::transition(record.state, Event::Repay, by)?;
+            state::transition(record.state, ContestTrigger::Repay, by)?;
             Ok((by, Action::Repay(unpaid(tally, record.no, from)?.0)))
         };
         execute_at(tally, id, (&actor.origin, idempotency), None, plan)

@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU32, Ordering};
-use tally_rules::contest::{ContestId, Record, State};
+use tally_rules::contest::{ContestId, ContestRecord, ContestState};
 use tally_rules::ledger::Uuid;
 use tally_rules::{BoardId, Micros, PlayerId, Rejection};
 use tally_store::{EntrantKey, Store, StoreError};
@@ -30,7 +30,7 @@ pub(crate) struct Play {
 }
 
 impl Play {
-    fn of(record: &Record, division: Option<u32>) -> Self {
+    fn of(record: &ContestRecord, division: Option<u32>) -> Self {
         let (state, since, ends_at) = (AtomicU8::new(0), AtomicI64::new(0), AtomicI64::new(0));
         let (is_in_review, attempts_max) = (AtomicBool::new(false), AtomicU32::new(0));
         let play = Self { no: record.no, division, state, since, ends_at, is_in_review, attempts_max };
@@ -38,8 +38,8 @@ impl Play {
         play
     }
 
-    fn set(&self, record: &Record) {
-        let at = State::ALL.iter().position(|state| *state == record.state).unwrap_or(0);
+    fn set(&self, record: &ContestRecord) {
+        let at = ContestState::ALL.iter().position(|state| *state == record.state).unwrap_or(0);
         self.ends_at.store(record.contest.ends_at.map_or(i64::MAX, |at| at.0), Ordering::SeqCst);
         self.since.store(record.since.0, Ordering::SeqCst);
         self.is_in_review.store(record.is_in_review(), Ordering::SeqCst);
@@ -48,25 +48,25 @@ impl Play {
         self.state.store(u8::try_from(at).unwrap_or(0), Ordering::SeqCst);
     }
 
-    fn state(&self) -> State {
-        State::ALL[usize::from(self.state.load(Ordering::SeqCst))]
+    fn state(&self) -> ContestState {
+        ContestState::ALL[usize::from(self.state.load(Ordering::SeqCst))]
     }
 
     /// Rejects scores when it is not played.
     fn check(&self, now: Micros) -> Result<(), Rejection> {
         match self.state() {
             // It has ended, and that is not stored yet.
-            State::Running if now.0 >= self.ends_at.load(Ordering::SeqCst) => {
-                Err(Rejection::ContestState(State::Finished))
+            ContestState::Running if now.0 >= self.ends_at.load(Ordering::SeqCst) => {
+                Err(Rejection::ContestState(ContestState::Finished))
             }
-            State::Running => Ok(()),
+            ContestState::Running => Ok(()),
             state => Err(Rejection::ContestState(state)),
         }
     }
 }
 
 /// Brings a leaderboard to the state of its contest.
-pub(crate) fn update(board: &Board, record: &Record) {
+pub(crate) fn update(board: &Board, record: &ContestRecord) {
     let division = || ContestId::of_board(&board.id).and_then(|(_, division)| division);
     board.play.get_or_init(|| Play::of(record, division())).set(record);
 }
@@ -82,8 +82,8 @@ pub(crate) fn load(store: &dyn Store, board: &Board) -> Result<(), Failure> {
 }
 
 /// The contest of a leaderboard that takes no more scores, its last observed state, and since when.
-pub(crate) fn over(board: &Board) -> Option<(ContestId, State, Micros)> {
-    let play = board.play.get().filter(|play| play.state() > State::Running)?;
+pub(crate) fn over(board: &Board) -> Option<(ContestId, ContestState, Micros)> {
+    let play = board.play.get().filter(|play| play.state() > ContestState::Running)?;
     let (id, _) = ContestId::of_board(&board.id)?;
     Some((id, play.state(), Micros(play.since.load(Ordering::SeqCst))))
 }
@@ -111,7 +111,7 @@ pub(crate) fn attempts_max(board: &Board) -> Option<u32> {
 /// Rejects a ban in a contest that is neither played nor reviewed: its ranks are final.
 pub(crate) fn check_ranks(board: &Board) -> Result<(), Rejection> {
     match board.play.get().map(Play::state) {
-        None | Some(State::Running) => Ok(()),
+        None | Some(ContestState::Running) => Ok(()),
         Some(_) => check_review(board),
     }
 }
@@ -120,9 +120,9 @@ pub(crate) fn check_ranks(board: &Board) -> Result<(), Rejection> {
 pub(crate) fn check_review(board: &Board) -> Result<(), Rejection> {
     let play = board.play.get().ok_or(Rejection::ContestNotFound)?;
     match play.state() {
-        State::Finished if play.is_in_review.load(Ordering::SeqCst) => Ok(()),
+        ContestState::Finished if play.is_in_review.load(Ordering::SeqCst) => Ok(()),
         // Its prizes are being determined or paid.
-        State::Finished => Err(Rejection::ContestState(State::Settled)),
+        ContestState::Finished => Err(Rejection::ContestState(ContestState::Settled)),
         state => Err(Rejection::ContestState(state)),
     }
 }

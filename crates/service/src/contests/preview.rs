@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::tally::Tally;
 use std::collections::{BTreeMap, BTreeSet};
 use tally_rules::Rejection;
-use tally_rules::contest::{ContestId, ContestRight, Payout, State};
+use tally_rules::contest::{ContestId, ContestRight, ContestState, Payout};
 use tally_rules::ledger::Currency;
 
 /// A page of the prizes, and the totals of all.
@@ -41,7 +41,7 @@ pub fn preview(
         return Err(Rejection::Forbidden(ContestRight::Staff).into());
     }
     record.check_review()?;
-    if !matches!(record.state, State::Running | State::Finished) {
+    if !matches!(record.state, ContestState::Running | ContestState::Finished) {
         return Err(Rejection::ContestState(record.state).into());
     }
     let won = won(tally, id, &record)?;

@@ -11,7 +11,7 @@ use tally_ranking::redis::applications::ApplicationsKey;
 use tally_rules::contest::application::ApplicationCounts;
 use tally_rules::contest::record::ApplicationLocation;
 use tally_rules::contest::{
-    Application, ContestId, ContestPlayer, Event, Payout, Record, State, Status, state,
+    Application, ContestId, ContestPlayer, ContestRecord, ContestState, ContestTrigger, Payout, Status, state,
 };
 use tally_rules::ledger::TransferId;
 use tally_rules::{PlayerId, Rejection};
@@ -28,14 +28,14 @@ const SERIES_READ_MAX: usize = 20_000;
 const READ_MAX: usize = 2_000;
 
 /// The contest of that name.
-pub fn get(tally: &Tally, id: &ContestId) -> Result<Record, Failure> {
+pub fn get(tally: &Tally, id: &ContestId) -> Result<ContestRecord, Failure> {
     find(tally, id)
 }
 
 /// The number of applications of each of these; `None` if the Redis that has them is unavailable or has lost them.
-pub fn counts(tally: &Tally, records: &[&Record]) -> Vec<Option<ApplicationCounts>> {
+pub fn counts(tally: &Tally, records: &[&ContestRecord]) -> Vec<Option<ApplicationCounts>> {
     let mut all: Vec<_> = records.iter().map(|record| Some(record.applications)).collect();
-    let open = records.iter().enumerate().filter(|(_, record)| record.state == State::Open);
+    let open = records.iter().enumerate().filter(|(_, record)| record.state == ContestState::Open);
     let (mut indexes, mut keys) = (Vec::new(), Vec::new());
     for (at, record) in open {
         match record.kept {
@@ -57,12 +57,12 @@ pub fn counts(tally: &Tally, records: &[&Record]) -> Vec<Option<ApplicationCount
 }
 
 /// Contests in order of names.
-pub type ContestList = Listing<(ContestId, Record)>;
+pub type ContestList = Listing<(ContestId, ContestRecord)>;
 
 /// At most `limit` in order of names, from the first one after `after`: of one state, or of all.
 pub fn list(
     tally: &Tally,
-    state: Option<State>,
+    state: Option<ContestState>,
     after: Option<&ContestId>,
     limit: usize,
 ) -> Result<ContestList, Failure> {
@@ -84,7 +84,7 @@ impl ContestFilter {
         self.series.is_none() && self.prefix.is_none()
     }
 
-    fn fits(&self, id: &ContestId, record: &Record) -> bool {
+    fn fits(&self, id: &ContestId, record: &ContestRecord) -> bool {
         let begins = |prefix: &String| {
             let prefix = prefix.trim().to_lowercase();
             [id.as_str(), &record.contest.title].iter().any(|text| text.to_lowercase().starts_with(&prefix))
@@ -98,7 +98,7 @@ impl ContestFilter {
 pub fn list_filtered(
     tally: &Tally,
     filter: &ContestFilter,
-    state: Option<State>,
+    state: Option<ContestState>,
     after: Option<&ContestId>,
     limit: usize,
 ) -> Result<(ContestList, Option<ContestId>), Failure> {
@@ -152,8 +152,8 @@ pub fn applications(
     (above, limit): (u64, usize),
 ) -> Result<Listing<(PlayerId, Application)>, Failure> {
     let record = find(tally, id)?;
-    let by = actor.by(&record, Event::Decide, None)?;
-    match state::transition(record.state, Event::Decide, by) {
+    let by = actor.by(&record, ContestTrigger::Decide, None)?;
+    match state::transition(record.state, ContestTrigger::Decide, by) {
         Ok(_) => match application_store::of(tally, &record)?.page(&record, status, above, limit) {
             // They were cleared meanwhile.
             Err(Failure::Rejected(Rejection::ApplicationsLost))
@@ -208,7 +208,7 @@ pub fn member(tally: &Tally, id: &ContestId, player: &PlayerId) -> Result<Option
 /// Members as they are listed.
 pub(super) fn listed(
     tally: &Tally,
-    (id, record): (&ContestId, &Record),
+    (id, record): (&ContestId, &ContestRecord),
     rows: Vec<(PlayerId, ContestPlayer)>,
 ) -> Result<Vec<ListedMember>, Failure> {
     let mut boards: BTreeMap<Option<u32>, Option<Arc<Board>>> = BTreeMap::new();
@@ -227,7 +227,7 @@ pub(super) fn listed(
 /// How many scores some members have submitted, in one read.
 fn attempts(
     tally: &Tally,
-    record: &Record,
+    record: &ContestRecord,
     rows: &[(PlayerId, ContestPlayer)],
     boards: &BTreeMap<Option<u32>, Option<Arc<Board>>>,
 ) -> Result<BTreeMap<PlayerId, u32>, Failure> {
@@ -252,7 +252,7 @@ pub fn prizes(
     from: u32,
     limit: usize,
 ) -> Result<Listing<(u32, Payout)>, Failure> {
-    payouts(tally, id, State::Settled, (from, limit))
+    payouts(tally, id, ContestState::Settled, (from, limit))
 }
 
 /// At most `limit` refunds of a contest that was cancelled, in order of acceptance, from that place on.
@@ -262,7 +262,7 @@ pub fn refunds(
     from: u32,
     limit: usize,
 ) -> Result<Listing<(u32, Payout)>, Failure> {
-    payouts(tally, id, State::Cancelled, (from, limit))
+    payouts(tally, id, ContestState::Cancelled, (from, limit))
 }
 
 /// What was reversed of each of these prizes or refunds of a contest, by its transfer.
@@ -286,7 +286,7 @@ pub fn reversed(
 fn payouts(
     tally: &Tally,
     id: &ContestId,
-    of: State,
+    of: ContestState,
     (from, limit): (u32, usize),
 ) -> Result<Listing<(u32, Payout)>, Failure> {
     let record = find(tally, id)?;
@@ -304,16 +304,20 @@ mod tests {
     use tally_rules::ledger::Uuid;
 
     /// The contests of the series `cup` and others of these names, and one after them.
-    fn contests(of_series: usize, others: &[&str]) -> BTreeMap<ContestId, Record> {
+    fn contests(of_series: usize, others: &[&str]) -> BTreeMap<ContestId, ContestRecord> {
         let id = |name: &str| ContestId::new(name).unwrap();
-        let record = |series| Record::new(Uuid([1; 16]), Contest::default(), series, Micros(0));
+        let record = |series| ContestRecord::new(Uuid([1; 16]), Contest::default(), series, Micros(0));
         let made = (0..of_series).map(|at| (id(&format!("cup-{at:03}")), record(Some(id("cup")))));
         let others = others.iter().copied().chain(["dash"]);
         made.chain(others.map(|name| (id(name), record(None)))).collect()
     }
 
     /// At most so many of these contests after `after`.
-    fn later(contests: &BTreeMap<ContestId, Record>, after: Option<&ContestId>, most: usize) -> ContestList {
+    fn later(
+        contests: &BTreeMap<ContestId, ContestRecord>,
+        after: Option<&ContestId>,
+        most: usize,
+    ) -> ContestList {
         let later = contests.iter().filter(|(id, _)| after.is_none_or(|after| *id > after));
         let rows: Vec<_> = later.map(|(id, record)| (id.clone(), record.clone())).take(most).collect();
         Listing::from(rows)
@@ -352,7 +356,7 @@ mod tests {
     }
 
     /// How many contests of the series a list of at most `limit` has, and how many each of its reads asked for.
-    fn listed(contests: &BTreeMap<ContestId, Record>, limit: usize) -> (usize, Vec<usize>) {
+    fn listed(contests: &BTreeMap<ContestId, ContestRecord>, limit: usize) -> (usize, Vec<usize>) {
         let mut reads = Vec::new();
         let filter = ContestFilter { series: ContestId::of_series("cup").ok(), prefix: None };
         let (list, broken_off) = filtered_list(&filter, None, limit, |after, most| {

@@ -32,7 +32,9 @@ use tally_ranking::redis::applications::{
     read,
 };
 use tally_rules::contest::record::ApplicationLocation as Place;
-use tally_rules::contest::{ActorKind, Application, ContestId, Event, Record, State, Status, state};
+use tally_rules::contest::{
+    ActorKind, Application, ContestId, ContestRecord, ContestState, ContestTrigger, Status, state,
+};
 use tally_rules::idempotency::{Fingerprint, IdempotencyKey, RequestFingerprint};
 use tally_rules::{Micros, PlayerId, Rejection};
 use tally_store::Listing;
@@ -68,7 +70,7 @@ pub(super) fn failure(error: RankingError) -> Failure {
 }
 
 /// Whether a contest has lost its applications.
-pub(super) fn is_lost(tally: &Tally, record: &Record) -> Result<bool, Failure> {
+pub(super) fn is_lost(tally: &Tally, record: &ContestRecord) -> Result<bool, Failure> {
     let Place::Redis(number) = record.kept else { return Ok(record.kept == Place::Lost) };
     match redis(tally)?.read(ApplicationsKey { contest: record.no, number }, &[]) {
         Ok(_) => Ok(false),
@@ -125,12 +127,8 @@ fn new_mark() -> Result<String, Failure> {
 }
 
 fn done(request: &ApplicationRequest<'_>, result: ActionResult) -> AttemptResult {
-    Ok(Some(ContestDone {
-        record: Box::new(request.record.clone()),
-        replayed: false,
-        state_changed: false,
-        result,
-    }))
+    let record = Box::new(request.record.clone());
+    Ok(Some(ContestDone { record, replayed: false, state_changed: false, result }))
 }
 
 /// How many applications there may be before a change, and how many accepted ones.
@@ -223,7 +221,7 @@ impl ApplicationsInRedis<'_> {
         for _ in 0..FREEZE_CHECKS {
             sleep(PAUSE);
             let now = find(request.tally, request.id)?;
-            if (now.state, now.kept) != (State::Open, request.record.kept) || !self.read(&[])?.frozen {
+            if (now.state, now.kept) != (ContestState::Open, request.record.kept) || !self.read(&[])?.frozen {
                 return Ok(None);
             }
         }
@@ -271,8 +269,8 @@ impl ApplicationStore for ApplicationsInRedis<'_> {
         if let Some(before) = recall(request)? {
             return Ok(Some(before));
         }
-        let by = request.actor.by(&request.record, Event::Apply, Some(player))?;
-        state::transition(request.record.state, Event::Apply, by)?;
+        let by = request.actor.by(&request.record, ContestTrigger::Apply, Some(player))?;
+        state::transition(request.record.state, ContestTrigger::Apply, by)?;
         request.record.check_may_apply(request.tally.clock.read().expected())?;
         let is_staff = request.record.contest.is_staff(player);
         let most = request.tally.settings.ledger.contests.applications_max;
@@ -303,8 +301,8 @@ impl ApplicationStore for ApplicationsInRedis<'_> {
         if let Some(before) = recall(request)? {
             return Ok(Some(before));
         }
-        let by = request.actor.by(&request.record, Event::Decide, None)?;
-        state::transition(request.record.state, Event::Decide, by)?;
+        let by = request.actor.by(&request.record, ContestTrigger::Decide, None)?;
+        state::transition(request.record.state, ContestTrigger::Decide, by)?;
         let observed = self.read(players)?;
         let (mut counts, contest) = (observed.counts, &request.record.contest);
         let count = if accept { u32::try_from(players.len()).unwrap_or(u32::MAX) } else { 0 };
@@ -344,8 +342,8 @@ impl ApplicationStore for ApplicationsInRedis<'_> {
         if let Some(before) = recall(request)? {
             return Ok(Some(before));
         }
-        let by = request.actor.by(&request.record, Event::Withdraw, Some(player))?;
-        state::transition(request.record.state, Event::Withdraw, by)?;
+        let by = request.actor.by(&request.record, ContestTrigger::Withdraw, Some(player))?;
+        state::transition(request.record.state, ContestTrigger::Withdraw, by)?;
         let mut observed = self.read(std::slice::from_ref(player))?;
         let kept = observed.rows.pop().flatten();
         observed.counts.withdraw(kept.as_ref().map(|kept| &kept.application))?;
@@ -353,18 +351,18 @@ impl ApplicationStore for ApplicationsInRedis<'_> {
         self.decision(request, &observed, rows, ActionResult::Nothing)
     }
 
-    fn observe(&self, record: &Record, players: &[PlayerId]) -> Result<Vec<ObservedApplication>, Failure> {
+    fn observe(&self, record: &ContestRecord, of: &[PlayerId]) -> Result<Vec<ObservedApplication>, Failure> {
         // A player that a start left out does not take part.
-        if record.state != State::Open {
-            return Ok(players.iter().map(|player| (player.clone(), None)).collect());
+        if record.state != ContestState::Open {
+            return Ok(of.iter().map(|player| (player.clone(), None)).collect());
         }
-        let rows = self.read(players)?.rows.into_iter().map(|kept| kept.map(|kept| kept.application));
-        Ok(players.iter().cloned().zip(rows).collect())
+        let rows = self.read(of)?.rows.into_iter().map(|kept| kept.map(|kept| kept.application));
+        Ok(of.iter().cloned().zip(rows).collect())
     }
 
     fn page(
         &self,
-        _record: &Record,
+        _record: &ContestRecord,
         status: Status,
         above: u64,
         limit: usize,
@@ -372,7 +370,7 @@ impl ApplicationStore for ApplicationsInRedis<'_> {
         self.counting_faults(self.redis.page(self.key, status, above, limit)).map(Listing::from)
     }
 
-    fn accepted(&self, record: &Record) -> Result<Vec<(PlayerId, Application)>, Failure> {
+    fn accepted(&self, record: &ContestRecord) -> Result<Vec<(PlayerId, Application)>, Failure> {
         let (mut all, mut above) = (Vec::new(), 0);
         loop {
             let page = self.page(record, Status::Accepted, above, PAGE)?.whole()?;
@@ -385,7 +383,7 @@ impl ApplicationStore for ApplicationsInRedis<'_> {
         }
     }
 
-    fn freeze(&self, record: &Record) -> Result<(), Failure> {
+    fn freeze(&self, record: &ContestRecord) -> Result<(), Failure> {
         self.counting_faults(self.redis.freeze(self.key, record.revision))
     }
 

@@ -15,7 +15,7 @@ use crate::periods::payments::{PaymentAction, PaymentRequest};
 use crate::tally::Tally;
 use tally_rules::Origin;
 use tally_rules::contest::member::UnpaidReason;
-use tally_rules::contest::{ActorKind, ContestId, Payout, Record, State};
+use tally_rules::contest::{ActorKind, ContestId, ContestRecord, ContestState, Payout};
 use tally_rules::ledger::{Currency, Uuid, Wallet};
 use tally_store::WindowKey;
 
@@ -64,7 +64,7 @@ fn find_unpaid(tally: &Tally) -> Result<(), Failure> {
 
 fn of_contests(tally: &Tally) -> Result<usize, Failure> {
     let mut left = 0;
-    for state in [State::Settled, State::Cancelled] {
+    for state in [ContestState::Settled, ContestState::Cancelled] {
         let mut after = None::<ContestId>;
         loop {
             let page = tally.store.ledger().contests(Some(state), after.as_ref(), PAGE)?;
@@ -89,12 +89,12 @@ pub(crate) fn all_of_contest(tally: &Tally, id: &ContestId) -> Result<usize, Fai
 
 /// The same from that number on, in one read.
 fn of_contest(tally: &Tally, id: &ContestId, from: u32) -> Result<usize, Failure> {
-    let rows = |record: &Record| Ok::<_, Failure>(wrong(tally, record.no, from)?.rows);
+    let rows = |record: &ContestRecord| Ok::<_, Failure>(wrong(tally, record.no, from)?.rows);
     if rows(&find(tally, id)?)?.is_empty() {
         return Ok(0);
     }
     let background = (&Origin::BACKGROUND, None);
-    let plan = |record: &Record| Ok((ActorKind::Clock, Action::Repay(rows(record)?)));
+    let plan = |record: &ContestRecord| Ok((ActorKind::Clock, Action::Repay(rows(record)?)));
     let done = execute_at(tally, id, background, None, plan)?;
     Ok(if let ActionResult::Paid(became) = done.result { became.len() } else { 0 })
 }

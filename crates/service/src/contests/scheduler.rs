@@ -15,7 +15,7 @@ use crate::tally::Tally;
 use std::sync::Arc;
 use std::time::Duration;
 use tally_rules::contest::record::{ApplicationLocation, Due};
-use tally_rules::contest::{ActorKind, ContestId, Event};
+use tally_rules::contest::{ActorKind, ContestId, ContestTrigger};
 use tally_rules::{Micros, Origin, Rejection};
 
 /// The pause between two rounds.
@@ -129,10 +129,10 @@ fn one(tally: &Tally, id: &ContestId, redis: &mut Redis) -> Result<(), Failure> 
                 None => cleared,
             }
         }
-        Due::Event(event @ Event::Open) if application_store::opens_in_redis(tally, &record) => {
+        Due::Event(event @ ContestTrigger::Open) if application_store::opens_in_redis(tally, &record) => {
             redis.unless_unavailable(|| happen(tally, id, at, event))
         }
-        Due::Event(event @ Event::Start) if matches!(record.kept, ApplicationLocation::Redis(_)) => {
+        Due::Event(event @ ContestTrigger::Start) if matches!(record.kept, ApplicationLocation::Redis(_)) => {
             redis.unless_unavailable(|| happen(tally, id, at, event))
         }
         Due::Event(event) => happen(tally, id, at, event),
@@ -149,13 +149,13 @@ fn one(tally: &Tally, id: &ContestId, redis: &mut Redis) -> Result<(), Failure> 
 }
 
 /// An event of the clock.
-fn happen(tally: &Tally, id: &ContestId, at: Micros, event: Event) -> Result<(), Failure> {
+fn happen(tally: &Tally, id: &ContestId, at: Micros, event: ContestTrigger) -> Result<(), Failure> {
     let (clock, background) = (|_: &_| Ok(ActorKind::Clock), (&Origin::BACKGROUND, None));
     match event {
-        Event::Open => change::open_at(tally, id, background, Some(at), clock).map(drop),
-        Event::Start => start::start_at(tally, id, background, Some(at), clock).map(drop),
-        Event::Finish => finish::finish_at(tally, id, at).map(drop),
-        Event::Settle => settle::settle_at(tally, id, background, Some(at), clock).map(drop),
+        ContestTrigger::Open => change::open_at(tally, id, background, Some(at), clock).map(drop),
+        ContestTrigger::Start => start::start_at(tally, id, background, Some(at), clock).map(drop),
+        ContestTrigger::Finish => finish::finish_at(tally, id, at).map(drop),
+        ContestTrigger::Settle => settle::settle_at(tally, id, background, Some(at), clock).map(drop),
         _ => Ok(()),
     }
 }

@@ -18,7 +18,7 @@ use crate::tally::Tally;
 use tally_rules::audit::{AuditAction, Audited};
 use tally_rules::contest::id::Minute;
 use tally_rules::contest::series::{Moments, Occurrence, SeriesSpec, Timetable, of_template};
-use tally_rules::contest::{ContestId, Record, Series, SeriesRecord};
+use tally_rules::contest::{ContestId, ContestRecord, Series, SeriesRecord};
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::Uuid;
 use tally_rules::outcome::Outcome;
@@ -82,7 +82,7 @@ impl LedgerRequest for SeriesRequest {
             && state.contests.get(&making.id).is_none()
         {
             let series = Some(self.id.clone());
-            let mut record = Record::new(ids[0], making.contest.clone(), series, state.time.now);
+            let mut record = ContestRecord::new(ids[0], making.contest.clone(), series, state.time.now);
             record.since = making.at;
             state.added.add_event((&making.id, &record), None, state.time.now);
             state.contests.set(&making.id, Some(record));

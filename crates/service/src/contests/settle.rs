@@ -10,7 +10,9 @@ use crate::tally::Tally;
 use std::collections::{BTreeMap, BTreeSet};
 use tally_ranking::Reads;
 use tally_rules::contest::prize::{Share, last_rank, shares};
-use tally_rules::contest::{ActorKind, ContestId, ContestPlayer, Event, Payout, Pool, Record, division};
+use tally_rules::contest::{
+    ActorKind, ContestId, ContestPlayer, ContestRecord, ContestTrigger, Payout, PrizePool, division,
+};
 use tally_rules::definition::Ranking;
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::MemberId;
@@ -28,7 +30,9 @@ pub fn settle(
     idempotency: Option<&IdempotencyKey>,
 ) -> Result<ContestDone, Failure> {
     let _running = idempotency.map(|one| tally.begin(&one.key)).transpose()?;
-    settle_at(tally, id, (&actor.origin, idempotency), None, |record| actor.by(record, Event::Settle, None))
+    settle_at(tally, id, (&actor.origin, idempotency), None, |record| {
+        actor.by(record, ContestTrigger::Settle, None)
+    })
 }
 
 pub(super) fn settle_at(
@@ -36,7 +40,7 @@ pub(super) fn settle_at(
     id: &ContestId,
     sender: Sender<'_>,
     at: Option<Micros>,
-    by: impl Fn(&Record) -> Result<ActorKind, Rejection>,
+    by: impl Fn(&ContestRecord) -> Result<ActorKind, Rejection>,
 ) -> Result<ContestDone, Failure> {
     // The remaining work of a start comes first.
     bounded_steps::run_remaining_steps(tally, id, find(tally, id)?)?;
@@ -44,7 +48,7 @@ pub(super) fn settle_at(
         Ok((by(record)?, Action::Settle(finish::boards(tally, id, record)?)))
     })?;
     // Its review is closed even if this fails: the scheduler continues.
-    let record = match bounded_steps::run_remaining_steps(tally, id, Record::clone(&done.record)) {
+    let record = match bounded_steps::run_remaining_steps(tally, id, ContestRecord::clone(&done.record)) {
         Ok(record) => Box::new(record),
         Err(failure) => {
             tracing::warn!(%failure, contest = id.as_str(), "determine or pay the prizes of a contest; it is tried again");
@@ -55,7 +59,11 @@ pub(super) fn settle_at(
 }
 
 /// Everything that is to be paid, division by division, best rank first; and the number from which it is of the pool.
-pub(super) fn payouts(tally: &Tally, id: &ContestId, record: &Record) -> Result<(Vec<Payout>, u32), Failure> {
+pub(super) fn payouts(
+    tally: &Tally,
+    id: &ContestId,
+    record: &ContestRecord,
+) -> Result<(Vec<Payout>, u32), Failure> {
     if pays(record) {
         // What counts was committed before the end, but may not be published yet.
         let boards = finish::all_of_contest(tally, id, record)?;
@@ -65,7 +73,7 @@ pub(super) fn payouts(tally: &Tally, id: &ContestId, record: &Record) -> Result<
     Ok((payouts_of(tally, record, &won.shares)?, won.first_of_pool))
 }
 
-fn pays(record: &Record) -> bool {
+fn pays(record: &ContestRecord) -> bool {
     let contest = &record.contest;
     !contest.prizes.is_empty() || contest.pool.is_some() && contest.entry_fee.is_some()
 }
@@ -78,7 +86,7 @@ pub(super) struct Won {
 }
 
 /// What is won by the published ranks, in the order of [`payouts`].
-pub(super) fn won(tally: &Tally, id: &ContestId, record: &Record) -> Result<Won, Failure> {
+pub(super) fn won(tally: &Tally, id: &ContestId, record: &ContestRecord) -> Result<Won, Failure> {
     if !pays(record) {
         return Ok(Won::default());
     }
@@ -105,17 +113,17 @@ pub(super) fn won(tally: &Tally, id: &ContestId, record: &Record) -> Result<Won,
 }
 
 /// What is to be won of the pool, in the division if there are divisions.
-fn to_win(pool: &Pool, record: &Record, named: Option<u32>) -> i64 {
+fn to_win(pool: &PrizePool, record: &ContestRecord, named: Option<u32>) -> i64 {
     let whole = pool.to_win(record.fees_left());
     let (Some(division), Some(size)) = (named, record.contest.division_size) else { return whole };
     let found = division::sizes(record.members, size).find(|(no, _)| *no == division);
-    Pool::of_division(whole, found.map_or(0, |(_, members)| members), record.members)
+    PrizePool::of_division(whole, found.map_or(0, |(_, members)| members), record.members)
 }
 
 /// The payouts of some shares.
 pub(super) fn payouts_of(
     tally: &Tally,
-    record: &Record,
+    record: &ContestRecord,
     shares: &[(Option<u32>, Share<PlayerId>)],
 ) -> Result<Vec<Payout>, Failure> {
     let mut all = Vec::with_capacity(shares.len());
@@ -134,7 +142,7 @@ pub(super) fn payouts_of(
 /// The members that some prizes go to, in one query.
 fn members_of<'a>(
     tally: &Tally,
-    record: &Record,
+    record: &ContestRecord,
     players: impl Iterator<Item = &'a PlayerId>,
 ) -> Result<BTreeMap<PlayerId, MemberId>, Failure> {
     let players: BTreeSet<&PlayerId> = players.collect();
@@ -146,10 +154,10 @@ fn members_of<'a>(
 }
 
 /// A page of a ranking: names and records.
-pub(crate) type Page = Vec<(Vec<u8>, tally_rules::Record)>;
+pub(crate) type RankingRows = Vec<(Vec<u8>, tally_rules::Record)>;
 
 /// The page of a ranking from a position on.
-pub(crate) fn page(ranking: &dyn Reads, from: usize) -> Page {
+pub(crate) fn page(ranking: &dyn Reads, from: usize) -> RankingRows {
     let mut rows = Vec::new();
     ranking.visit(from as u64, PAGE, false, &mut |id, record| rows.push((id.to_vec(), record)));
     rows
@@ -160,7 +168,7 @@ pub(crate) fn page(ranking: &dyn Reads, from: usize) -> Page {
 pub(crate) fn ranked(
     alone: bool,
     most: usize,
-    read: impl Fn(usize) -> Result<Page, Failure>,
+    read: impl Fn(usize) -> Result<RankingRows, Failure>,
 ) -> Result<Vec<(PlayerId, bool)>, Failure> {
     let mut all: Vec<(PlayerId, bool)> = Vec::new();
     let mut last = None;

@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::tally::Tally;
 use tally_rules::contest::definition::ContestSpec;
 use tally_rules::contest::series::SeriesSpec;
-use tally_rules::contest::{Contest, State};
+use tally_rules::contest::{Contest, ContestState};
 use tally_rules::ledger::member::Handle;
 use tally_rules::{PlayerId, Rejection};
 
@@ -32,17 +32,21 @@ pub(crate) fn leave(tally: &Tally, player: &PlayerId) -> Result<(), Failure> {
         }
         Ok(())
     })?;
-    each_of_contests(tally, &[State::Draft, State::Open, State::Running, State::Finished], |page| {
-        for (id, _) in page.iter().filter(|(_, record)| record.contest.is_staff(player)) {
-            let spec = without(&find(tally, id)?.contest, player);
-            match change::patch(tally, id, &ContestActor::ADMIN, &spec, None) {
-                // It is over meanwhile.
-                Ok(_) | Err(Failure::Rejected(Rejection::ContestState(_))) => {}
-                Err(failure) => return Err(failure),
+    each_of_contests(
+        tally,
+        &[ContestState::Draft, ContestState::Open, ContestState::Running, ContestState::Finished],
+        |page| {
+            for (id, _) in page.iter().filter(|(_, record)| record.contest.is_staff(player)) {
+                let spec = without(&find(tally, id)?.contest, player);
+                match change::patch(tally, id, &ContestActor::ADMIN, &spec, None) {
+                    // It is over meanwhile.
+                    Ok(_) | Err(Failure::Rejected(Rejection::ContestState(_))) => {}
+                    Err(failure) => return Err(failure),
+                }
             }
-        }
-        Ok(())
-    })
+            Ok(())
+        },
+    )
 }
 
 fn without(contest: &Contest, player: &PlayerId) -> ContestSpec {

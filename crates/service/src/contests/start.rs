@@ -11,7 +11,7 @@ use crate::tally::Tally;
 use std::cell::Cell;
 use std::sync::{Arc, PoisonError};
 use tally_rules::contest::start::InvalidApplication;
-use tally_rules::contest::{ActorKind, Contest, ContestId, Event, Record, state};
+use tally_rules::contest::{ActorKind, Contest, ContestId, ContestRecord, ContestTrigger, state};
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::{Micros, Rejection};
 use tally_store::BoardRow;
@@ -34,7 +34,9 @@ pub fn start(
     idempotency: Option<&IdempotencyKey>,
 ) -> Result<Started, Failure> {
     let _running = idempotency.map(|one| tally.begin(&one.key)).transpose()?;
-    start_at(tally, id, (&actor.origin, idempotency), None, |record| actor.by(record, Event::Start, None))
+    start_at(tally, id, (&actor.origin, idempotency), None, |record| {
+        actor.by(record, ContestTrigger::Start, None)
+    })
 }
 
 /// The same as of a given instant.
@@ -43,14 +45,14 @@ pub(super) fn start_at(
     id: &ContestId,
     sender: Sender<'_>,
     at: Option<Micros>,
-    by: impl Fn(&Record) -> Result<ActorKind, Rejection>,
+    by: impl Fn(&ContestRecord) -> Result<ActorKind, Rejection>,
 ) -> Result<Started, Failure> {
     in_doubt::resolve_all(tally)?;
     let (held, room) = (Cell::new(false), ReservedRoom::begin(tally));
     let done = execute_at(tally, id, sender, at, |record| {
         let by = by(record)?;
         // A caller that may not start it, or not now, freezes nothing.
-        if state::transition(record.state, Event::Start, by).is_err() {
+        if state::transition(record.state, ContestTrigger::Start, by).is_err() {
             return Ok((by, Action::Start(Vec::new())));
         }
         let applications = application_store::of(tally, record)?;
@@ -93,7 +95,7 @@ pub(super) fn start_at(
         _ => done.record.report.as_ref().map_or_else(Vec::new, |report| report.first_failed.clone()),
     };
     // It has started even if this fails: the scheduler continues.
-    let record = Record::clone(&done.record);
+    let record = ContestRecord::clone(&done.record);
     if let Err(failure) = bounded_steps::run_remaining_steps(tally, id, record)
         .and_then(|record| application_store::clear(tally, id, record))
     {
@@ -128,7 +130,7 @@ fn thaw(tally: &Tally, id: &ContestId) {
 }
 
 /// Adds stored leaderboards to those that are served.
-pub(super) fn serve(tally: &Tally, record: &Record, boards: &[BoardRow]) -> Result<(), Failure> {
+pub(super) fn serve(tally: &Tally, record: &ContestRecord, boards: &[BoardRow]) -> Result<(), Failure> {
     for row in boards {
         let broken = |rejection: Rejection| Fault::Broken(rejection.detail());
         let board = Board::new(row.clone(), Vec::new(), &tally.settings.ranking).map_err(broken)?;

@@ -54,7 +54,7 @@ enum Wake {
 
 /// A reader of events, woken when there may be more.
 #[derive(Debug)]
-pub struct Log {
+pub struct EventLog {
     of: Of,
     wake: Wake,
     /// Its position.
@@ -77,7 +77,7 @@ pub enum StreamStart {
     Reset,
 }
 
-impl Log {
+impl EventLog {
     /// Reads the closed periods of a board.
     pub fn of_board(
         tally: &Tally,

@@ -2,7 +2,7 @@
 //! (`audit::of_admin`).
 
 use tally_rules::audit::{AuditAction, AuditEntry, AuditId, Audited, STORE};
-use tally_rules::ledger::{Currency, Kind, MemberId, TransferId, TransferRequest};
+use tally_rules::ledger::{Currency, EntryKind, MemberId, TransferId, TransferRequest};
 
 /// From a member, and to a member, if these are no accounts of the operator.
 pub(super) type Sides = (Option<MemberId>, Option<MemberId>);
@@ -10,8 +10,8 @@ pub(super) type Sides = (Option<MemberId>, Option<MemberId>);
 /// The row of a transfer. Its subject is the member that pays, or the one that gets the money.
 pub(super) fn of_transfer(act: &Audited, order: &TransferRequest, id: TransferId) -> (AuditId, AuditEntry) {
     let action = match order.what.kind() {
-        Kind::Withdrawal => AuditAction::MoneyWithdrawn,
-        Kind::TransferOut => AuditAction::MoneyTransferred,
+        EntryKind::Withdrawal => AuditAction::MoneyWithdrawn,
+        EntryKind::TransferOut => AuditAction::MoneyTransferred,
         _ => AuditAction::MoneyDeposited,
     };
     let (from, to) = order.what.sides();

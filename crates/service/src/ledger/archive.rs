@@ -18,7 +18,7 @@ use tally_rules::instant::SECOND;
 use tally_rules::ledger::Month;
 use tally_rules::outcome::Outcome;
 pub use tally_store::archive::ArchivedMonth;
-use tally_store::archive::{MonthState, Step, step, to_archive};
+use tally_store::archive::{ArchiveStep, MonthState, step, to_archive};
 use tally_store::{LedgerReadSet, Loaded, ReadSet, ShardSet, StoreError, Task, WriteSet};
 
 /// How long a month must be over: by then each of its transfers is committed, also one of a server whose clock is late.
@@ -200,14 +200,14 @@ fn do_step(tally: &Tally, pace: &mut Pace) -> Result<bool, Failure> {
         Ok(done) => {
             note(tally, None);
             Ok(match done {
-                Step::Nothing | Step::Stopped => false,
-                Step::Wrote(_) => true,
-                Step::Deleted(_) => {
+                ArchiveStep::Nothing | ArchiveStep::Stopped => false,
+                ArchiveStep::Wrote(_) => true,
+                ArchiveStep::Deleted(_) => {
                     pace.0 = deleted_max;
                     pace.after(begun.elapsed());
                     true
                 }
-                Step::Done(month) => {
+                ArchiveStep::Done(month) => {
                     tracing::info!(%month, "a month of the ledger is archived");
                     true
                 }

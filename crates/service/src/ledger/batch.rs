@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
-use tally_lanes::{BarrierGuard, BatchHandler, Failure, Kind, Resolution, Weight, keys_to_load};
+use tally_lanes::{BarrierGuard, BatchFailure, BatchHandler, BatchSharing, Resolution, Weight, keys_to_load};
 use tally_rules::instant::Instants;
 use tally_rules::ledger::Uuid;
 use tally_store::{BatchId, Loaded, ReadSet, ShardSet, Store, StoreError, WriteSet};
@@ -117,20 +117,20 @@ impl BatchHandler for LedgerBatchHandler {
         Weight { rows, bytes: rows.saturating_mul(TRANSFER_BYTES).saturating_add(bytes) }
     }
 
-    fn kind(request: &Self::Request) -> Kind {
-        if request.needs().excludes_scores { Kind::Alone } else { Kind::Group(0) }
+    fn kind(request: &Self::Request) -> BatchSharing {
+        if request.needs().excludes_scores { BatchSharing::Alone } else { BatchSharing::Group(0) }
     }
 
     fn dispatch(&mut self, callers: usize, replies: Box<dyn Send>) {
         self.dispatcher.dispatch(callers, replies);
     }
 
-    fn commit(&mut self, batch: &[Self::Request]) -> Result<Vec<Decision>, Failure<Fault>> {
+    fn commit(&mut self, batch: &[Self::Request]) -> Result<Vec<Decision>, BatchFailure<Fault>> {
         self.remember_home(batch).map_err(in_lane)?;
         // From an attempt before, which has done nothing.
         self.pass = None;
         if batch.iter().any(|request| request.needs().excludes_scores) {
-            self.pass = Some(self.scores.pass_alone_soon().map_err(Failure::Piece)?);
+            self.pass = Some(self.scores.pass_alone_soon().map_err(BatchFailure::Piece)?);
         }
         let time = self.clock.read();
         let now = time.now;

@@ -10,7 +10,7 @@ use crate::failure::{Failure, Fault};
 use std::collections::{BTreeMap, BTreeSet};
 use tally_rules::Micros;
 use tally_rules::contest::record::ContestTask;
-use tally_rules::contest::{Contest, ContestId, Payout, Record, State};
+use tally_rules::contest::{Contest, ContestId, ContestRecord, ContestState, Payout};
 use tally_rules::ledger::account::{Account, AccountKey, Total};
 use tally_rules::ledger::{Currencies, Currency, Uuid};
 use tally_rules::period::PeriodRule;
@@ -83,7 +83,7 @@ fn of_boards(store: &dyn Store, boards: &Boards, missing: &mut Missing<'_>) -> R
         let contest = of_rules(&rules).next().and_then(|_| ContestId::of_board(&board.id));
         let contest = contest.map(|(id, _)| store.ledger().contest(&id)).transpose()?.flatten();
         // The periods of a cancelled contest pay nothing.
-        if contest.is_none_or(|record| record.state != State::Cancelled) {
+        if contest.is_none_or(|record| record.state != ContestState::Cancelled) {
             missing.note(of_rules(&rules), || {
                 format!("periods of the leaderboard `{}` have prizes in it (change them)", board.id.as_str())
             });
@@ -99,13 +99,13 @@ fn of_contest(contest: &Contest) -> impl Iterator<Item = Currency> {
 }
 
 fn of_contests(store: &dyn Store, missing: &mut Missing<'_>) -> Result<(), StoreError> {
-    let whose = |id: &str, record: &Record| {
+    let whose = |id: &str, record: &ContestRecord| {
         format!(
             "the contest `{id}`, which is {}, has a fee or prizes in it (settle or cancel it)",
             record.state
         )
     };
-    for state in [State::Draft, State::Open, State::Running, State::Finished] {
+    for state in [ContestState::Draft, ContestState::Open, ContestState::Running, ContestState::Finished] {
         let mut after = None;
         loop {
             let page = store.ledger().contests(Some(state), after.as_ref(), PAGE)?;

@@ -4,7 +4,7 @@ use super::batch::{HOME_META, LedgerBatchHandler};
 use super::request::{Answer, LedgerRequest, typed};
 use crate::events::hub::Hub;
 use crate::failure::{Failure, Fault};
-use crate::reply::{self, Entry, LaneReply, ReplyDispatcher};
+use crate::reply::{self, GuardedRequest, LaneReply, ReplyDispatcher};
 use crate::requests::KeyGuard;
 use crate::scores::StoreTimes;
 use crate::scores::shared::Shared;
@@ -64,7 +64,8 @@ impl LedgerLane {
 
     /// The same on a thread that may block.
     pub(crate) fn ask_blocking<R: LedgerRequest>(&self, request: R) -> Result<R::Answer, Failure> {
-        reply::ask_blocking(&self.lane, Entry::of(Box::new(request)), self.background).map(typed::<R>)
+        reply::ask_blocking(&self.lane, GuardedRequest::of(Box::new(request)), self.background)
+            .map(typed::<R>)
     }
 
     /// One step of a lane without a thread; returns whether there was anything to do.
@@ -78,7 +79,8 @@ impl LedgerLane {
         requests: Vec<(R, Vec<KeyGuard>)>,
     ) -> Result<Vec<LaneReply<R::Answer>>, Failure> {
         self.dispatcher.learn_runtime();
-        let entry = |(request, running)| Entry { request: Box::new(request) as _, running, guard: None };
+        let entry =
+            |(request, running)| GuardedRequest { request: Box::new(request) as _, running, guard: None };
         let answers = reply::ask_all(&self.lane, requests.into_iter().map(entry).collect()).await?;
         Ok(answers.into_iter().map(|told| told.map(|answer| answer.map(typed::<R>))).collect())
     }

@@ -5,14 +5,16 @@
 
 use super::read::{MemberNames, names, sound};
 use crate::failure::Failure;
-use crate::scan::{ScanPage, Span, scan};
+use crate::scan::{ListRange, ScanPage, scan};
 use crate::tally::Tally;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use tally_rules::clock::DecisionTime;
 use tally_rules::contest::ContestId;
 use tally_rules::ledger::hold::HoldState;
-use tally_rules::ledger::{Currency, EntryKey, Hold, HoldId, Kind, MemberId, Transfer, TransferId, Uuid};
+use tally_rules::ledger::{
+    Currency, EntryKey, EntryKind, Hold, HoldId, MemberId, Transfer, TransferId, Uuid,
+};
 use tally_rules::{Actor, BoardId};
 use tally_store::Store;
 
@@ -22,7 +24,7 @@ pub struct TransferFilter {
     /// Those that debit or credit a wallet of this member.
     pub member: Option<MemberId>,
     /// Those of this kind.
-    pub kind: Option<Kind>,
+    pub kind: Option<EntryKind>,
     /// Those with this reference.
     pub reference: Option<String>,
     /// Fees, prizes and refunds of this contest, and their reversals.
@@ -62,7 +64,12 @@ impl TransferFilter {
 fn may_be_of_contest(transfer: &Transfer) -> bool {
     matches!(
         transfer.reverses.unwrap_or(transfer.kind),
-        Kind::Capture | Kind::Fee | Kind::Prize | Kind::Refund | Kind::PrizeOut | Kind::RefundOut
+        EntryKind::Capture
+            | EntryKind::Fee
+            | EntryKind::Prize
+            | EntryKind::Refund
+            | EntryKind::PrizeOut
+            | EntryKind::RefundOut
     )
 }
 
@@ -79,7 +86,7 @@ pub type Referenced = (Transfer, Option<Arc<str>>);
 pub fn transfers(
     tally: &Tally,
     filter: &TransferFilter,
-    span: &Span,
+    span: &ListRange,
 ) -> Result<(ScanPage<Referenced>, MemberNames), Failure> {
     let store = &*tally.store;
     let read = |before, limit| {
@@ -114,7 +121,7 @@ fn references(store: &dyn Store, rows: &[(Uuid, Transfer)]) -> Result<Vec<Option
 pub fn holds(
     tally: &Tally,
     (member, state): (Option<MemberId>, Option<HoldState>),
-    span: &Span,
+    span: &ListRange,
     time: DecisionTime,
 ) -> Result<ScanPage<Hold>, Failure> {
     let read = |before, limit| {

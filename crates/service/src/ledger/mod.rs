@@ -28,8 +28,8 @@ pub mod trial_balance;
 pub(crate) use batch::HOME_META;
 
 use std::collections::BTreeMap;
-use tally_lanes::Bounds;
-use tally_rules::ledger::limits::Limits;
+use tally_lanes::LaneLimits;
+use tally_rules::ledger::limits::CurrencyLimits;
 use tally_rules::ledger::pin::PinRule;
 use tally_rules::ledger::{Currencies, Currency};
 
@@ -39,11 +39,11 @@ pub struct LedgerSettings {
     /// The currencies there are.
     pub currencies: Currencies,
     /// The rules of each currency; one without an entry has none.
-    pub limits: BTreeMap<Currency, Limits>,
+    pub limits: BTreeMap<Currency, CurrencyLimits>,
     /// How many wrong PINs lock it, and for how long.
     pub pin: PinRule,
     /// How large contests may be.
-    pub contests: tally_rules::contest::definition::Bounds,
+    pub contests: tally_rules::contest::definition::ContestLimits,
     /// Bounds of the lane.
-    pub lane: Bounds,
+    pub lane: LaneLimits,
 }

@@ -120,7 +120,7 @@ pub async fn reverse(tally: &Tally, new: NewReversal) -> TransferResult {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tally_rules::ledger::{Currency, Kind, Transfer};
+    use tally_rules::ledger::{Currency, EntryKind, Transfer};
     use tally_rules::{Actor, Micros};
 
     #[test]
@@ -128,7 +128,7 @@ mod tests {
         let act = Audited::new(Origin::from(Actor::CommandLine), Micros(1), 7);
         let reverse = |act| {
             let transfer = Transfer {
-                kind: Kind::Deposit,
+                kind: EntryKind::Deposit,
                 reverses: None,
                 currency: Currency::parse("KRW").unwrap(),
                 amount: 5,

@@ -10,13 +10,13 @@ use tally_lanes::WorkingSet;
 use tally_rules::Micros;
 use tally_rules::audit::{AuditEntry, AuditId};
 use tally_rules::clock::DecisionTime;
-use tally_rules::contest::{Application, ContestId, ContestPlayer, Payout, Record, SeriesRecord};
+use tally_rules::contest::{Application, ContestId, ContestPlayer, ContestRecord, Payout, SeriesRecord};
 use tally_rules::event::Event;
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::transfer_request::LedgerWrites;
 use tally_rules::ledger::working_set::LedgerWorkingSet;
 use tally_rules::ledger::{Member, MemberId};
-use tally_rules::period::Payment;
+use tally_rules::period::PeriodPayment;
 use tally_store::{
     Archived, BoardChange, BoardNo, ContestWriteSet, EntrantKey, ImportKey, ImportRow, LedgerWriteSet,
     Loaded, PayoutKey, ReadSet, Topic, WindowKey, WriteSet,
@@ -47,12 +47,12 @@ pub(crate) struct BatchState<'a> {
     pub(crate) handles: WorkingSet<Handle, MemberId>,
     pub(crate) members: WorkingSet<MemberId, Member>,
     pub(crate) imports: WorkingSet<ImportKey, ImportRow>,
-    pub(crate) contests: WorkingSet<ContestId, Record>,
+    pub(crate) contests: WorkingSet<ContestId, ContestRecord>,
     pub(crate) applications: WorkingSet<EntrantKey, Application>,
     /// Members of contests that join after the start.
     pub(crate) joined: WorkingSet<EntrantKey, ContestPlayer>,
     pub(crate) series: WorkingSet<ContestId, SeriesRecord>,
-    pub(crate) payments: WorkingSet<WindowKey, Payment>,
+    pub(crate) payments: WorkingSet<WindowKey, PeriodPayment>,
     pub(crate) added: Added,
 }
 

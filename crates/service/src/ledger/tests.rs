@@ -15,10 +15,10 @@ use tally_rules::audit::Audited;
 use tally_rules::clock::ClockWatch;
 use tally_rules::contest::definition::Fee;
 use tally_rules::contest::record::ContestTask;
-use tally_rules::contest::{ActorKind, Contest, ContestId, ContestPlayer, Record, State as Stands};
+use tally_rules::contest::{ActorKind, Contest, ContestId, ContestPlayer, ContestRecord, ContestState};
 use tally_rules::idempotency::{Fingerprint, IdempotencyKey, KEEP_DEFAULT_MICROS, RequestKey};
 use tally_rules::instant::SECOND;
-use tally_rules::ledger::limits::{Limits, Spent};
+use tally_rules::ledger::limits::{CurrencyLimits, Spent};
 use tally_rules::ledger::member::{Login, Phone};
 use tally_rules::ledger::pin::{Attempts, Given};
 use tally_rules::ledger::{
@@ -142,7 +142,7 @@ fn background() -> Audited {
 
 /// Pays back the fees of members of a cancelled contest, as their last piece; only some of them have a wallet.
 fn refunded(
-    record: &Record,
+    record: &ContestRecord,
     members: &[u8],
     wallets: &BTreeSet<u8>,
 ) -> (WriteSet, Result<ContestDone, Rejection>) {
@@ -179,8 +179,8 @@ fn places(changes: &WriteSet) -> Vec<u32> {
 fn a_fee_that_cannot_be_paid_back_stops_its_piece_and_is_tried_again() {
     let fee = Fee { currency: Currency::parse("KRW").unwrap(), amount: Amount::new(7).unwrap() };
     let contest = Contest { entry_fee: Some(fee), ..Contest::default() };
-    let mut record = Record::new(Uuid([9; 16]), contest, None, Micros(1));
-    (record.state, record.members) = (Stands::Cancelled, 3);
+    let mut record = ContestRecord::new(Uuid([9; 16]), contest, None, Micros(1));
+    (record.state, record.members) = (ContestState::Cancelled, 3);
     record.work = ContestTask::Refund { after: None };
     let without = BTreeSet::from([1, 3]);
     let (changes, decision) = refunded(&record, &[1, 2, 3], &without);
@@ -207,7 +207,7 @@ fn doubted(time: Micros, ahead: i64) -> ClockReading {
 fn a_clock_in_doubt_neither_begins_a_day_of_a_limit_nor_repeats_one() {
     const HOUR: i64 = 3_600 * SECOND;
     let noon = Micros((100 * 24 + 12) * HOUR);
-    let limits = Limits { per_transfer: None, per_day: Some(100), ..Limits::default() };
+    let limits = CurrencyLimits { per_transfer: None, per_day: Some(100), ..CurrencyLimits::default() };
     let limits = BTreeMap::from([(Currency::parse("KRW").unwrap(), limits)]);
     let settings = LedgerSettings { limits, ..LedgerSettings::default() };
     let spend = |reading: ClockReading, spent: Spent| {

@@ -16,7 +16,7 @@ use tally_rules::audit::AuditAction;
 use tally_rules::contest::Payout;
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{Member, MemberId};
-use tally_rules::period::Payment;
+use tally_rules::period::PeriodPayment;
 use tally_rules::{BoardId, Origin, PlayerId, Record};
 use tally_store::{ScoreKey, WindowKey};
 
@@ -93,7 +93,7 @@ fn rank(tally: &Tally, board: &Arc<Board>, period: &str, player: &PlayerId) -> R
 /// A page of the periods of leaderboards that pay prizes.
 pub struct PeriodPage {
     /// Those that owe or have paid something to the member, with its prizes.
-    pub rows: Vec<(Payment, Vec<(u32, Payout)>)>,
+    pub rows: Vec<(PeriodPayment, Vec<(u32, Payout)>)>,
     /// Where the next page begins, if there is one.
     pub next: Option<WindowKey>,
 }

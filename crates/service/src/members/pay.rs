@@ -102,7 +102,7 @@ impl LedgerRequest for NewPayment {
 
 /// The reply to a payment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Payment {
+pub enum PaymentReply {
     /// It was done, now or before.
     Paid(Receipt),
     /// The token of the request has ended.
@@ -112,11 +112,11 @@ pub enum Payment {
 }
 
 /// Pays.
-pub async fn pay(tally: &Arc<Tally>, mut new: NewPayment) -> Result<Payment, Failure> {
+pub async fn pay(tally: &Arc<Tally>, mut new: NewPayment) -> Result<PaymentReply, Failure> {
     // Taken before, so that guesses at the same time gain nothing.
     let guess = match tally.members.recipients.take(new.from, tally.now()) {
         Ok(guess) => guess,
-        Err(seconds) => return Ok(Payment::Wait(seconds)),
+        Err(seconds) => return Ok(PaymentReply::Wait(seconds)),
     };
     for _ in 0..ATTEMPTS_MAX {
         let running = new.idempotency.as_ref().map(|one| tally.begin(&one.key)).transpose()?;
@@ -127,12 +127,12 @@ pub async fn pay(tally: &Arc<Tally>, mut new: NewPayment) -> Result<Payment, Fai
             return Err(Rejection::RecipientNotFound.into());
         }
         if let Some(transferred) = done? {
-            return receipt(tally, transferred).await.map(Payment::Paid);
+            return receipt(tally, transferred).await.map(PaymentReply::Paid);
         }
         tally.members.cache.forget(new.from, &new.phone);
         let payer = tally.members.known(tally, new.from).await?;
         if payer.tokens_from != new.tokens_from || payer.closed_at.is_some() {
-            return Ok(Payment::SignedOut);
+            return Ok(PaymentReply::SignedOut);
         }
     }
     Err(Fault::Overloaded.into())

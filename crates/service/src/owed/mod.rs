@@ -13,7 +13,7 @@ pub use scan::DebtPosition;
 use scan::{DebtScan, Key};
 use std::fmt;
 use tally_rules::contest::member::UnpaidReason;
-use tally_rules::contest::{ContestId, Payout, Record};
+use tally_rules::contest::{ContestId, ContestRecord, Payout};
 use tally_rules::ledger::{Currency, MemberId};
 use tally_rules::{BoardId, PlayerId};
 
@@ -81,7 +81,7 @@ impl Debt {
     /// A fee of a cancelled contest that was not paid back yet, less what was reversed of it.
     pub(crate) fn of_fee(
         of: &Debtor,
-        record: &Record,
+        record: &ContestRecord,
         player: PlayerId,
         member: Option<MemberId>,
     ) -> Option<Self> {
@@ -116,7 +116,7 @@ impl fmt::Display for Debt {
 
 /// A page of debts.
 #[derive(Debug, Default)]
-pub struct Page {
+pub struct DebtPage {
     /// At most the requested number; fewer do not mean the end.
     pub rows: Vec<Debt>,
     /// Corrupt rows that the page met.
@@ -141,7 +141,7 @@ impl DebtFilter {
 }
 
 /// At most `limit` debts from that position on.
-pub fn list(tally: &Tally, from: Option<DebtPosition>, limit: usize) -> Result<Page, Failure> {
+pub fn list(tally: &Tally, from: Option<DebtPosition>, limit: usize) -> Result<DebtPage, Failure> {
     list_filtered(tally, &DebtFilter::default(), from, limit)
 }
 
@@ -151,7 +151,7 @@ pub fn list_filtered(
     filter: &DebtFilter,
     from: Option<DebtPosition>,
     limit: usize,
-) -> Result<Page, Failure> {
+) -> Result<DebtPage, Failure> {
     Ok(DebtScan::from(tally, from, limit, filter)?.page)
 }
 

@@ -4,7 +4,7 @@
 //! index. Rejected ones are among the rows of contests and periods that have ended, which are scanned by name. Not here:
 //! the payment of what is owed.
 
-use super::{Debt, DebtFilter, Debtor, Page};
+use super::{Debt, DebtFilter, DebtPage, Debtor};
 use crate::damaged::Listing;
 use crate::failure::Failure;
 use crate::tally::Tally;
@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use tally_rules::PlayerId;
 use tally_rules::contest::member::UnpaidReason;
-use tally_rules::contest::{ContestId, ContestPlayer, Record, State};
+use tally_rules::contest::{ContestId, ContestPlayer, ContestRecord, ContestState};
 use tally_rules::ledger::Uuid;
 use tally_store::{BoardNo, StoreError, Window, WindowKey};
 
@@ -28,7 +28,7 @@ const ROWS: usize = 500;
 /// A stage of the scan.
 #[derive(Clone, Copy)]
 enum Stage {
-    Contests(State),
+    Contests(ContestState),
     /// Periods with prizes that were not tried yet, or all other periods.
     Periods {
         open: bool,
@@ -36,10 +36,10 @@ enum Stage {
 }
 
 const STAGES: [Stage; 5] = [
-    Stage::Contests(State::Finished),
+    Stage::Contests(ContestState::Finished),
     Stage::Periods { open: true },
-    Stage::Contests(State::Cancelled),
-    Stage::Contests(State::Settled),
+    Stage::Contests(ContestState::Cancelled),
+    Stage::Contests(ContestState::Settled),
     Stage::Periods { open: false },
 ];
 
@@ -117,7 +117,7 @@ pub(super) struct DebtScan<'a> {
     limit: usize,
     filter: &'a DebtFilter,
     reads: usize,
-    pub(super) page: Page,
+    pub(super) page: DebtPage,
     /// Contests and periods that have a payment marked `member_closed`.
     pub(super) marked: BTreeSet<Key>,
 }
@@ -130,7 +130,7 @@ impl<'a> DebtScan<'a> {
         limit: usize,
         filter: &'a DebtFilter,
     ) -> Result<Self, Failure> {
-        let (page, marked) = (Page::default(), BTreeSet::new());
+        let (page, marked) = (DebtPage::default(), BTreeSet::new());
         let mut scan = Self { tally, limit, filter, reads: 0, page, marked };
         scan.go(place.unwrap_or(DebtPosition { stage: 0, of: None, row: RowPosition::After }))?;
         Ok(scan)
@@ -191,7 +191,11 @@ impl<'a> DebtScan<'a> {
     }
 
     /// The next contests or periods.
-    fn names(&mut self, what: Stage, after: Option<&Key>) -> Result<Vec<(Key, Option<Record>)>, Failure> {
+    fn names(
+        &mut self,
+        what: Stage,
+        after: Option<&Key>,
+    ) -> Result<Vec<(Key, Option<ContestRecord>)>, Failure> {
         let ledger = self.tally.store.ledger();
         match what {
             Stage::Contests(state) => {
@@ -245,7 +249,7 @@ impl<'a> DebtScan<'a> {
         }
     }
 
-    fn contest(&mut self, id: &ContestId, record: &Record, from: RowPosition) -> Stopped {
+    fn contest(&mut self, id: &ContestId, record: &ContestRecord, from: RowPosition) -> Stopped {
         let key = Key::Contest(id.clone());
         let of = Debtor::Contest(id.clone());
         let mut after = match from {
@@ -253,7 +257,7 @@ impl<'a> DebtScan<'a> {
             RowPosition::Fee(after) => after,
             RowPosition::Payout(_) => {
                 let has_rows = record.prizes.is_some_and(|count| count > 0)
-                    || record.state == State::Cancelled && record.members > 0;
+                    || record.state == ContestState::Cancelled && record.members > 0;
                 if has_rows && let Some(stopped) = self.payouts(&key, &of, record.no, from)? {
                     return Ok(Some(stopped));
                 }

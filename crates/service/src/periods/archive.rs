@@ -17,8 +17,8 @@ use tally_ranking::{ArchiveBlock, ArchiveSource, MemoryRanking, WindowRanking};
 use tally_rules::event::{Event, EventKind, PeriodClosed};
 use tally_rules::{Micros, PlayerId, Record};
 use tally_store::{
-    Block, BlockKey, BoardNo, CorruptRow, Garbage, Loaded, ReadSet, Revisions, ScoreKey, ShardSet, Store,
-    StoreError, Topic, Window, WindowKey, WindowRow, WriteSet,
+    BlockKey, BoardNo, CorruptRow, Garbage, Loaded, ReadSet, Revisions, ScoreKey, ShardSet, Store,
+    StoreError, StoredBlock, Topic, Window, WindowKey, WindowRow, WriteSet,
 };
 
 /// Blocks of one transaction.
@@ -31,22 +31,22 @@ pub(crate) fn load(
     window: Window,
     ranking: &MemoryRanking,
     readers: Readers,
-    mut each: impl FnMut(Step),
+    mut each: impl FnMut(LoadStep),
 ) -> Result<(), Failure> {
     let loading = scan::load((store, board, window), ranking, readers, |newest, rows| {
-        each(Step::Read { newest, rows });
+        each(LoadStep::Read { newest, rows });
     })?;
     let of = loading.count();
     let twice = |twice| Fault::Broken(format!("board `{}`: {twice}", board.id.as_str()));
-    ranking.load(loading, |placed| each(Step::Placed { placed, of })).map_err(twice)?;
-    each(Step::Placed { placed: of, of });
+    ranking.load(loading, |placed| each(LoadStep::Placed { placed, of })).map_err(twice)?;
+    each(LoadStep::Placed { placed: of, of });
     damaged::log_all(store);
     Ok(())
 }
 
 /// The progress of a load.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Step {
+pub(crate) enum LoadStep {
     /// Some rows have been read, the newest of that instant.
     Read { newest: Micros, rows: u64 },
     /// So many of all rows that were read are in the ranking.
@@ -60,7 +60,7 @@ pub(crate) fn fill(
     window: Window,
     ranking: &WindowRanking,
     readers: Readers,
-    each: impl FnMut(Step),
+    each: impl FnMut(LoadStep),
 ) -> Result<(), Failure> {
     match ranking {
         WindowRanking::Memory(ranking) => load(store, board, window, ranking, readers, each),
@@ -183,10 +183,10 @@ pub(crate) fn write(
         };
         servers::run(store, &plan, &mut decide).map(|_| moved)
     };
-    let (mut blocks, mut moved): (Vec<(BlockKey, Block)>, _) = (Vec::new(), false);
+    let (mut blocks, mut moved): (Vec<(BlockKey, StoredBlock)>, _) = (Vec::new(), false);
     let total = ranking.blocks(|block, stored| {
         let ArchiveBlock { distinct_better, entries } = stored;
-        blocks.push((BlockKey { window: key, version, block }, Block { distinct_better, entries }));
+        blocks.push((BlockKey { window: key, version, block }, StoredBlock { distinct_better, entries }));
         if blocks.len() < BLOCKS_AT_ONCE {
             return Ok::<(), StoreError>(());
         }
@@ -257,7 +257,7 @@ impl ArchiveSource for StoredWindow<'_> {
     fn block(&self, block: u64) -> Result<ArchiveBlock, StoreError> {
         let window = WindowKey { board: self.board, window: self.row.window };
         let found = self.store.block(&BlockKey { window, version: self.row.version, block })?;
-        let Block { distinct_better, entries } = found.ok_or_else(|| self.corrupt(block))?;
+        let StoredBlock { distinct_better, entries } = found.ok_or_else(|| self.corrupt(block))?;
         Ok(ArchiveBlock { distinct_better, entries })
     }
 
@@ -281,7 +281,7 @@ mod tests {
     use super::*;
     use std::sync::atomic::{AtomicBool, Ordering};
     use tally_ranking::{RankingBackend, RankingChange};
-    use tally_rules::period::Span;
+    use tally_rules::period::TimeSpan;
     use tally_rules::{BoardId, Definition};
     use tally_store::sqlite::{Options, SqliteStore};
     use tally_store::{BoardChange, BoardRow, Reads, Transactions};
@@ -316,7 +316,7 @@ mod tests {
     }
 
     fn row() -> WindowRow {
-        let (window, span) = (Window(1 << 40), Span { start: Micros(0), end: Micros(9) });
+        let (window, span) = (Window(1 << 40), TimeSpan { start: Micros(0), end: Micros(9) });
         WindowRow { window, rule: 0, span, closed: true, version: 0, stale: false, total: 0 }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Until that is done, no rank is read from them. Not here: rankings in memory, which cannot lag.
 
-use super::archive::{self, Step};
+use super::archive::{self, LoadStep};
 use super::scan::Readers;
 use crate::backoff::Backoff;
 use crate::boards::Board;
@@ -101,7 +101,7 @@ impl<'a> Start<'a> {
                 }
                 let read = |step| {
                     self.lease.renew();
-                    if let Step::Read { rows, .. } = step {
+                    if let LoadStep::Read { rows, .. } = step {
                         each(rows);
                     }
                 };
@@ -222,7 +222,7 @@ fn fill_lost(
     store: &dyn Store,
     window: (BoardNo, Window),
     remote: &RemoteRanking,
-    each: impl FnMut(Step),
+    each: impl FnMut(LoadStep),
 ) -> Result<(), Failure> {
     fill(store, window, remote.load()?, each)
 }
@@ -232,10 +232,10 @@ pub(super) fn fill(
     store: &dyn Store,
     (board, window): (BoardNo, Window),
     mut loading: RemoteLoad<'_>,
-    mut each: impl FnMut(Step),
+    mut each: impl FnMut(LoadStep),
 ) -> Result<(), Failure> {
     if !loading.is_idle() {
-        let read = |newest, rows| each(Step::Read { newest, rows });
+        let read = |newest, rows| each(LoadStep::Read { newest, rows });
         scan_with_versions(store, board, window, read, |row| Ok(loading.push(row)?))?;
     }
     loading.finish()?;

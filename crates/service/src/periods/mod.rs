@@ -26,7 +26,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tally_ranking::WindowRanking;
 use tally_rules::instant::SECOND;
-use tally_rules::period::{PeriodRule, Span, window_number};
+use tally_rules::period::{PeriodRule, TimeSpan, window_number};
 use tally_rules::rejection::WrongField;
 use tally_rules::{Definition, Micros};
 use tally_store::plan::ALL_TIME;
@@ -43,7 +43,7 @@ pub struct LiveWindow {
     /// The number of its rule.
     pub rule: u32,
     /// From when to when.
-    pub span: Span,
+    pub span: TimeSpan,
     /// Its ranking.
     pub ranking: WindowRanking,
     /// A bit for each database that has nothing to purge under its number.
@@ -52,7 +52,7 @@ pub struct LiveWindow {
 
 impl LiveWindow {
     /// A period in memory.
-    pub(crate) fn new(window: Window, rule: u32, span: Span, ranking: WindowRanking) -> Self {
+    pub(crate) fn new(window: Window, rule: u32, span: TimeSpan, ranking: WindowRanking) -> Self {
         Self { window, rule, span, ranking, checked: AtomicU64::default() }
     }
 
@@ -101,7 +101,7 @@ pub struct TargetWindow {
     /// Its number, unique on its leaderboard.
     pub window: Window,
     /// Its rule and span; none for all time.
-    pub period: Option<(u32, Span)>,
+    pub period: Option<(u32, TimeSpan)>,
 }
 
 /// The window over all time.
@@ -118,7 +118,7 @@ impl RuleState {
     }
 
     /// The period that contains an instant.
-    pub fn span_at(&self, at: Micros) -> Option<Span> {
+    pub fn span_at(&self, at: Micros) -> Option<TimeSpan> {
         if let Some(span) = self.spans().find(|span| span.contains(at)) {
             return Some(span);
         }
@@ -126,14 +126,14 @@ impl RuleState {
         // Stored spans do not change; between them, those of the calendar are cut.
         let start = self.spans().map(|span| span.end).filter(|end| *end <= at).max();
         let end = self.spans().map(|span| span.start).filter(|start| *start > at).min();
-        Some(Span {
+        Some(TimeSpan {
             start: start.map_or(calendar.start, |start| start.max(calendar.start)),
             end: end.map_or(calendar.end, |end| end.min(calendar.end)),
         })
     }
 
     /// The first instant at which a period takes no more scores.
-    pub fn due(&self, span: Span) -> Micros {
+    pub fn due(&self, span: TimeSpan) -> Micros {
         span.end.plus(i64::from(self.rule.grace_s) * SECOND)
     }
 
@@ -143,7 +143,7 @@ impl RuleState {
     }
 
     /// The window of a span.
-    pub fn target(&self, span: Span) -> TargetWindow {
+    pub fn target(&self, span: TimeSpan) -> TargetWindow {
         TargetWindow {
             window: Window(window_number(self.rule.no, span.start)),
             period: Some((self.rule.no, span)),
@@ -156,12 +156,12 @@ impl RuleState {
     }
 
     /// Whether a period takes scores. A period that is closed or before a closed one takes none, whatever the clock.
-    pub fn takes(&self, span: Span, now: Micros) -> bool {
+    pub fn takes(&self, span: TimeSpan, now: Micros) -> bool {
         now < self.due(span) && !self.is_closed(span)
     }
 
     /// Whether a period is closed or before a closed one.
-    pub fn is_closed(&self, span: Span) -> bool {
+    pub fn is_closed(&self, span: TimeSpan) -> bool {
         self.closed.last().is_some_and(|newest| span.start <= newest.span.start)
     }
 
@@ -173,18 +173,18 @@ impl RuleState {
     }
 
     /// The closed period of that span; its ranking may still be in memory.
-    pub fn closed(&self, span: Span) -> Option<&WindowRow> {
+    pub fn closed(&self, span: TimeSpan) -> Option<&WindowRow> {
         let at = self.closed.binary_search_by_key(&span.start, |row| row.span.start).ok()?;
         Some(&self.closed[at])
     }
 
     /// Whether the calendar alone would begin a period at the end of this one. Otherwise only its row has the start of the
     /// next one.
-    pub fn calendar_follows(&self, span: Span) -> bool {
+    pub fn calendar_follows(&self, span: TimeSpan) -> bool {
         self.calendar.span(span.end).is_some_and(|next| next.start == span.end)
     }
 
-    fn spans(&self) -> impl Iterator<Item = Span> + '_ {
+    fn spans(&self) -> impl Iterator<Item = TimeSpan> + '_ {
         self.live.iter().map(|live| live.span).chain(self.closed.iter().map(|row| row.span))
     }
 }
@@ -262,7 +262,7 @@ impl Periods {
     fn targets_where(
         &self,
         at: Micros,
-        takes: impl Fn(&RuleState, Span) -> bool,
+        takes: impl Fn(&RuleState, TimeSpan) -> bool,
     ) -> (Vec<TargetWindow>, Vec<String>) {
         let (mut open, mut closed) = (Vec::new(), Vec::new());
         for state in &self.rules {
@@ -348,7 +348,7 @@ mod tests {
         RuleState::new(rule).unwrap()
     }
 
-    fn closed(number: u64, span: Span) -> WindowRow {
+    fn closed(number: u64, span: TimeSpan) -> WindowRow {
         WindowRow { window: Window(number), rule: 0, span, closed: true, version: 1, stale: false, total: 1 }
     }
 
@@ -372,16 +372,16 @@ mod tests {
     #[test]
     fn a_stored_end_holds_and_the_next_period_begins_there() {
         let mut state = rule("0 * * * *", 0);
-        let span = Span { start: hours(9), end: hours(9).plus(1_800 * SECOND) };
+        let span = TimeSpan { start: hours(9), end: hours(9).plus(1_800 * SECOND) };
         state.closed.push(closed(1, span));
         assert_eq!(state.span_at(hours(9)), Some(span));
-        assert_eq!(state.span_at(span.end), Some(Span { start: span.end, end: hours(10) }));
-        assert_eq!(state.span_at(hours(8)), Some(Span { start: hours(8), end: hours(9) }));
+        assert_eq!(state.span_at(span.end), Some(TimeSpan { start: span.end, end: hours(10) }));
+        assert_eq!(state.span_at(hours(8)), Some(TimeSpan { start: hours(8), end: hours(9) }));
     }
 
     #[test]
     fn the_newest_windows_are_of_all_rules() {
-        let span = Span { start: hours(1), end: hours(2) };
+        let span = TimeSpan { start: hours(1), end: hours(2) };
         let with = |numbers: std::ops::Range<u64>| {
             let mut state = rule("0 * * * *", 0);
             state.closed.extend(numbers.map(|number| closed(number, span)));

@@ -17,7 +17,7 @@ use tally_rules::Origin;
 use tally_rules::contest::Payout;
 use tally_rules::contest::member::UnpaidReason;
 use tally_rules::idempotency::IdempotencyKey;
-use tally_rules::period::Payment;
+use tally_rules::period::PeriodPayment;
 use tally_store::WindowKey;
 use tally_store::plan::ALL_TIME;
 
@@ -81,7 +81,7 @@ fn with_members(tally: &Tally, rows: Rows) -> Result<Rows, Failure> {
     Ok(rows.into_iter().filter_map(with_member).collect())
 }
 
-fn counts(tally: &Tally, payment: &Payment) -> Result<PrizeCounts, Failure> {
+fn counts(tally: &Tally, payment: &PeriodPayment) -> Result<PrizeCounts, Failure> {
     let mut counts = PrizeCounts { settled: !payment.is_open(), ..PrizeCounts::default() };
     each_payout(&*tally.store, payment.no, 0, |_, row| {
         let count = match row.paid {

@@ -11,14 +11,14 @@ use crate::outcomes;
 use std::sync::Arc;
 use tally_rules::audit::{AuditAction, Audited};
 use tally_rules::contest::member::UnpaidReason;
-use tally_rules::contest::{ContestId, Payout, State as Stands};
+use tally_rules::contest::{ContestId, ContestState, Payout};
 use tally_rules::event::{Event, EventKind, PeriodPaid};
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::transfer_request::wallets_of;
 use tally_rules::ledger::{TransferKind, Uuid};
 use tally_rules::outcome::Outcome;
-use tally_rules::period::Payment;
+use tally_rules::period::PeriodPayment;
 use tally_rules::{BoardId, Micros, Origin, Rejection};
 use tally_store::{PayoutKey, ReadSet, Topic, WindowKey};
 
@@ -71,7 +71,7 @@ pub(crate) enum PaymentAction {
     /// Pays the next prizes, beginning with that number.
     Pay(u32, Vec<Payout>),
     /// Pays prizes that were left unpaid, if the payment is still this one. A period without prizes has none.
-    Repay(Option<Payment>, Vec<(u32, Payout)>),
+    Repay(Option<PeriodPayment>, Vec<(u32, Payout)>),
 }
 
 impl PaymentRequest {
@@ -85,7 +85,12 @@ impl PaymentRequest {
     }
 
     /// Pays unpaid rows of a payment. A winner that is a member by now must still be the player that it was found by.
-    fn repay(&self, state: &mut BatchState<'_>, payment: Payment, (rows, ids): (&[(u32, Payout)], &[Uuid])) {
+    fn repay(
+        &self,
+        state: &mut BatchState<'_>,
+        payment: PeriodPayment,
+        (rows, ids): (&[(u32, Payout)], &[Uuid]),
+    ) {
         let is_its = |row: &Payout| match handle_of(row) {
             Some(handle) => state.handles.get(&handle) == Some(&row.member),
             None => true,
@@ -100,7 +105,7 @@ impl PaymentRequest {
         }
         if !became.is_empty() {
             let at = state.time.now.max(payment.at.plus(1));
-            state.payments.set(&self.key, Some(Payment { at, ..payment }));
+            state.payments.set(&self.key, Some(PeriodPayment { at, ..payment }));
         }
     }
 }
@@ -149,7 +154,7 @@ impl LedgerRequest for PaymentRequest {
             (PaymentAction::Begin(over, rows), None) => {
                 let rows = if is_cancelled(state, over) { &[] } else { &rows[..] };
                 let (board, period, count) = (over.board.clone(), over.period.clone(), count(rows));
-                let payment = Payment { no: ids[0], board, period, count, done: 0, at: state.time.now };
+                let payment = PeriodPayment { no: ids[0], board, period, count, done: 0, at: state.time.now };
                 let key = |no| PayoutKey { contest: payment.no, no };
                 state.added.payouts.extend((0..).zip(rows).map(|(no, row)| (key(no), row.clone())));
                 add_event(state, self.key, &payment);
@@ -185,7 +190,7 @@ fn handle_of(row: &Payout) -> Option<Handle> {
 }
 
 /// Adds the event that all prizes of a period had their turn.
-fn add_event(state: &mut BatchState<'_>, key: WindowKey, payment: &Payment) {
+fn add_event(state: &mut BatchState<'_>, key: WindowKey, payment: &PeriodPayment) {
     if !payment.is_open() {
         let paid = PeriodPaid { period: payment.period.clone(), prizes: payment.count };
         let event = Event { at: state.time.now, what: EventKind::PeriodPaid(paid) };
@@ -196,7 +201,7 @@ fn add_event(state: &mut BatchState<'_>, key: WindowKey, payment: &Payment) {
 /// Whether the contest of a period was cancelled before the period was over.
 fn is_cancelled(state: &BatchState<'_>, over: &Over) -> bool {
     let contest = ContestId::of_board(&over.board).and_then(|(id, _)| state.contests.get(&id));
-    contest.is_some_and(|record| record.state == Stands::Cancelled && record.since < over.since)
+    contest.is_some_and(|record| record.state == ContestState::Cancelled && record.since < over.since)
 }
 
 fn prize(_no: u32, payout: &Payout) -> TransferKind {
@@ -204,7 +209,7 @@ fn prize(_no: u32, payout: &Payout) -> TransferKind {
 }
 
 /// The reference of its entries.
-fn reference(payment: &Payment) -> Arc<str> {
+fn reference(payment: &PeriodPayment) -> Arc<str> {
     format!("{}/{}", payment.board.as_str(), payment.period).into()
 }
 

@@ -241,7 +241,7 @@ mod tests {
     use tally_rules::Definition;
     use tally_rules::contest::{Prize, PrizeTies};
     use tally_rules::ledger::{Amount, Currency};
-    use tally_rules::period::{PeriodRule, Span};
+    use tally_rules::period::{PeriodRule, TimeSpan};
 
     const DAY: i64 = 86_400_000_000;
 
@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn what_is_over_is_owed_until_it_is_written_down() {
         let (none, window, rule) = (HashSet::new(), Window(7), 0);
-        let span = Span { start: Micros(0), end: Micros(DAY) };
+        let span = TimeSpan { start: Micros(0), end: Micros(DAY) };
         let due = Micros(DAY + 60_000_000);
         let ranking = || WindowRanking::Memory(MemoryRanking::new(&Definition::default()));
         let live = || Arc::new(LiveWindow::new(window, rule, span, ranking()));

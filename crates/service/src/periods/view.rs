@@ -9,7 +9,7 @@ use crate::scores::WindowInMemory;
 use crate::servers;
 use std::sync::Arc;
 use tally_ranking::{ArchivedRanking, MemoryRanking, Reads, WindowRanking};
-use tally_rules::period::Span;
+use tally_rules::period::TimeSpan;
 use tally_rules::{Micros, Rejection};
 use tally_store::plan::ALL_TIME;
 use tally_store::{Store, Window, WindowRow};
@@ -244,7 +244,7 @@ pub fn list_with(board: &Board, now: Micros, total: impl Fn(&LiveWindow) -> u64)
     let periods = board.periods();
     let mut all = Vec::new();
     for state in &periods.rules {
-        let listed = |span: Span, total: u64| Listed {
+        let listed = |span: TimeSpan, total: u64| Listed {
             period: state.name(span.start),
             name: state.rule.name.clone(),
             start: span.start,
@@ -262,8 +262,9 @@ pub fn list_with(board: &Board, now: Micros, total: impl Fn(&LiveWindow) -> u64)
         all.extend(state.closed.iter().filter(is_shown).map(|row| listed(row.span, row.total)));
         let has_some = |one: &Listed| one.total > 0 || one.state == "open";
         all.extend(state.live.iter().map(|live| listed(live.span, total(live))).filter(has_some));
-        let known =
-            |span: &Span| state.live(state.target(*span).window).is_some() || state.closed(*span).is_some();
+        let known = |span: &TimeSpan| {
+            state.live(state.target(*span).window).is_some() || state.closed(*span).is_some()
+        };
         let current = state.span_at(now).filter(|span| !known(span));
         all.extend(current.map(|span| listed(span, 0)).filter(has_some));
     }

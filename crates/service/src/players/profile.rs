@@ -12,7 +12,7 @@ use tally_store::{Loaded, ReadSet, ShardSet, StoreError, WriteSet};
 
 /// The reply to a put of a profile.
 #[derive(Clone, Debug)]
-pub struct Put {
+pub struct ProfilePut {
     /// Whether there was none before.
     pub created: bool,
     /// Whether this repeats an earlier reply.
@@ -25,7 +25,7 @@ pub fn put(
     player: &PlayerId,
     profile: &Profile,
     idempotency: Option<&IdempotencyKey>,
-) -> Result<Put, Failure> {
+) -> Result<ProfilePut, Failure> {
     let _running = idempotency.map(|one| tally.running.begin(&one.key)).transpose()?;
     let plan = ReadSet {
         profiles: vec![player.clone()],
@@ -42,7 +42,7 @@ pub fn put(
     };
     let stored = servers::again(|| tally.once(&plan, idempotency, tally.clock.read(), &mut put))?;
     let first = stored.as_ref().map(|stored| matches!(stored.outcome, Outcome::ProfilePut { created: true }));
-    Ok(Put { created: first.unwrap_or(created), replayed: stored.is_some() })
+    Ok(ProfilePut { created: first.unwrap_or(created), replayed: stored.is_some() })
 }
 
 /// One player's profile.

@@ -32,7 +32,7 @@ pub(super) const RECORDS_AT_ONCE: usize = 1_000;
 
 /// Which windows of a leaderboard are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Windows {
+pub enum WindowChoice {
     /// All time, on leaderboards that rank the player.
     AllTime,
     /// All time and the open periods, also on leaderboards that have banned the player.
@@ -72,7 +72,7 @@ struct OfBoard {
 }
 
 /// A page of leaderboards.
-pub struct Page {
+pub struct BoardRanksPage {
     /// The leaderboards that have the player.
     pub items: Vec<BoardRanks>,
     /// The leaderboard after which the next page begins, if there may be more.
@@ -80,14 +80,14 @@ pub struct Page {
 }
 
 /// A window of a leaderboard that is open.
-pub(super) struct Slot {
+pub(super) struct OpenWindow {
     board: Arc<Board>,
     window: Window,
     /// `None` for all time.
     live: Option<(Arc<LiveWindow>, String)>,
 }
 
-impl Slot {
+impl OpenWindow {
     fn ranking(&self) -> &WindowRanking {
         self.live.as_ref().map_or(&self.board.ranking, |(live, _)| &live.ranking)
     }
@@ -106,15 +106,15 @@ impl Slot {
 pub fn of_player(
     tally: &Tally,
     player: &PlayerId,
-    windows: Windows,
+    windows: WindowChoice,
     after: Option<&BoardId>,
     limit: usize,
-) -> Result<Page, Failure> {
-    let mut page = Page { items: Vec::new(), next: None };
+) -> Result<BoardRanksPage, Failure> {
+    let mut page = BoardRanksPage { items: Vec::new(), next: None };
     let boards = tally.boards.list(after, SCANNED_MAX);
     // In memory a batch saves nothing, so no ranking is read in vain.
     let waits = boards.first().is_some_and(|board| board.ranking.waits());
-    let at_once = if waits || matches!(windows, Windows::Kept(_)) { AT_ONCE } else { 1 };
+    let at_once = if waits || matches!(windows, WindowChoice::Kept(_)) { AT_ONCE } else { 1 };
     let (mut rest, mut scanned) = (boards.as_slice(), 0);
     let mut hidden = Vec::new();
     while !rest.is_empty() && page.next.is_none() {
@@ -122,7 +122,7 @@ pub fn of_player(
         let mut kept_count = 0;
         while some < rest.len() && (some == 0 || slots.len() < at_once && kept_count < RECORDS_AT_ONCE) {
             slots.extend(slots_of(&rest[some], windows));
-            if matches!(windows, Windows::Kept(_)) {
+            if matches!(windows, WindowChoice::Kept(_)) {
                 let of_board = rest[some].periods().newest_windows(KEPT_MAX);
                 kept_count += of_board.len();
                 kept.push((rest[some].no, of_board));
@@ -134,7 +134,7 @@ pub fn of_player(
         for board in &rest[..some] {
             let of_board = found.remove(&board.no).unwrap_or_default();
             scanned += of_board.read.max(1);
-            let banned = windows != Windows::AllTime && board.is_banned(player);
+            let banned = windows != WindowChoice::AllTime && board.is_banned(player);
             if banned || !of_board.windows.is_empty() || of_board.is_kept {
                 let windows = if banned { Vec::new() } else { of_board.windows };
                 hidden.extend(banned.then_some(page.items.len()));
@@ -157,7 +157,7 @@ pub fn of_player(
 /// What some windows have, by leaderboard.
 type ByBoard = HashMap<BoardNo, OfBoard>;
 
-fn read(player: &PlayerId, slots: Vec<Slot>) -> Result<ByBoard, Failure> {
+fn read(player: &PlayerId, slots: Vec<OpenWindow>) -> Result<ByBoard, Failure> {
     let rankings: Vec<(&WindowRanking, &PlayerId)> =
         slots.iter().map(|slot| (slot.ranking(), player)).collect();
     let answers = WindowRanking::ranked_in(&rankings);
@@ -198,13 +198,13 @@ fn note_kept(
 }
 
 /// The windows of a leaderboard that are read, all time first.
-pub(super) fn slots_of(board: &Arc<Board>, windows: Windows) -> Vec<Slot> {
-    let slot = |window, live| Slot { board: Arc::clone(board), window, live };
+pub(super) fn slots_of(board: &Arc<Board>, windows: WindowChoice) -> Vec<OpenWindow> {
+    let slot = |window, live| OpenWindow { board: Arc::clone(board), window, live };
     let mut slots = Vec::new();
-    if windows == Windows::AllTime || board.definition.all_time {
+    if windows == WindowChoice::AllTime || board.definition.all_time {
         slots.push(slot(ALL_TIME, None));
     }
-    let (Windows::Open(now) | Windows::Kept(now)) = windows else { return slots };
+    let (WindowChoice::Open(now) | WindowChoice::Kept(now)) = windows else { return slots };
     for state in &board.periods().rules {
         let Some(span) = state.span_at(now) else { continue };
         let window = state.target(span).window;
@@ -221,9 +221,9 @@ fn show_hidden(
     player: &PlayerId,
     items: &mut [BoardRanks],
     hidden: &[usize],
-    windows: Windows,
+    windows: WindowChoice,
 ) -> Result<(), Failure> {
-    let mut wanted: Vec<(ScoreKey, usize, Slot)> = Vec::new();
+    let mut wanted: Vec<(ScoreKey, usize, OpenWindow)> = Vec::new();
     for at in hidden {
         let slots = slots_of(&items[*at].board, windows).into_iter();
         wanted.extend(slots.map(|slot| (score_key(slot.board.no, slot.window, player), *at, slot)));
@@ -317,12 +317,12 @@ pub fn is_known(tally: &Tally, player: &PlayerId) -> Result<bool, Failure> {
     // Most players have an open score, which costs less to find.
     let mut after = None;
     loop {
-        let page = of_player(tally, player, Windows::Open(now), after.as_ref(), 1)?;
+        let page = of_player(tally, player, WindowChoice::Open(now), after.as_ref(), 1)?;
         match page.next {
             _ if !page.items.is_empty() => return Ok(true),
             Some(next) => after = Some(next),
             None => break,
         }
     }
-    Ok(!of_player(tally, player, Windows::Kept(now), None, 1)?.items.is_empty())
+    Ok(!of_player(tally, player, WindowChoice::Kept(now), None, 1)?.items.is_empty())
 }

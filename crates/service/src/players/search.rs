@@ -7,7 +7,7 @@
 //! find it: a member must not learn of other players.
 
 use super::profile;
-use super::ranks::{RECORDS_AT_ONCE, Windows, slots_of};
+use super::ranks::{RECORDS_AT_ONCE, WindowChoice, slots_of};
 use crate::failure::Failure;
 use crate::scores::score_key;
 use crate::tally::Tally;
@@ -131,7 +131,7 @@ fn players(tally: &Tally, spellings: &[String], limit: usize, search: &mut Searc
     let prefixes: Vec<PlayerId> = spellings.iter().filter_map(|text| PlayerId::new(text).ok()).collect();
     let mut windows: Vec<(BoardNo, Window, &BoardId)> = Vec::new();
     for board in &boards {
-        let slots = slots_of(board, Windows::Open(tally.now())).into_iter();
+        let slots = slots_of(board, WindowChoice::Open(tally.now())).into_iter();
         // All time has every player of the open periods.
         let wanted = if board.definition.all_time { 1 } else { usize::MAX };
         windows.extend(slots.take(wanted).map(|slot| (board.no, slot.window(), &board.id)));

@@ -1,8 +1,8 @@
 //! Hiding a player on a leaderboard, and showing it again. The use case is in `players`.
 
 use super::batch::{
-    Access, Effect, Effects, Kind, Piece, Players, Replying, RowTarget, ScoreBatchState, Slicing, TargetRow,
-    Targets, score_key,
+    Access, Effect, Effects, Piece, Players, Replying, RowTarget, ScoreBatchState, ScoreRequestKind, Slicing,
+    TargetRow, Targets, score_key,
 };
 use super::remove::Removed;
 use crate::boards::Board;
@@ -34,7 +34,7 @@ pub(crate) struct BanDecision {
     replayed: bool,
 }
 
-impl Kind for Ban {
+impl ScoreRequestKind for Ban {
     type Decision = BanDecision;
     type Reply = Removed;
 

@@ -5,8 +5,8 @@
 //! instant, so ties stay as they were. Not here: whether a player takes part in a contest (`contests::correct`).
 
 use super::batch::{
-    Access, Effects, Kind, Piece, Replying, RowTarget, ScoreBatchState, Slicing, TargetRow, Targets,
-    score_key,
+    Access, Effects, Piece, Replying, RowTarget, ScoreBatchState, ScoreRequestKind, Slicing, TargetRow,
+    Targets, score_key,
 };
 use super::submit::{NewScore, RowResult, Submit, SubmitDecision, Submitted, earlier, prepare};
 use crate::boards::Board;
@@ -31,7 +31,7 @@ pub(crate) struct Correct {
     pub(crate) period: String,
 }
 
-impl Kind for Correct {
+impl ScoreRequestKind for Correct {
     type Decision = SubmitDecision;
     type Reply = Submitted;
 

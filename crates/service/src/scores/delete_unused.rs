@@ -1,6 +1,6 @@
 //! The deletion of a leaderboard that its first score made, if it has no players.
 
-use super::batch::{Kind, Replying, RowTarget, ScoreBatchState, Targets};
+use super::batch::{Replying, RowTarget, ScoreBatchState, ScoreRequestKind, Targets};
 use crate::boards::Board;
 use crate::failure::Failure;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use tally_rules::Rejection;
 #[derive(Debug)]
 pub(crate) struct DeleteUnused(pub(crate) Arc<Board>);
 
-impl Kind for DeleteUnused {
+impl ScoreRequestKind for DeleteUnused {
     type Decision = bool;
     type Reply = bool;
 

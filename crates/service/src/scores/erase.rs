@@ -1,7 +1,8 @@
 //! Erasing a player on every leaderboard. The use case is in `players`.
 
 use super::batch::{
-    Effect, Effects, Kind, Piece, Replying, RowTarget, ScoreBatchState, Shards, Slicing, Targets, score_key,
+    Effect, Effects, Piece, Replying, RowTarget, ScoreBatchState, ScoreRequestKind, Shards, Slicing, Targets,
+    score_key,
 };
 use super::remove::Removed;
 use crate::boards::Board;
@@ -33,7 +34,7 @@ impl Erase {
     }
 }
 
-impl Kind for Erase {
+impl ScoreRequestKind for Erase {
     type Decision = Removed;
     type Reply = Removed;
 

@@ -4,8 +4,8 @@
 //! an interrupted import continues.
 
 use super::batch::{
-    Access, Decision, Effect, Effects, FIRST, Kind, Piece, Players, Replying, RowTarget, ScoreBatchState,
-    Shards, Slicing, TargetRow, Targets, after_a_window,
+    Access, Decision, Effect, Effects, FIRST, Piece, Players, Replying, RowTarget, ScoreBatchState,
+    ScoreRequestKind, Shards, Slicing, TargetRow, Targets, after_a_window,
 };
 use super::submit::{ScoreWrite, checked};
 use crate::boards::Board;
@@ -57,7 +57,7 @@ pub(crate) struct ImportDecision {
     fault: Option<Fault>,
 }
 
-impl Kind for ImportChunk {
+impl ScoreRequestKind for ImportChunk {
     type Decision = ImportDecision;
     type Reply = Imported;
 

@@ -3,17 +3,17 @@
 //! A store with one writer has one lane. On other stores, requests of one player each spread over several lanes, each with a
 //! transaction in flight. Requests of several players go through one more lane.
 
-use super::batch::{Listed, Reply, Request, ScoreBatchHandler, StoreTimes, on_kind};
+use super::batch::{Listed, ScoreBatchHandler, ScoreReply, ScoreRequest, StoreTimes, on_kind};
 use super::shared::Shared;
 use crate::failure::Failure;
-use crate::reply::{self, Entry};
+use crate::reply::{self, GuardedRequest};
 use crate::requests::KeyGuard;
 use crate::settings::Background;
 use std::sync::{Arc, Mutex, PoisonError};
-use tally_lanes::{AffinityGuard, BarrierGuard, Bounds, Lane, LaneAffinity, LaneThread, Stats, Times};
+use tally_lanes::{AffinityGuard, BarrierGuard, Lane, LaneAffinity, LaneLimits, LaneThread, Stats, Times};
 use tally_rules::Micros;
 
-type Pending = reply::PendingReply<Reply>;
+type Pending = reply::PendingReply<ScoreReply>;
 
 pub(crate) struct ScoreLanes {
     shared: Arc<Shared>,
@@ -29,7 +29,7 @@ struct One {
 }
 
 impl ScoreLanes {
-    pub(crate) fn start(shared: Shared, bounds: Bounds) -> std::io::Result<Self> {
+    pub(crate) fn start(shared: Shared, bounds: LaneLimits) -> std::io::Result<Self> {
         let shared = Arc::new(shared);
         let start = |number| {
             let times = Arc::<StoreTimes>::default();
@@ -51,14 +51,14 @@ impl ScoreLanes {
     }
 
     /// The shard of a request and the hash of its player, if it concerns one player and there are several lanes.
-    fn key(&self, request: &Request) -> Option<(usize, u64)> {
+    fn key(&self, request: &ScoreRequest) -> Option<(usize, u64)> {
         let player = on_kind!(request, one => one.player()).filter(|_| !self.affinities.is_empty())?;
         let shard = self.shared.store.shard_of(player);
         Some((shard, self.affinities[shard].hash(player.as_bytes())))
     }
 
     /// The lane affinity of a request, and its lane.
-    fn assign(&self, request: &Request) -> (Option<AffinityGuard>, &Lane<ScoreBatchHandler, Pending>) {
+    fn assign(&self, request: &ScoreRequest) -> (Option<AffinityGuard>, &Lane<ScoreBatchHandler, Pending>) {
         let assigned = self.key(request).map(|(shard, hash)| (shard, self.affinities[shard].assign(hash)));
         let number = match &assigned {
             // A batch of one shard stays a transaction of one shard.
@@ -69,7 +69,7 @@ impl ScoreLanes {
     }
 
     /// The lane affinity of neighbours in one lane; those of several lanes have none.
-    fn assign_all(&self, requests: &[Entry<Request>]) -> (Vec<Option<AffinityGuard>>, usize) {
+    fn assign_all(&self, requests: &[GuardedRequest<ScoreRequest>]) -> (Vec<Option<AffinityGuard>>, usize) {
         let none = || (requests.iter().map(|_| None).collect(), self.shared.lane_of_several());
         let keys: Option<Vec<(usize, u64)>> = requests.iter().map(|one| self.key(&one.request)).collect();
         let Some(((shard, first), rest)) = keys.as_deref().and_then(|keys| keys.split_first()) else {
@@ -106,7 +106,7 @@ impl ScoreLanes {
     ) -> Result<K::Reply, Failure> {
         let request = request.into();
         let (guard, lane) = self.assign(&request);
-        let entry = Entry { request, running: running.into_iter().collect(), guard };
+        let entry = GuardedRequest { request, running: running.into_iter().collect(), guard };
         Ok(K::typed(reply::ask_blocking(lane, entry, self.shared.background)?)?)
     }
 
@@ -124,7 +124,7 @@ impl ScoreLanes {
         self.shared.dispatcher.learn_runtime();
         let entry = |(request, running): (K, Option<KeyGuard>)| {
             let running = running.into_iter().collect();
-            Entry { request: request.into(), running, guard: None }
+            GuardedRequest { request: request.into(), running, guard: None }
         };
         let mut entries: Vec<_> = requests.into_iter().map(entry).collect();
         let (guards, number) = self.assign_all(&entries);

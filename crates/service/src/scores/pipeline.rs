@@ -5,12 +5,12 @@
 //! keeps readers out of the rankings that it changes until its last step is done.
 
 use super::batch::{
-    Decision, Effect, Effects, Kind, Piece, RecordChange, Replying, RowTarget, ScoreBatchState, Shards,
-    Slicing, TargetRow, Targets, Versions, WindowInMemory,
+    Decision, Effect, Effects, Piece, RecordChange, Replying, RowTarget, ScoreBatchState, ScoreRequestKind,
+    Shards, Slicing, TargetRow, Targets, Versions, WindowInMemory,
 };
 use super::rankings::Rankings;
 use super::select::select;
-use super::steps::{Step, StepDone, StepReply};
+use super::steps::{PipelineStep, StepDone, StepReply};
 use crate::boards::Board;
 use crate::failure::Failure;
 use crate::tally::Tally;
@@ -25,7 +25,7 @@ use tally_store::{BoardNo, ReadSet, Window};
 #[derive(Debug)]
 pub struct Pipeline {
     /// The commands.
-    pub steps: Vec<Step>,
+    pub steps: Vec<PipelineStep>,
     /// Whether other clients see all of it or nothing.
     pub atomic: bool,
     /// Whether the reply may come before the changes are durable.
@@ -45,7 +45,7 @@ pub(crate) struct PipelineDecision {
     taken: Vec<(PlayerId, Record)>,
 }
 
-impl Kind for Pipeline {
+impl ScoreRequestKind for Pipeline {
     type Decision = PipelineDecision;
     type Reply = Vec<StepReply>;
 
@@ -66,7 +66,7 @@ impl Kind for Pipeline {
     }
 
     fn weight(&self) -> usize {
-        self.steps.iter().map(Step::weight).sum()
+        self.steps.iter().map(PipelineStep::weight).sum()
     }
 
     fn is_alone(&self) -> bool {
@@ -112,7 +112,8 @@ impl Kind for Pipeline {
 
     /// Some reply depends on the rankings just then.
     fn is_serial(&self) -> bool {
-        self.atomic || self.steps.iter().any(|step| matches!(step, Step::Submit(_) | Step::Read(_)))
+        self.atomic
+            || self.steps.iter().any(|step| matches!(step, PipelineStep::Submit(_) | PipelineStep::Read(_)))
     }
 
     /// Publishes the steps one after the other. The rankings that they change are held until the last one.
@@ -140,7 +141,7 @@ impl Kind for Pipeline {
         let mut held: Vec<_> = held.collect();
         let mut buffer = Vec::new();
         for (step, done) in self.steps.iter_mut().zip(dones.iter_mut()) {
-            if let Step::Read(read) = step {
+            if let PipelineStep::Read(read) = step {
                 done.reply = StepReply::Read(read.run(&Rankings::held(&held), &mut buffer));
             } else if let Some(board) = step.row().board {
                 let is_ranked = done.submit.is_some();
@@ -158,9 +159,9 @@ impl Kind for Pipeline {
     }
 
     fn scores(&self, decision: &PipelineDecision) -> usize {
-        let scores = |(step, done): (&Step, &StepDone)| match (step, &done.submit, &done.reply) {
-            (Step::Submit(submit), Some((decided, _)), _) => submit.scores(decided),
-            (Step::Add { items, .. }, _, StepReply::Added { .. }) => items.len(),
+        let scores = |(step, done): (&PipelineStep, &StepDone)| match (step, &done.submit, &done.reply) {
+            (PipelineStep::Submit(submit), Some((decided, _)), _) => submit.scores(decided),
+            (PipelineStep::Add { items, .. }, _, StepReply::Added { .. }) => items.len(),
             _ => 0,
         };
         self.steps.iter().zip(&decision.steps).map(scores).sum()
@@ -173,19 +174,22 @@ impl Kind for Pipeline {
         }
         let places: BTreeMap<_, _> =
             taken.iter().enumerate().map(|(place, (player, _))| (player, place)).collect();
-        let reply =
-            |((step, done), row): ((&Step, StepDone), &RowTarget)| match (step, done.submit, done.reply) {
-                (Step::Submit(submit), Some((decided, ranks)), _) => {
-                    let with = Replying { rows: from_ref(row), ranks, ..with };
-                    StepReply::Submitted(submit.submitted(decided, with))
-                }
-                (_, _, StepReply::Took(mut list)) if !places.is_empty() => {
-                    // In the requested order, whichever shard they are on.
-                    list.sort_by_key(|(player, _)| places.get(player).copied());
-                    StepReply::Took(list)
-                }
-                (_, _, reply) => reply,
-            };
+        let reply = |((step, done), row): ((&PipelineStep, StepDone), &RowTarget)| match (
+            step,
+            done.submit,
+            done.reply,
+        ) {
+            (PipelineStep::Submit(submit), Some((decided, ranks)), _) => {
+                let with = Replying { rows: from_ref(row), ranks, ..with };
+                StepReply::Submitted(submit.submitted(decided, with))
+            }
+            (_, _, StepReply::Took(mut list)) if !places.is_empty() => {
+                // In the requested order, whichever shard they are on.
+                list.sort_by_key(|(player, _)| places.get(player).copied());
+                StepReply::Took(list)
+            }
+            (_, _, reply) => reply,
+        };
         Ok(self.steps.iter().zip(steps).zip(with.rows).map(reply).collect())
     }
 
@@ -205,7 +209,7 @@ impl Kind for Pipeline {
         // A deleted leaderboard rejects all steps, whatever the shards of their players.
         for (step, row) in self.steps.iter().zip(rows) {
             if let Some(board) = step.row().board {
-                steps.push(Step::Remove { board: Arc::clone(board), players: Vec::new() });
+                steps.push(PipelineStep::Remove { board: Arc::clone(board), players: Vec::new() });
                 targets.push(row.clone());
             }
         }
@@ -218,12 +222,12 @@ impl Kind for Pipeline {
         targets: &Targets,
     ) -> Result<Option<PipelineDecision>, RankingError> {
         let mut taken = Vec::new();
-        if let [Step::Take { board, which, .. }] = &self.steps[..]
+        if let [PipelineStep::Take { board, which, .. }] = &self.steps[..]
             && let Some(shown) = rows[0].windows.first().and_then(|window| targets.ranking_of(board, *window))
         {
             taken = shown.ranking().read(|ranking| select(&board.definition, ranking, &[], which))?;
         }
-        let steps = self.steps.iter().map(Step::pending).collect();
+        let steps = self.steps.iter().map(PipelineStep::pending).collect();
         Ok(Some(PipelineDecision { steps, taken, ..PipelineDecision::default() }))
     }
 
@@ -270,11 +274,11 @@ fn publish_held(
 /// Runs a pipeline; replies in order. On several shards a step that takes players by rank is a separate request: it finds these
 /// players while nothing else changes them.
 pub async fn run(tally: &Tally, pipeline: Pipeline) -> Result<Vec<StepReply>, Failure> {
-    let is_taking = |step: &Step| matches!(step, Step::Take { .. });
+    let is_taking = |step: &PipelineStep| matches!(step, PipelineStep::Take { .. });
     if tally.store.shards() == 1 || !pipeline.steps.iter().any(is_taking) {
         return ask(tally, pipeline).await;
     }
-    let (mut pieces, mut replies): (Vec<Vec<Step>>, Vec<StepReply>) = (Vec::new(), Vec::new());
+    let (mut pieces, mut replies): (Vec<Vec<PipelineStep>>, Vec<StepReply>) = (Vec::new(), Vec::new());
     for step in pipeline.steps {
         match pieces.last_mut().filter(|piece| !is_taking(&step) && !is_taking(&piece[0])) {
             Some(piece) => piece.push(step),
@@ -302,7 +306,7 @@ async fn ask(tally: &Tally, pipeline: Pipeline) -> Result<Vec<StepReply>, Failur
 }
 
 /// Whether steps concern players of several shards, so that they cannot be one transaction.
-pub fn concern_several(tally: &Tally, steps: &[Step]) -> bool {
+pub fn concern_several(tally: &Tally, steps: &[PipelineStep]) -> bool {
     let mut shards = Shards::new(&*tally.store);
     steps.iter().for_each(|step| shards.row(step.row()));
     tally.store.shards() > 1 && shards.set.len() > 1

@@ -3,7 +3,7 @@
 //! An ended period pays the prizes that it had while it ran. So the caller stores its prizes before its rules change, and names
 //! these periods. If another period is over by now, nothing changes.
 
-use super::batch::{Effects, Kind, Replying, RowTarget, ScoreBatchState, Targets};
+use super::batch::{Effects, Replying, RowTarget, ScoreBatchState, ScoreRequestKind, Targets};
 use crate::boards::Board;
 use crate::failure::Failure;
 use crate::periods::{LiveWindow, Periods, RuleState, TargetWindow, prizes};
@@ -40,12 +40,12 @@ pub(crate) struct Redefined {
 
 #[derive(Debug)]
 pub(crate) struct RedefineDecision {
-    change: Change,
+    change: Redefinition,
     /// The outcome of an earlier request with this idempotency key.
     replayed: Option<Outcome>,
 }
 
-impl Kind for Redefine {
+impl ScoreRequestKind for Redefine {
     type Decision = RedefineDecision;
     type Reply = Redefined;
 
@@ -90,15 +90,15 @@ impl Kind for Redefine {
     ) -> Result<RedefineDecision, Rejection> {
         let no = self.board.no;
         if let Some((first, _)) = state.replay(self.idempotency.as_ref())? {
-            return Ok(RedefineDecision { change: Change::None, replayed: Some(first) });
+            return Ok(RedefineDecision { change: Redefinition::None, replayed: Some(first) });
         }
         let present = state.definitions.get(&no).ok_or(Rejection::LeaderboardNotFound(None))?;
         let change = change(self, present, state.now)?;
-        if let Change::Owes = change {
+        if let Redefinition::Owes = change {
             return Ok(RedefineDecision { change, replayed: None });
         }
         state.remember(self.idempotency.as_ref(), Outcome::BoardPut { created: false });
-        if let Change::To(New { definition, ends, deleted_windows }) = &change {
+        if let Redefinition::To(New { definition, ends, deleted_windows }) = &change {
             let key = |window: &Window| WindowKey { board: no, window: *window };
             state.windows.extend(ends.iter().map(|row| (key(&row.window), Some(*row))));
             state.windows.extend(deleted_windows.iter().map(|window| (key(window), None)));
@@ -117,7 +117,7 @@ impl Kind for Redefine {
         _rows: &'a [RowTarget],
         _effects: &mut Effects<'a>,
     ) {
-        if let Change::To(new) = &decision.change {
+        if let Redefinition::To(new) = &decision.change {
             install(&self.board, new);
         }
     }
@@ -127,14 +127,14 @@ impl Kind for Redefine {
         Ok(Redefined {
             created: replayed == Some(Outcome::BoardPut { created: true }),
             replayed: replayed.is_some(),
-            owes: matches!(change, Change::Owes),
+            owes: matches!(change, Redefinition::Owes),
         })
     }
 }
 
 /// What a redefinition changes.
 #[derive(Debug)]
-pub(crate) enum Change {
+pub(crate) enum Redefinition {
     /// Nothing: the leaderboard is as requested.
     None,
     /// Nothing: prizes must be stored before.
@@ -156,17 +156,17 @@ fn change(
     Redefine { board, spec, written, .. }: &Redefine,
     present: &Definition,
     now: Micros,
-) -> Result<Change, Rejection> {
+) -> Result<Redefinition, Rejection> {
     let definition = spec.change(present)?.with_prizes_from(now);
     if definition == *present {
-        return Ok(Change::None);
+        return Ok(Redefinition::None);
     }
     Periods::new(&definition).map_err(Rejection::InvalidDefinition)?;
     if spec.keeps_history {
         check_history(board, &definition)?;
     }
     if definition.periods != present.periods && prizes::owes(&board.periods(), now, written) {
-        return Ok(Change::Owes);
+        return Ok(Redefinition::Owes);
     }
     let (mut ends, mut deleted_windows) = (Vec::new(), Vec::new());
     for state in &board.periods().rules {
@@ -194,7 +194,7 @@ fn change(
             Some(_) => {}
         }
     }
-    Ok(Change::To(New { definition, ends, deleted_windows }))
+    Ok(Redefinition::To(New { definition, ends, deleted_windows }))
 }
 
 /// Rejects a definition that deletes periods with scores: it lacks their rule, or keeps fewer closed ones than there are.

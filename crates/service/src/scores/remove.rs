@@ -1,8 +1,8 @@
 //! Removing a player from the open windows of a leaderboard.
 
 use super::batch::{
-    Access, Effect, Effects, Kind, Piece, Players, Replying, RowTarget, ScoreBatchState, Slicing, TargetRow,
-    Targets, score_key,
+    Access, Effect, Effects, Piece, Players, Replying, RowTarget, ScoreBatchState, ScoreRequestKind, Slicing,
+    TargetRow, Targets, score_key,
 };
 use super::correct::shown;
 use crate::audit;
@@ -61,7 +61,7 @@ pub struct Removed {
     pub replayed: bool,
 }
 
-impl Kind for Remove {
+impl ScoreRequestKind for Remove {
     type Decision = Removed;
     type Reply = Removed;
 

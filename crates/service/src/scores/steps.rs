@@ -1,7 +1,7 @@
 //! The steps of a pipeline: their decisions and their replies.
 
 use super::batch::{
-    Access, Kind, Players, RecordChange, RowTarget, ScoreBatchState, Slicing, TargetRow, Targets,
+    Access, Players, RecordChange, RowTarget, ScoreBatchState, ScoreRequestKind, Slicing, TargetRow, Targets,
     after_a_window, score_key,
 };
 use super::rankings::Rankings;
@@ -24,7 +24,7 @@ pub const TAKE_ALL_MAX: usize = 1_000_000;
 
 /// One step of a pipeline.
 #[derive(Debug)]
-pub enum Step {
+pub enum PipelineStep {
     /// Scores of several players on one board.
     Add {
         /// The leaderboard.
@@ -56,7 +56,7 @@ pub enum Step {
     Read(ReadStep),
 }
 
-/// The function of a [`Step::Read`]. It appends the reply.
+/// The function of a [`PipelineStep::Read`]. It appends the reply.
 type ReadFunction = Box<dyn FnOnce(&Rankings<'_>, &mut Vec<u8>) + Send>;
 
 /// A read that runs once.
@@ -121,7 +121,7 @@ pub(super) struct StepDone {
     pub(super) submit: Option<(submit::SubmitDecision, Published)>,
 }
 
-impl Step {
+impl PipelineStep {
     pub(super) fn row(&self) -> TargetRow<'_> {
         let (board, players, access) = match self {
             Self::Add { board, items, .. } => (board, Players::Scored(items), Access::Score(None)),

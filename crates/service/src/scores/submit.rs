@@ -4,8 +4,8 @@
 //! transaction, and [`Submitted`] as replied. Not here: the transaction (`batch`), and the update rule (`tally_rules::record`).
 
 use super::batch::{
-    Access, Applied, Effect, Effects, Kind, Piece, Players, Replying, RowTarget, ScoreBatchState, Slicing,
-    TargetRow, Targets,
+    Access, Applied, Effect, Effects, Piece, Players, Replying, RowTarget, ScoreBatchState, ScoreRequestKind,
+    Slicing, TargetRow, Targets,
 };
 use super::shared::Shared;
 use crate::boards::Board;
@@ -126,7 +126,7 @@ pub(crate) struct SubmitDecision {
     pub(super) records: Vec<(Window, Record)>,
 }
 
-impl Kind for Submit {
+impl ScoreRequestKind for Submit {
     type Decision = SubmitDecision;
     type Reply = Submitted;
 

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use tally_rules::PlayerId;
 use tally_rules::contest::application::Status;
 use tally_rules::contest::record::ContestTask;
-use tally_rules::contest::{Application, ContestId, Record, State};
+use tally_rules::contest::{Application, ContestId, ContestRecord, ContestState};
 use tally_rules::ledger::{HoldId, WalletKey};
 use tally_store::{Snapshot, StoreError};
 
@@ -74,8 +74,8 @@ pub(super) fn replay(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(
 /// Each application that is in the store.
 fn each(
     snapshot: &mut dyn Snapshot,
-    mut with: impl FnMut(&ContestId, &Record, &PlayerId, &Application),
-    mut after_all: impl FnMut(&ContestId, &Record),
+    mut with: impl FnMut(&ContestId, &ContestRecord, &PlayerId, &Application),
+    mut after_all: impl FnMut(&ContestId, &ContestRecord),
 ) -> Result<(), StoreError> {
     let mut contests = SortedRows::default();
     loop {
@@ -126,7 +126,7 @@ fn check(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<bool, StoreEr
             // Other applications are being cleared, or may be in Redis.
             let is_here =
                 record.contest.needs_members() && record.report.is_none() && record.work == ContestTask::None;
-            if is_here && record.state != State::Cancelled && counted != seen {
+            if is_here && record.state != ContestState::Cancelled && counted != seen {
                 let what = format!(
                     "it counts {counted:?} applications pending, accepted and rejected, and there are {seen:?}"
                 );
@@ -143,7 +143,7 @@ fn check(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<bool, StoreEr
 
 /// Passes the holds of applications.
 fn collect(snapshot: &mut dyn Snapshot, put: &mut Put<'_, HoldId, RecordedHold>) -> Result<(), StoreError> {
-    let with = |contest: &ContestId, record: &Record, player: &PlayerId, application: &Application| {
+    let with = |contest: &ContestId, record: &ContestRecord, player: &PlayerId, application: &Application| {
         let (Some(hold), Some(fee)) = (application.hold, record.contest.entry_fee) else { return };
         let wallet = application.member.map(|member| WalletKey { member, currency: fee.currency });
         put(

@@ -11,7 +11,7 @@ use std::collections::{BTreeSet, HashSet};
 use tally_ranking::blocks::unpack;
 use tally_rules::PlayerId;
 use tally_store::score_snapshot::{ArchiveKey, ToPurge};
-use tally_store::{Block, ScoreKey, Snapshot, StoreError, WindowKey, WindowRow};
+use tally_store::{ScoreKey, Snapshot, StoreError, StoredBlock, WindowKey, WindowRow};
 
 /// Archive blocks that are read at once.
 const BLOCKS_AT_ONCE: usize = 16;
@@ -105,7 +105,7 @@ pub(super) fn name_missing(
 pub(super) fn each_block(
     snapshot: &mut dyn Snapshot,
     (window, version): ArchiveKey,
-    mut with: impl FnMut(&mut dyn Snapshot, u64, &Block) -> Result<(), StoreError>,
+    mut with: impl FnMut(&mut dyn Snapshot, u64, &StoredBlock) -> Result<(), StoreError>,
 ) -> Result<Result<(), u64>, StoreError> {
     let mut next = 0;
     loop {

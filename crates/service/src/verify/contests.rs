@@ -17,10 +17,10 @@ use crate::owed::{Debt, Debtor};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tally_rules::contest::record::ContestTask;
-use tally_rules::contest::{ContestId, Payout, Record, State};
+use tally_rules::contest::{ContestId, ContestRecord, ContestState, Payout};
 use tally_rules::ledger::account::Account;
 use tally_rules::ledger::entry::EntryKey;
-use tally_rules::ledger::{Entry, Kind, MemberId, TransferId, Uuid, WalletKey};
+use tally_rules::ledger::{Entry, EntryKind, MemberId, TransferId, Uuid, WalletKey};
 use tally_rules::{BoardId, Micros, PlayerId};
 use tally_store::{Snapshot, StoreError};
 
@@ -36,7 +36,7 @@ pub(super) struct RecordedPayment {
     /// The contest, or the period as references name it.
     pub(super) of: Arc<str>,
     pub(super) player: PlayerId,
-    pub(super) kind: Kind,
+    pub(super) kind: EntryKind,
     pub(super) amount: i64,
     /// The transfer, if it is known.
     pub(super) transfer: Option<TransferId>,
@@ -51,7 +51,7 @@ struct Entered {
     key: EntryKey,
     /// As a sentence names it.
     of: String,
-    kind: Kind,
+    kind: EntryKind,
     amount: i64,
     transfer: TransferId,
 }
@@ -100,10 +100,10 @@ fn of_entry(wallet: WalletKey, entry: &Entry) -> Option<(About, String)> {
     }
     // Earlier releases wrote the fee of a contest as a capture.
     let kind = match entry.kind {
-        Kind::Capture | Kind::Fee => Kind::Fee,
+        EntryKind::Capture | EntryKind::Fee => EntryKind::Fee,
         // A player may have a prize of the pool beside another one.
-        Kind::Prize if entry.counterparty.is_some_and(MemberId::is_pool) => Kind::PrizeOut,
-        kind @ (Kind::Prize | Kind::Refund) => kind,
+        EntryKind::Prize if entry.counterparty.is_some_and(MemberId::is_pool) => EntryKind::PrizeOut,
+        kind @ (EntryKind::Prize | EntryKind::Refund) => kind,
         _ => return None,
     };
     let reference = entry.reference.as_ref()?;
@@ -112,11 +112,11 @@ fn of_entry(wallet: WalletKey, entry: &Entry) -> Option<(About, String)> {
         let about = about(wallet, &[contest.as_str().as_bytes()], kind);
         return Some((about, format!("contest {}", contest.as_str())));
     }
-    let is_of_period = entry.kind == Kind::Prize && reference.contains('/');
+    let is_of_period = entry.kind == EntryKind::Prize && reference.contains('/');
     is_of_period.then(|| (periods::about(wallet, reference, entry.transfer), format!("period {reference}")))
 }
 
-pub(super) fn about(wallet: WalletKey, of: &[&[u8]], kind: Kind) -> About {
+pub(super) fn about(wallet: WalletKey, of: &[&[u8]], kind: EntryKind) -> About {
     let mut hasher = blake3::Hasher::new();
     for window in of {
         hasher.update(window);
@@ -133,7 +133,7 @@ fn again(known: &mut RecordedPayment, _more: RecordedPayment) {
 /// Each contest that has started.
 pub(super) fn each(
     snapshot: &mut dyn Snapshot,
-    mut with: impl FnMut(&mut dyn Snapshot, ContestId, &Record) -> Result<(), StoreError>,
+    mut with: impl FnMut(&mut dyn Snapshot, ContestId, &ContestRecord) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
     let mut contests = SortedRows::default();
     loop {
@@ -147,7 +147,7 @@ pub(super) fn each(
 
 pub(super) fn each_member(
     snapshot: &mut dyn Snapshot,
-    record: &Record,
+    record: &ContestRecord,
     mut with: impl FnMut(PlayerId, Option<MemberId>),
 ) -> Result<(), StoreError> {
     let mut members = SortedRows::default();
@@ -199,7 +199,7 @@ fn collect(
                 let Some(member) = member else { return };
                 let wallet = WalletKey { member, currency: fee.currency };
                 let amount = fee.amount.units();
-                put(about(wallet, Kind::Fee), recorded(player, Kind::Fee, amount, None));
+                put(about(wallet, EntryKind::Fee), recorded(player, EntryKind::Fee, amount, None));
             })?;
         }
         each_payout(snapshot, record.no, |no, row| {
@@ -207,9 +207,9 @@ fn collect(
                 return;
             };
             let kind = match row.rank {
-                0 => Kind::Refund,
-                _ if record.is_of_pool(no) => Kind::PrizeOut,
-                _ => Kind::Prize,
+                0 => EntryKind::Refund,
+                _ if record.is_of_pool(no) => EntryKind::PrizeOut,
+                _ => EntryKind::Prize,
             };
             let wallet = WalletKey { member: row.member, currency: row.currency };
             let one = recorded(row.player, kind, row.amount.units(), Some(transfer));
@@ -252,7 +252,7 @@ fn check_counts(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), St
         marked.check(snapshot, run, id.as_str())?;
         let ended = record.work == ContestTask::None;
         let wanted = match record.state {
-            State::Cancelled if ended && record.contest.entry_fee.is_some() => {
+            ContestState::Cancelled if ended && record.contest.entry_fee.is_some() => {
                 Some(u64::from(record.members))
             }
             _ => record.prizes.map(u64::from),
@@ -279,9 +279,9 @@ fn compare(run: &mut Run<'_>, recorded: Option<&RecordedPayment>, found: &[Enter
     };
     let row = format!("{}/{}", recorded.of, recorded.player.as_str());
     let (table, what) = match recorded.kind {
-        Kind::Fee => ("contest_members", "its fee"),
-        Kind::Prize => ("contest_prizes", "its prize"),
-        Kind::PrizeOut => ("contest_prizes", "its prize of the pool"),
+        EntryKind::Fee => ("contest_members", "its fee"),
+        EntryKind::Prize => ("contest_prizes", "its prize"),
+        EntryKind::PrizeOut => ("contest_prizes", "its prize of the pool"),
         _ => ("contest_prizes", "its fee back"),
     };
     if recorded.times > 1 {

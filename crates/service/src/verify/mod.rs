@@ -46,7 +46,7 @@ use crate::failure::Failure;
 use crate::ledger::HOME_META;
 use crate::members::index_names;
 pub use owed::Owed;
-pub use scores::Scores;
+pub use scores::ScoreCounts;
 pub use since::{Checkpoint, MonthCheckpoint};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -100,7 +100,7 @@ pub struct Replayed {
     /// Applications for contests that are in the store.
     pub applications: u64,
     /// Records, periods and archives.
-    pub scores: Scores,
+    pub scores: ScoreCounts,
     /// The sums of transfers, in order of account and currency.
     pub totals: Vec<(AccountKey, Total)>,
     /// The newest of the transfers.

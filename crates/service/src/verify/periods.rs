@@ -10,24 +10,24 @@ use super::owed::Marked;
 use super::sorted_rows::SortedRows;
 use crate::owed::{Debt, Debtor};
 use std::sync::Arc;
-use tally_rules::ledger::{Kind, TransferId, WalletKey};
-use tally_rules::period::Payment;
+use tally_rules::ledger::{EntryKind, TransferId, WalletKey};
+use tally_rules::period::PeriodPayment;
 use tally_store::{Snapshot, StoreError, WindowKey};
 
 /// What a prize of a period is about: by its reference, and its transfer.
 pub(super) fn about(wallet: WalletKey, reference: &str, transfer: TransferId) -> About {
-    contests::about(wallet, &[reference.as_bytes(), b"\0", &transfer.0.0], Kind::Prize)
+    contests::about(wallet, &[reference.as_bytes(), b"\0", &transfer.0.0], EntryKind::Prize)
 }
 
 /// As entries refer to it.
-fn reference(payment: &Payment) -> String {
+fn reference(payment: &PeriodPayment) -> String {
     format!("{}/{}", payment.board.as_str(), payment.period)
 }
 
 /// Each period that was to pay something.
 pub(super) fn each(
     snapshot: &mut dyn Snapshot,
-    mut with: impl FnMut(&mut dyn Snapshot, &Payment) -> Result<(), StoreError>,
+    mut with: impl FnMut(&mut dyn Snapshot, &PeriodPayment) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
     let mut payments = SortedRows::default();
     loop {
@@ -53,7 +53,7 @@ pub(super) fn collect(
             let recorded = RecordedPayment {
                 of: Arc::clone(&of),
                 player: row.player,
-                kind: Kind::Prize,
+                kind: EntryKind::Prize,
                 amount: row.amount.units(),
                 transfer: Some(transfer),
                 may_be_earlier: false,

@@ -8,7 +8,7 @@ use crate::calendar::Calendar;
 use std::collections::BTreeMap;
 use tally_rules::Micros;
 use tally_rules::instant::SECOND;
-use tally_rules::period::{Span, window_number};
+use tally_rules::period::{TimeSpan, window_number};
 use tally_store::{BoardNo, BoardRow, Window, WindowRow};
 
 /// Since when local times of all zones differ from UTC by whole minutes: 1973.
@@ -18,7 +18,7 @@ const WHOLE_MINUTES_FROM: Micros = Micros(94_694_400 * SECOND);
 pub(super) struct Schedules {
     now: Micros,
     known: BTreeMap<(BoardNo, u32), Option<Calendar>>,
-    last: Option<(BoardNo, u32, Span)>,
+    last: Option<(BoardNo, u32, TimeSpan)>,
 }
 
 impl Schedules {
@@ -40,7 +40,7 @@ impl Schedules {
         if span.end <= span.start {
             return found("it ends before it starts".into());
         }
-        let overlaps = |(of, rule, before): (BoardNo, u32, Span)| {
+        let overlaps = |(of, rule, before): (BoardNo, u32, TimeSpan)| {
             of == board.no && rule == no && before.end > span.start
         };
         if before.is_some_and(overlaps) {

@@ -23,7 +23,7 @@ use tally_store::{BoardNo, BoardRow, ScoreKey, Snapshot, StoreError, WindowKey, 
 
 /// The counts of checked scores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Scores {
+pub struct ScoreCounts {
     /// Live leaderboards.
     pub boards: u64,
     /// Records of live boards, in all of their windows.

@@ -1,7 +1,7 @@
 //! A table in the order of its keys, row by row, read in pages.
 
 use tally_store::StoreError;
-use tally_store::snapshot::Page;
+use tally_store::snapshot::RowPage;
 
 /// Rows of one page: large enough to hide the query, small enough to keep several.
 pub(super) const PAGE_ROWS: usize = 5_000;
@@ -29,7 +29,7 @@ impl<K: Clone, V> SortedRows<K, V> {
     /// Reads the next page when this one is used up; returns its number of rows.
     pub(super) fn fill(
         &mut self,
-        page: impl FnOnce(Option<&K>, usize) -> Page<K, V>,
+        page: impl FnOnce(Option<&K>, usize) -> RowPage<K, V>,
     ) -> Result<usize, StoreError> {
         if self.ended || !self.rows.as_slice().is_empty() {
             return Ok(0);

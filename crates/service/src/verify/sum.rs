@@ -5,7 +5,7 @@
 use crate::failure::{Failure, Fault};
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::member::Handle;
-use tally_rules::ledger::{Kind, MemberId, TransferId};
+use tally_rules::ledger::{EntryKind, MemberId, TransferId};
 use tally_rules::{PlayerId, Record};
 
 /// A side of a transfer: what its entry must say, and what it says.
@@ -13,7 +13,7 @@ use tally_rules::{PlayerId, Record};
 pub(super) struct TransferSide {
     pub(super) key: EntryKey,
     pub(super) transfer: TransferId,
-    pub(super) kind: Kind,
+    pub(super) kind: EntryKind,
     pub(super) amount: i64,
     pub(super) counterparty: Option<MemberId>,
 }

@@ -15,8 +15,8 @@ use crate::failure::Failure;
 use std::collections::BTreeMap;
 use tally_rules::ledger::account::Totals;
 use tally_rules::ledger::entry::EntryKey;
-use tally_rules::ledger::hold::End;
-use tally_rules::ledger::{Entry, Hold, HoldId, Kind, MemberId, Transfer, TransferId, WalletKey};
+use tally_rules::ledger::hold::HoldEnd;
+use tally_rules::ledger::{Entry, EntryKind, Hold, HoldId, MemberId, Transfer, TransferId, WalletKey};
 use tally_store::{Snapshot, StoreError};
 
 /// Captured holds that are kept in memory.
@@ -111,7 +111,7 @@ fn captured_holds(
         let page = snapshot.holds(after, PAGE_ROWS)?;
         *count += page.len() as u64;
         for (id, Hold { wallet, end, .. }) in &page {
-            if let Some((End::Captured { amount, to, transfer }, _)) = end {
+            if let Some((HoldEnd::Captured { amount, to, transfer }, _)) = end {
                 if Some(*transfer) <= from {
                     continue;
                 }
@@ -131,12 +131,14 @@ fn not_there(run: &mut Run<'_>, transfer: TransferId, hold: &Captured) {
 
 fn check_capture(run: &mut Run<'_>, id: TransferId, transfer: &Transfer, hold: Option<Captured>) {
     match hold {
-        None if transfer.kind == Kind::Capture => run.found("transfers", id.0, "no hold was captured by it"),
+        None if transfer.kind == EntryKind::Capture => {
+            run.found("transfers", id.0, "no hold was captured by it")
+        }
         None => {}
         Some(hold) => {
             let [out, _] = transfer.entries();
             // Earlier releases wrote the fee of a contest as a capture.
-            let is_same = matches!(transfer.kind, Kind::Capture | Kind::Fee)
+            let is_same = matches!(transfer.kind, EntryKind::Capture | EntryKind::Fee)
                 && transfer.amount == hold.amount
                 && out.map(|key| key.wallet) == Some(hold.wallet)
                 && transfer.credit.map(|(member, _)| member) == hold.to;

@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use std::collections::BTreeMap;
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::id::Side;
-use tally_rules::ledger::{Currency, Entry, HoldId, Kind, Member, MemberId, Wallet, WalletKey};
+use tally_rules::ledger::{Currency, Entry, EntryKind, HoldId, Member, MemberId, Wallet, WalletKey};
 use tally_store::archive::ProvedWallet;
 use tally_store::{Snapshot, StoreError};
 
@@ -112,7 +112,7 @@ impl Story {
     /// With one more entry.
     pub(super) fn after(self, key: &EntryKey, entry: &Entry) -> Self {
         let credit = match entry.kind {
-            Kind::Promotion | Kind::Expiry => self.credit + Self::change(entry),
+            EntryKind::Promotion | EntryKind::Expiry => self.credit + Self::change(entry),
             _ => self.credit,
         };
         Self { balance: entry.after.into(), last: key.sequence, credit }

@@ -5,7 +5,7 @@
 //! events twice, and positions never go back (`results`). A delivery has the same id whenever it is sent. Not here: HTTP.
 
 use super::happening::{EventOf, NextEvent, next_event, types_of};
-use super::queue::{Entry, Queue};
+use super::queue::{Queue, WaitingTopic};
 use super::results::{Finished, apply};
 use super::{Webhooks, rows};
 use crate::background::{Job, Next};
@@ -39,7 +39,7 @@ const POSITION_KEEP_MICROS: i64 = KEEP_MICROS + 24 * 3600 * SECOND;
 
 /// What a receiver answered.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub struct ReceiverResponse {
     /// The status.
     pub status: Option<u16>,
     /// Why the event does not count as taken.
@@ -62,12 +62,12 @@ pub struct Delivery {
 }
 
 /// Called once with what became of a delivery.
-pub type Done = Box<dyn FnOnce(Answer) + Send>;
+pub type DeliveryCallback = Box<dyn FnOnce(ReceiverResponse) + Send>;
 
 /// Sends deliveries. It does not block, and always calls back within the time of the lease.
 pub trait Sender: Send + Sync + 'static {
     /// Sends one.
-    fn send(&self, delivery: Delivery, done: Done);
+    fn send(&self, delivery: Delivery, done: DeliveryCallback);
 }
 
 impl Tally {
@@ -262,13 +262,13 @@ impl Deliverer {
 }
 
 /// An attempt that begins now.
-pub(super) fn finished_of((id, topic): (Uuid, Topic), entry: &Entry, event: &EventOf) -> Finished {
+pub(super) fn finished_of((id, topic): (Uuid, Topic), entry: &WaitingTopic, event: &EventOf) -> Finished {
     let name = match topic {
         Topic::Contest(_) => Arc::clone(&event.subject),
         _ => Arc::default(),
     };
     let tried = EventRef { number: event.number, at: event.at };
-    let answer = Answer { status: None, failure: None };
+    let answer = ReceiverResponse { status: None, failure: None };
     Finished { id, topic, name, before: entry.row.clone(), start: entry.start, tried, answer }
 }
 

@@ -3,10 +3,10 @@
 //! A position says what was delivered, so nothing is stored for each delivery. The id of a delivery has the topic, the number and
 //! the time of its event: it names the event as long as that is kept. Not here: the form on the wire.
 
-use super::deliver::{Answer, Delivery, delivery, finished_of};
+use super::deliver::{Delivery, ReceiverResponse, delivery, finished_of};
 use super::get;
 use super::happening::{EventOf, NextEvent, next_event, types_of, wallet_name};
-use super::queue::{Entry, start};
+use super::queue::{WaitingTopic, start};
 use super::results::{Finished, apply};
 use crate::failure::{Failure, Fault, blocking};
 use crate::servers;
@@ -160,7 +160,7 @@ pub struct SentEvent {
     /// When its last attempt ended, if that is known.
     pub at: Option<Micros>,
     /// What the receiver answered then.
-    pub answer: Answer,
+    pub answer: ReceiverResponse,
     /// Its failed attempts, if its topic waits for it.
     pub failing: Option<Failing>,
 }
@@ -249,7 +249,7 @@ fn present(
     let failing = last.filter(|_| !is_delivered).and_then(|row| row.failing);
     let why = failing.as_ref().map(|failing| Arc::clone(&failing.why));
     let failure = (!is_delivered).then(|| why.unwrap_or_else(|| "it was not delivered yet".into()));
-    Ok(SentEvent { kind, subject, event, at, answer: Answer { status, failure }, failing })
+    Ok(SentEvent { kind, subject, event, at, answer: ReceiverResponse { status, failure }, failing })
 }
 
 /// The event of a delivery, and its attempt if the topic waits for it.
@@ -262,7 +262,7 @@ fn find(tally: &Tally, id: Uuid, (topic, wanted): (Topic, EventRef)) -> Result<F
         Some(row) => row.delivered,
         None => start(tally, topic, webhook.created_at)?.ok_or(Rejection::DeliveryNotFound)?,
     };
-    let entry = Entry { row, start, examined: 0, since: wanted.at, is_busy: false };
+    let entry = WaitingTopic { row, start, examined: 0, since: wanted.at, is_busy: false };
     let is_wanted = |event: &EventOf| event.number == wanted.number && event.at == wanted.at;
     let before = wanted.number.checked_sub(1).ok_or(Rejection::DeliveryNotFound)?;
     let event = next(tally, &webhook, topic, before)?.filter(is_wanted).ok_or(Rejection::DeliveryNotFound)?;

@@ -12,7 +12,7 @@ mod results;
 mod scans;
 mod sign;
 
-pub use deliver::{Answer, Delivery, Done, Sender};
+pub use deliver::{Delivery, DeliveryCallback, ReceiverResponse, Sender};
 pub use happening::{EventOf, Happening, WalletEntry};
 pub use sign::signature;
 pub use tally_store::Topic;
@@ -43,12 +43,12 @@ pub struct Webhooks {
     task: BackgroundTask,
     finished: Arc<Mutex<Vec<Finished>>>,
     /// Events that were delivered, and attempts that failed, since the start.
-    pub counts: Counts,
+    pub counts: DeliveryCounts,
 }
 
 /// Counters of deliveries.
 #[derive(Debug, Default)]
-pub struct Counts {
+pub struct DeliveryCounts {
     /// Delivered events.
     pub delivered: AtomicU64,
     /// Failed attempts.
@@ -100,7 +100,7 @@ impl Webhooks {
             sender: OnceLock::new(),
             task: BackgroundTask::default(),
             finished: Arc::default(),
-            counts: Counts::default(),
+            counts: DeliveryCounts::default(),
         }
     }
 

@@ -31,7 +31,7 @@ const START: (Micros, EventKey) = (Micros(i64::MIN), EventKey { topic: Topic::Bo
 
 /// A topic that waits.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct WaitingTopic {
     /// The stored position, if there is one.
     pub(super) row: Option<Position>,
     /// The number after which the topic begins without it.
@@ -54,7 +54,7 @@ struct News {
     last_at: Micros,
 }
 
-impl Entry {
+impl WaitingTopic {
     pub(super) fn delivered(&self) -> u64 {
         self.row.as_ref().map_or(self.start, |row| row.delivered.max(self.start))
     }
@@ -63,7 +63,7 @@ impl Entry {
 /// The queue of the server that delivers.
 #[derive(Debug)]
 pub(super) struct Queue {
-    pub(super) entries: BTreeMap<(Uuid, Topic), Entry>,
+    pub(super) entries: BTreeMap<(Uuid, Topic), WaitingTopic>,
     after: (Micros, EventKey),
     /// The last number that was found, by topic.
     known: HashMap<Topic, u64>,
@@ -115,7 +115,7 @@ impl Queue {
         self.of(id).count()
     }
 
-    fn of(&self, id: Uuid) -> impl Iterator<Item = (&(Uuid, Topic), &Entry)> {
+    fn of(&self, id: Uuid) -> impl Iterator<Item = (&(Uuid, Topic), &WaitingTopic)> {
         let first = (id, Topic::Board(BoardNo(0)));
         self.entries.range(first..).take_while(move |((of, _), _)| *of == id)
     }
@@ -231,7 +231,7 @@ impl Queue {
                 }
                 continue;
             }
-            let entry = Entry { row, start, examined: 0, since: news.first.0, is_busy: false };
+            let entry = WaitingTopic { row, start, examined: 0, since: news.first.0, is_busy: false };
             self.entries.insert((key.id, topic), entry);
         }
         self.known.extend(newest.into_iter().map(|(topic, news)| (topic, news.number)));

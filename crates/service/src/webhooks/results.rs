@@ -3,7 +3,7 @@
 //! A position that is not as it was when the event was sent is left alone: another server has gone on meanwhile. So a server that
 //! was frozen repeats events at most, and sets nothing back. Blocks on the store.
 
-use super::deliver::Answer;
+use super::deliver::ReceiverResponse;
 use crate::audit;
 use crate::failure::Failure;
 use crate::servers;
@@ -29,7 +29,7 @@ pub(crate) struct Finished {
     /// The number after which the topic begins without a stored position.
     pub(super) start: u64,
     pub(super) tried: EventRef,
-    pub(super) answer: Answer,
+    pub(super) answer: ReceiverResponse,
 }
 
 impl Finished {
@@ -41,7 +41,7 @@ impl Finished {
     fn position(&self, webhook: &Webhook, now: tally_rules::Micros) -> Position {
         let start = || Position::new(Arc::default(), self.start);
         let before = Position { name: Arc::clone(&self.name), ..self.before.clone().unwrap_or_else(start) };
-        let Answer { status, failure } = self.answer.clone();
+        let ReceiverResponse { status, failure } = self.answer.clone();
         match (failure, status) {
             (None, Some(status)) => before.after_success(self.tried, status, now),
             (why, status) => {

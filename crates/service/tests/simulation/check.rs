@@ -5,7 +5,7 @@ use crate::model::{BOARDS, Board, MEMBERS, Model, PLAYERS, Record, Wallet};
 use crate::operations::digest;
 use crate::world::{World, currency};
 use std::collections::{BTreeMap, BTreeSet};
-use tally_rules::ledger::entry::{EntryKey, Kind};
+use tally_rules::ledger::entry::{EntryKey, EntryKind};
 use tally_rules::ledger::{MemberId, Wallet as Stored, WalletKey};
 use tally_rules::{BoardId, Micros, PlayerId};
 use tally_service::periods::view::View;
@@ -80,12 +80,12 @@ fn read_wallet(world: &World, member: MemberId, held: i64) -> Wallet {
     for entry in entries.into_iter().map(|entry| entry.expect("entries have no gap")) {
         // Callers write no references, but for credit.
         match (entry.kind, &entry.reference) {
-            (Kind::Promotion, Some(expires_at)) => {
+            (EntryKind::Promotion, Some(expires_at)) => {
                 *promoted.entry(expires_at.parse().unwrap()).or_default() += entry.amount;
             }
-            (Kind::Expiry, None) => expired += entry.amount,
-            (Kind::Fee | Kind::Capture, Some(_)) => fees += entry.amount,
-            (Kind::Prize | Kind::Refund, Some(_)) => {}
+            (EntryKind::Expiry, None) => expired += entry.amount,
+            (EntryKind::Fee | EntryKind::Capture, Some(_)) => fees += entry.amount,
+            (EntryKind::Prize | EntryKind::Refund, Some(_)) => {}
             (_, None) => continue,
             _ => panic!("{entry:?}"),
         }

@@ -11,9 +11,9 @@ use crate::world::{World, currency};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tally_rules::contest::definition::{ContestSpec, Fee};
-use tally_rules::contest::pool::{Pool, PoolPrize};
+use tally_rules::contest::pool::{PoolPrize, PrizePool};
 use tally_rules::contest::record::ContestTask;
-use tally_rules::contest::{ContestId, OnInvalid, Prize, Record, State, Status};
+use tally_rules::contest::{ContestId, ContestRecord, ContestState, OnInvalid, Prize, Status};
 use tally_rules::instant::SECOND;
 use tally_rules::ledger::Amount;
 use tally_rules::score::ScoreInput;
@@ -81,7 +81,7 @@ fn spec(fee: bool, times: [Option<i64>; 3]) -> ContestSpec {
     let prize = Prize { from: 1, to: 2, currency: currency(), amount: Amount::new(PRIZE).unwrap() };
     // Some contests pay their fees out.
     let share = PoolPrize { from: 1, to: 3, share: 3_333 };
-    let pool = Pool { prizes: vec![share], rake: 1_000, min: Amount::new(2 * FEE).ok() };
+    let pool = PrizePool { prizes: vec![share], rake: 1_000, min: Amount::new(2 * FEE).ok() };
     let pool = (fee.is_some() && times[2].is_none()).then_some(pool);
     let [opens_at, starts_at, ends_at] = times.map(|at| Some(at.map(Micros)));
     ContestSpec {
@@ -103,7 +103,7 @@ pub(crate) async fn act(
     tally: &Arc<Tally>,
     number: usize,
     act: &ContestAct,
-) -> Result<Option<State>, Failure> {
+) -> Result<Option<ContestState>, Failure> {
     let (id, admin) = (id(number), ContestActor::ADMIN);
     let done = match *act {
         ContestAct::Create { fee, times } => {
@@ -125,7 +125,9 @@ pub(crate) async fn act(
             return apply::withdraw(tally, &id, &ContestActor::SERVER, &player_id(player), None)
                 .map(|_| None);
         }
-        ContestAct::Start => return start::start(tally, &id, &admin, None).map(|_| Some(State::Running)),
+        ContestAct::Start => {
+            return start::start(tally, &id, &admin, None).map(|_| Some(ContestState::Running));
+        }
         ContestAct::Score { player, score } => {
             let (board, player, score) = (id.board(None), player_id(player), ScoreInput::Int(score));
             let new = NewScore { board, player, score, subscore: None, at: None, idempotency: None };
@@ -150,7 +152,7 @@ pub(crate) async fn act(
 #[derive(Debug)]
 struct Known {
     /// It has reached at least that state.
-    state: State,
+    state: ContestState,
     may_be_cancelled: bool,
     applications: BTreeMap<usize, Status>,
     scores: BTreeMap<usize, i64>,
@@ -163,8 +165,8 @@ pub(crate) struct Contests {
     asked: usize,
 }
 
-fn place(state: State) -> usize {
-    State::ALL.iter().position(|other| *other == state).unwrap()
+fn place(state: ContestState) -> usize {
+    ContestState::ALL.iter().position(|other| *other == state).unwrap()
 }
 
 impl Contests {
@@ -183,22 +185,22 @@ impl Contests {
         // Mostly one of the last.
         let number = *numbers.get(numbers.len().checked_sub(1 + rng.below(3) as usize)?)?;
         let player = rng.below(MEMBERS as u64) as usize;
-        let seems = if rng.percent(8) { *rng.pick(State::ALL) } else { self.known[&number].state };
+        let seems = if rng.percent(8) { *rng.pick(ContestState::ALL) } else { self.known[&number].state };
         let chosen = rng.below(100);
         let act = match (seems, chosen) {
-            (State::Draft, _) => ContestAct::Open,
-            (State::Open, 0..45) => ContestAct::Apply { player },
-            (State::Open, 45..85) => ContestAct::Decide { player, accept: rng.percent(80) },
-            (State::Open, 85..90) => ContestAct::Withdraw { player },
-            (State::Open, 90..97) => ContestAct::Start,
-            (State::Running, 0..80) => ContestAct::Score { player, score: rng.between(-20, 100) },
-            (State::Running, 80..87) => ContestAct::Ban { player, banned: rng.percent(70) },
-            (State::Running, 87..97) => ContestAct::Finish,
+            (ContestState::Draft, _) => ContestAct::Open,
+            (ContestState::Open, 0..45) => ContestAct::Apply { player },
+            (ContestState::Open, 45..85) => ContestAct::Decide { player, accept: rng.percent(80) },
+            (ContestState::Open, 85..90) => ContestAct::Withdraw { player },
+            (ContestState::Open, 90..97) => ContestAct::Start,
+            (ContestState::Running, 0..80) => ContestAct::Score { player, score: rng.between(-20, 100) },
+            (ContestState::Running, 80..87) => ContestAct::Ban { player, banned: rng.percent(70) },
+            (ContestState::Running, 87..97) => ContestAct::Finish,
             // The review.
-            (State::Finished, 0..30) => ContestAct::Correct { player, score: rng.between(-20, 100) },
-            (State::Finished, 30..50) => ContestAct::Ban { player, banned: rng.percent(70) },
-            (State::Finished, 50..90) | (State::Settled, 0..50) => ContestAct::Settle,
-            (State::Settled, _) => ContestAct::Repay,
+            (ContestState::Finished, 0..30) => ContestAct::Correct { player, score: rng.between(-20, 100) },
+            (ContestState::Finished, 30..50) => ContestAct::Ban { player, banned: rng.percent(70) },
+            (ContestState::Finished, 50..90) | (ContestState::Settled, 0..50) => ContestAct::Settle,
+            (ContestState::Settled, _) => ContestAct::Repay,
             _ => ContestAct::Cancel,
         };
         Some((number, act))
@@ -209,7 +211,7 @@ impl Contests {
         let (done, unknown) = (matches!(fate, Fate::Done { .. }), matches!(fate, Fate::Unknown(_)));
         if let ContestAct::Create { .. } = act {
             if done {
-                let (state, scores) = (State::Draft, BTreeMap::new());
+                let (state, scores) = (ContestState::Draft, BTreeMap::new());
                 let known = Known { state, may_be_cancelled: false, applications: BTreeMap::new(), scores };
                 self.known.insert(number, known);
             }
@@ -261,12 +263,12 @@ impl Contests {
             let record = ledger.contest(&id(*number)).unwrap().expect("a contest stays");
             let state = record.state;
             let is_right = match known.state {
-                State::Cancelled | State::Settled => state == known.state,
-                _ if known.may_be_cancelled && state == State::Cancelled => true,
-                _ => state != State::Cancelled && place(state) >= place(known.state),
+                ContestState::Cancelled | ContestState::Settled => state == known.state,
+                _ if known.may_be_cancelled && state == ContestState::Cancelled => true,
+                _ => state != ContestState::Cancelled && place(state) >= place(known.state),
             };
             assert!(is_right, "contest {number} is {state}, after {known:?}");
-            let is_over = !matches!(state, State::Draft | State::Open);
+            let is_over = !matches!(state, ContestState::Draft | ContestState::Open);
             if is_over && record.work == ContestTask::None {
                 let left = ledger.first_applications(record.no, None, 1).unwrap();
                 assert_eq!(left, [], "applications of contest {number}, which is {state}");
@@ -279,14 +281,14 @@ impl Contests {
     }
 }
 
-fn check_application(world: &World, record: &Record, player: PlayerId, status: Status) {
+fn check_application(world: &World, record: &ContestRecord, player: PlayerId, status: Status) {
     let key = EntrantKey { contest: record.no, player };
     match (record.state, status) {
-        (State::Open, _) => {
+        (ContestState::Open, _) => {
             let found = world.store().ledger().applications_of(std::slice::from_ref(&key)).unwrap().remove(0);
             assert_eq!(found.map(|one| one.status), Some(status), "{key:?}");
         }
-        (State::Running | State::Finished | State::Settled, Status::Accepted) => {
+        (ContestState::Running | ContestState::Finished | ContestState::Settled, Status::Accepted) => {
             let found = world.store().ledger().enrolled(std::slice::from_ref(&key)).unwrap();
             assert!(found[0].is_some(), "{key:?} was accepted and is no member");
         }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use tally_rules::contest::{Prize, PrizeTies, State};
+use tally_rules::contest::{ContestState, Prize, PrizeTies};
 use tally_rules::definition::{BoardSpec, Update};
 use tally_rules::idempotency::{Fingerprint, IdempotencyKey, RequestKey};
 use tally_rules::ledger::hold::Ending;
@@ -107,7 +107,7 @@ pub(crate) enum Fate {
         /// Of a submit: whether it came too late for a period.
         late: bool,
         /// Of an act on a whole contest: the state in its reply.
-        reached: Option<State>,
+        reached: Option<ContestState>,
     },
     Refused(String),
     /// Nothing was done.

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use tally_rules::instant::SECOND;
 use tally_service::LaneByHand;
 use tally_store::{Maintenance, Reads};
-use tally_testkit::disk::{DiskError, Fault};
+use tally_testkit::disk::{DiskError, DiskFault};
 use tally_testkit::rng::Rng;
 
 pub(crate) const MINUTE: i64 = 60 * SECOND;
@@ -407,7 +407,7 @@ impl Run {
     fn is_expired(&self, hold: usize) -> bool {
         let Some(id) = self.callers.holds.get(&hold) else { return false };
         let hold = self.world.store().ledger().hold(*id).unwrap().expect("a hold stays");
-        hold.end.is_some_and(|(end, _)| end == tally_rules::ledger::hold::End::Expired)
+        hold.end.is_some_and(|(end, _)| end == tally_rules::ledger::hold::HoldEnd::Expired)
     }
 
     /// Ends in a model what has run out.
@@ -456,9 +456,9 @@ impl Run {
         let lasts = if lasting { ", lasting" } else { "" };
         self.note(format!("{kind:?} at the {at}. operation from now{lasts}"));
         for more in 0..self.rng.below(3) {
-            self.world.disk.fail(Fault::new(at + 1 + more, kind));
+            self.world.disk.fail(DiskFault::new(at + 1 + more, kind));
         }
-        let fault = Fault::new(at, kind);
+        let fault = DiskFault::new(at, kind);
         self.world.disk.fail(if lasting { fault.lasting() } else { fault });
         self.trouble = Some(2 + self.rng.below(8));
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
-use tally_lanes::Bounds;
+use tally_lanes::LaneLimits;
 use tally_rules::Micros;
 use tally_rules::clock::Reading;
 use tally_rules::ledger::{Currencies, Currency};
@@ -88,7 +88,7 @@ impl World {
 
     fn start_on(&self, store: Arc<dyn Store>) -> Result<Arc<Tally>, Failure> {
         let clock = Clock::new(Source(Arc::clone(&self.clocks)));
-        let lane = Bounds { batch_rows_max: self.batch_rows_max, ..Bounds::default() };
+        let lane = LaneLimits { batch_rows_max: self.batch_rows_max, ..LaneLimits::default() };
         let currencies = Currencies::new((currency(), 0), []);
         let ledger = LedgerSettings { currencies, lane, ..LedgerSettings::default() };
         // Each start digests a password.

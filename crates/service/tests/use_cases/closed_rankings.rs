@@ -13,7 +13,7 @@ use tally_service::periods::{prizes, scheduler};
 use tally_service::{Failure, Fault, boards};
 use tally_store::plan::ALL_TIME;
 use tally_store::{Maintenance, Reads, ScoreKey, WindowKey};
-use tally_testkit::disk::{DiskError, Fault as DiskFault};
+use tally_testkit::disk::{DiskError, DiskFault};
 
 /// More background steps than any of these needs.
 const LOOKS: usize = 1_000;

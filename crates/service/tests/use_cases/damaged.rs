@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use tally_rules::contest::{
-    Application, Contest, ContestId, ContestPlayer, Payout, Record, Series, SeriesRecord, State, Status,
+    Application, Contest, ContestId, ContestPlayer, ContestRecord, ContestState, Payout, Series,
+    SeriesRecord, Status,
 };
 use tally_rules::definition::{BoardSpec, Update};
 use tally_rules::event::{ContestChanged, Event, EventKind};
@@ -314,7 +315,7 @@ fn listed_rows(of: MemberId) -> WriteSet {
     let names = ["a", "b", "c"];
     let (no, won) = (Uuid([5; 16]), Currency::parse("KRW").unwrap());
     let id = |name: &str| ContestId::new(name).unwrap();
-    let record = |at: u8| Record::new(Uuid([5 + at; 16]), Contest::default(), None, Micros(1));
+    let record = |at: u8| ContestRecord::new(Uuid([5 + at; 16]), Contest::default(), None, Micros(1));
     let entrant = |name: &str| EntrantKey { contest: no, player: player(name) };
     let application = |place| Application {
         status: Status::Pending,
@@ -364,7 +365,7 @@ fn listed_rows(of: MemberId) -> WriteSet {
         let changed = ContestChanged { contest: None, before: None, state: to, at: Micros(1), members: 0 };
         (Topic::Contest(no), Event { at: Micros(1), what: EventKind::Contest(changed) })
     };
-    let events = [State::Draft, State::Open, State::Running].map(happened).to_vec();
+    let events = [ContestState::Draft, ContestState::Open, ContestState::Running].map(happened).to_vec();
     WriteSet {
         ledger: LedgerWriteSet { contests, events, ..LedgerWriteSet::default() },
         ..WriteSet::default()
@@ -401,7 +402,7 @@ fn a_list_names_the_damaged_row_and_goes_on_behind_it() {
         let store = place.open();
         let (ledger, no) = (store.ledger(), Uuid([5; 16]));
         let one = |table: &'static str, key: &str| (1, vec![(table, key.to_owned())]);
-        let contests = pages(|after: Option<(ContestId, Record)>, limit| {
+        let contests = pages(|after: Option<(ContestId, ContestRecord)>, limit| {
             ledger.list_contests(None, after.as_ref().map(|row| &row.0), limit).unwrap()
         });
         assert_eq!(contests, one("contests", "b"));

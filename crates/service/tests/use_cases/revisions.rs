@@ -5,7 +5,7 @@
 use crate::intercepted::Intercepted;
 use crate::wrapped::Wrapped;
 use std::sync::Arc;
-use tally_lanes::Bounds;
+use tally_lanes::LaneLimits;
 use tally_ranking::redis::{Options as RedisOptions, RedisBackend};
 use tally_ranking::{PageQuery, RankingBackend};
 use tally_rules::definition::BoardSpec;
@@ -115,7 +115,7 @@ fn a_score_whose_leaderboard_changes_before_each_attempt_is_contention_and_not_s
     let done = server.submit("b", "ann", 9);
     assert!(matches!(&done, Err(Failure::Fault(Fault::Contention(_)))), "{done:?}");
     // The lane tries a batch again as often as after a deadlock.
-    let batches = 1 + Bounds::default().retries_max as usize;
+    let batches = 1 + LaneLimits::default().retries_max as usize;
     assert_eq!(server.store.attempts() - before, batches * TRIES);
     server.store.change_always(false);
     assert_eq!(server.submit("b", "ann", 7).unwrap(), 7, "the first 9 was not stored");

@@ -15,7 +15,7 @@ use tally_service::failure::Fault;
 use tally_service::periods::view::View;
 use tally_service::players::erase::{ban, erase};
 use tally_service::scores::pipeline::{self, Pipeline};
-use tally_service::scores::steps::{Step, StepReply};
+use tally_service::scores::steps::{PipelineStep, StepReply};
 use tally_service::scores::submit::{NewScore, ScoreWrite, Submit, Submitted, submit};
 use tally_service::secret::Secret;
 use tally_service::{Clock, Failure, Keys, Progress, Settings, Tally, boards};
@@ -94,7 +94,7 @@ impl World {
         let write =
             |player: &PlayerId| ScoreWrite { player: player.clone(), score: 1, subscore: 0, at: None };
         let step = |player| {
-            Step::Submit(Submit {
+            PipelineStep::Submit(Submit {
                 board: Arc::clone(&found),
                 write: write(player),
                 idempotency: None,

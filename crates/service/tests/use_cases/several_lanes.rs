@@ -15,7 +15,7 @@ use tally_service::players::erase::ban;
 
 use tally_service::scores::pipeline::{self, Pipeline};
 use tally_service::scores::remove::remove;
-use tally_service::scores::steps::{Step, StepReply};
+use tally_service::scores::steps::{PipelineStep, StepReply};
 use tally_service::scores::submit::{ScoreWrite, Submit, submit, submit_batch};
 use tally_store::plan::ALL_TIME;
 use tally_testkit::rng::{self, Rng};
@@ -54,7 +54,7 @@ fn add_at_once(world: &World, names: &[String], changes: &Changes) {
     let found = world.tally().boards.get(&board()).unwrap();
     let write = |name: &String| ScoreWrite { player: player(name), score: 1, subscore: 0, at: None };
     let step = |name| {
-        Step::Submit(Submit {
+        PipelineStep::Submit(Submit {
             board: found.clone(),
             write: write(name),
             idempotency: None,

@@ -8,9 +8,9 @@ use tally_rules::audit::{AuditEntry, AuditId};
 use tally_rules::profile::Profile;
 use tally_rules::{Micros, PlayerId, Record};
 use tally_store::{
-    BatchId, Block, BlockKey, BoardNo, BoardRef, BoardRow, BoardState, Committed, Coordination, CorruptRow,
+    BatchId, BlockKey, BoardNo, BoardRef, BoardRow, BoardState, Committed, Coordination, CorruptRow,
     FeedPage, FeedPosition, ImportKey, ImportRow, KeyRow, Ledger, Listing, Loaded, LostCommits, Maintenance,
-    OutboxEntry, ReadSet, Reads, Revisions, ScoreKey, ScoreState, Slow, Store, StoreError, Task,
+    OutboxEntry, ReadSet, Reads, Revisions, ScoreKey, ScoreState, Slow, Store, StoreError, StoredBlock, Task,
     Transactions, Window, WindowKey, WindowRow, WriteSet,
 };
 
@@ -135,7 +135,7 @@ impl<D: Difference> Reads for Wrapped<D> {
         self.0.inner().windows(board)
     }
 
-    fn block(&self, key: &BlockKey) -> Result<Option<Block>, StoreError> {
+    fn block(&self, key: &BlockKey) -> Result<Option<StoredBlock>, StoreError> {
         self.0.inner().block(key)
     }
 

@@ -24,7 +24,7 @@ pub use catalog::{ArchivedMonth, MonthFiles, MonthState};
 pub use checkpoint::{CheckpointFile, CheckpointWriter, ProvedWallet, ProvedWallets, Summary};
 pub(crate) use month::UNFINISHED;
 pub use month::last_id;
-pub use steps::{Step, Until, step, to_archive};
+pub use steps::{ArchiveStep, Until, step, to_archive};
 pub use writer::Written;
 
 use crate::StoreError;

@@ -4,9 +4,9 @@
 
 use super::sorted_file::{Row, Rows, SortedFile};
 use super::{Months, catalog, entry_key, read_entry, read_transfer, reads};
-use crate::plan::{Block, BoardNo, ScoreKey, WindowKey, WindowRow};
+use crate::plan::{BoardNo, ScoreKey, StoredBlock, WindowKey, WindowRow};
 use crate::score_snapshot::{ArchiveKey, Boards, ToPurge};
-use crate::snapshot::{ContestSnapshot, Page};
+use crate::snapshot::{ContestSnapshot, RowPage};
 use crate::{CorruptRow, Ledger, ScoreSnapshot, Snapshot, StoreError};
 use std::cmp::Ordering;
 use std::iter::Peekable;
@@ -18,7 +18,7 @@ use tally_rules::ledger::{
     Entry, EntryKey, Hold, HoldId, Member, MemberId, Month, ReversalLink, Transfer, TransferId, Uuid, Wallet,
     WalletKey,
 };
-use tally_rules::period::Payment;
+use tally_rules::period::PeriodPayment;
 use tally_rules::{PlayerId, Record, contest};
 
 /// A file, and its rows from a place on.
@@ -41,7 +41,7 @@ struct Form<K, V> {
 
 impl<K: Clone> Files<K> {
     /// Some rows of a page of the tables, merged with those of the files. A row of the tables counts before one of a file.
-    fn merge<V>(&mut self, page: Vec<(K, V)>, limit: usize, form: &Form<K, V>) -> Page<K, V> {
+    fn merge<V>(&mut self, page: Vec<(K, V)>, limit: usize, form: &Form<K, V>) -> RowPage<K, V> {
         let mut tables = page.into_iter().map(|row| ((form.key)(&row.0), row)).peekable();
         let mut merged = Vec::with_capacity(limit.min(1_024));
         while merged.len() < limit {
@@ -143,21 +143,21 @@ macro_rules! of_tables {
 
 impl Snapshot for ArchivedSnapshot<'_> {
     of_tables! {
-        members(after: Option<MemberId>, limit: usize) -> Page<MemberId, Member>;
-        handles(after: Option<&Handle>, limit: usize) -> Page<Handle, MemberId>;
-        wallets(after: Option<WalletKey>, limit: usize) -> Page<WalletKey, Wallet>;
-        holds(after: Option<HoldId>, limit: usize) -> Page<HoldId, Hold>;
-        reversals(after: Option<TransferId>, limit: usize) -> Page<TransferId, ReversalLink>;
+        members(after: Option<MemberId>, limit: usize) -> RowPage<MemberId, Member>;
+        handles(after: Option<&Handle>, limit: usize) -> RowPage<Handle, MemberId>;
+        wallets(after: Option<WalletKey>, limit: usize) -> RowPage<WalletKey, Wallet>;
+        holds(after: Option<HoldId>, limit: usize) -> RowPage<HoldId, Hold>;
+        reversals(after: Option<TransferId>, limit: usize) -> RowPage<TransferId, ReversalLink>;
         archived_months() -> Result<Months, StoreError>;
-        contests(after: Option<&ContestId>, limit: usize) -> Page<ContestId, contest::Record>;
-        contest_members(no: Uuid, after: Option<&PlayerId>, limit: usize) -> Page<PlayerId, ContestPlayer>;
-        payouts(no: Uuid, from: u32, limit: usize) -> Page<u32, Payout>;
-        owners(of: ContestSnapshot, after: Option<&Uuid>, limit: usize) -> Page<Uuid, ()>;
-        payments(after: Option<&WindowKey>, limit: usize) -> Page<WindowKey, Payment>;
+        contests(after: Option<&ContestId>, limit: usize) -> RowPage<ContestId, contest::ContestRecord>;
+        contest_members(no: Uuid, after: Option<&PlayerId>, limit: usize) -> RowPage<PlayerId, ContestPlayer>;
+        payouts(no: Uuid, from: u32, limit: usize) -> RowPage<u32, Payout>;
+        owners(of: ContestSnapshot, after: Option<&Uuid>, limit: usize) -> RowPage<Uuid, ()>;
+        payments(after: Option<&WindowKey>, limit: usize) -> RowPage<WindowKey, PeriodPayment>;
         members_of(ids: &[MemberId]) -> Result<Vec<Option<Member>>, StoreError>;
         handles_of(handles: &[Handle]) -> Result<Vec<Option<MemberId>>, StoreError>;
         reversals_of(ids: &[TransferId]) -> Result<Vec<Option<ReversalLink>>, StoreError>;
-        totals() -> Page<AccountKey, Total>;
+        totals() -> RowPage<AccountKey, Total>;
         corrupt_rows() -> Vec<CorruptRow>;
         rows() -> Result<u64, StoreError>;
     }
@@ -169,14 +169,14 @@ impl Snapshot for ArchivedSnapshot<'_> {
         self.ledger.archives().check_files(&out)
     }
 
-    fn entries(&mut self, after: Option<EntryKey>, limit: usize) -> Page<EntryKey, Entry> {
+    fn entries(&mut self, after: Option<EntryKey>, limit: usize) -> RowPage<EntryKey, Entry> {
         let (archives, form) = (self.ledger.archives(), Form { key: entry_key, read: read_entry });
         let open = |of: &(Month, _)| archives.entries(of);
         let files = at(&mut self.entries, (&self.scanned, &open), (after, &form))?;
         files.merge(self.tables.entries(after, limit)?, limit, &form)
     }
 
-    fn transfers(&mut self, after: Option<TransferId>, limit: usize) -> Page<TransferId, Transfer> {
+    fn transfers(&mut self, after: Option<TransferId>, limit: usize) -> RowPage<TransferId, Transfer> {
         let key = |id: &TransferId| id.0.0.to_vec();
         let (archives, form) = (self.ledger.archives(), Form { key, read: read_transfer });
         let open = |of: &(Month, _)| archives.transfers(of);
@@ -197,12 +197,12 @@ impl ScoreSnapshot for ArchivedSnapshot<'_> {
     of_tables! {
         boards() -> Result<Boards, StoreError>;
         to_purge() -> Result<ToPurge, StoreError>;
-        scores(after: Option<&ScoreKey>, limit: usize) -> Page<ScoreKey, Record>;
+        scores(after: Option<&ScoreKey>, limit: usize) -> RowPage<ScoreKey, Record>;
         scores_of(keys: &[ScoreKey]) -> Result<Vec<Option<Record>>, StoreError>;
-        windows(after: Option<WindowKey>, limit: usize) -> Page<WindowKey, WindowRow>;
-        blocks(window: WindowKey, version: u32, from: u64, limit: usize) -> Page<u64, Block>;
-        archives(after: Option<ArchiveKey>, limit: usize) -> Page<ArchiveKey, ()>;
+        windows(after: Option<WindowKey>, limit: usize) -> RowPage<WindowKey, WindowRow>;
+        blocks(window: WindowKey, version: u32, from: u64, limit: usize) -> RowPage<u64, StoredBlock>;
+        archives(after: Option<ArchiveKey>, limit: usize) -> RowPage<ArchiveKey, ()>;
         banned(board: BoardNo) -> Result<Vec<PlayerId>, StoreError>;
-        applications(no: Uuid, after: Option<&PlayerId>, limit: usize) -> Page<PlayerId, Application>;
+        applications(no: Uuid, after: Option<&PlayerId>, limit: usize) -> RowPage<PlayerId, Application>;
     }
 }

@@ -19,7 +19,7 @@ pub type Until<'a> = dyn FnMut() -> bool + 'a;
 
 /// What a step did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum ArchiveStep {
     /// Nothing is left to do.
     Nothing,
     /// It was stopped, or another server has done it.
@@ -49,10 +49,10 @@ pub fn to_archive(ledger: &dyn Ledger, end: Month) -> Result<Vec<Month>, StoreEr
 
 /// Does the next step of the oldest month that is not done. Blocks: a month is written as one step, and its rows are deleted in steps
 /// of at most `deleted_max` transfers.
-pub fn step(store: &dyn Store, deleted_max: usize, until: &mut Until<'_>) -> Result<Step, StoreError> {
+pub fn step(store: &dyn Store, deleted_max: usize, until: &mut Until<'_>) -> Result<ArchiveStep, StoreError> {
     let months = store.ledger().archived_months()?;
     match months.iter().find(|(_, row)| row.state != MonthState::Done) {
-        None => Ok(Step::Nothing),
+        None => Ok(ArchiveStep::Nothing),
         Some((month, row)) => match &row.files {
             None => write_month(store, *month, &months, until),
             Some(_) => delete_rows(store, deleted_max, (*month, row.clone())),
@@ -65,7 +65,7 @@ fn write_month(
     month: Month,
     months: &Months,
     until: &mut Until<'_>,
-) -> Result<Step, StoreError> {
+) -> Result<ArchiveStep, StoreError> {
     let mut random = [0; 8];
     getrandom::fill(&mut random)
         .map_err(|error| StoreError::Unavailable(format!("no random numbers: {error}")))?;
@@ -75,9 +75,11 @@ fn write_month(
         is_open(row).then(|| (ArchivedMonth { attempt, ..row.clone() }, Archived::default()))
     };
     if !change(store, month, &take)? {
-        return Ok(Step::Stopped);
+        return Ok(ArchiveStep::Stopped);
     }
-    let Some(files) = write(store.ledger(), (month, attempt), until)? else { return Ok(Step::Stopped) };
+    let Some(files) = write(store.ledger(), (month, attempt), until)? else {
+        return Ok(ArchiveStep::Stopped);
+    };
     let files = MonthFiles { digest: files.chained(month, before(months, month)), ..files };
     let record = |row: &ArchivedMonth| {
         (is_open(row) && row.attempt == attempt).then(|| {
@@ -87,19 +89,19 @@ fn write_month(
     };
     let recorded = change(store, month, &record);
     match recorded {
-        Ok(true) => return Ok(Step::Wrote(month)),
+        Ok(true) => return Ok(ArchiveStep::Wrote(month)),
         // The commit may be done, and then the files are needed. If it is not, the next attempt removes them.
         Err(StoreError::InDoubt { .. }) => {}
         Ok(false) | Err(_) => remove_own(store.ledger().archives(), month, attempt)?,
     }
-    recorded.map(|_| Step::Stopped)
+    recorded.map(|_| ArchiveStep::Stopped)
 }
 
 fn delete_rows(
     store: &dyn Store,
     deleted_max: usize,
     of: (Month, ArchivedMonth),
-) -> Result<Step, StoreError> {
+) -> Result<ArchiveStep, StoreError> {
     let ledger = store.ledger();
     let file = ledger.archives().transfers(&of)?;
     let (month, row) = of;
@@ -123,9 +125,9 @@ fn delete_rows(
     let next = ArchivedMonth { state, deleted, ..row.clone() };
     let delete = |present: &ArchivedMonth| (*present == row).then(|| (next.clone(), gone.clone()));
     Ok(match change(store, month, &delete)? {
-        false => Step::Stopped,
-        true if state == MonthState::Done => Step::Done(month),
-        true => Step::Deleted(month),
+        false => ArchiveStep::Stopped,
+        true if state == MonthState::Done => ArchiveStep::Done(month),
+        true => ArchiveStep::Deleted(month),
     })
 }
 

@@ -6,7 +6,7 @@
 use super::{Input, put_bytes, put_number, put_option, put_signed};
 use std::num::NonZeroU32;
 use tally_rules::contest::pool::{PoolPrize, PoolResult};
-use tally_rules::contest::{BelowMin, Contest, Pool};
+use tally_rules::contest::{BelowMin, Contest, PrizePool};
 use tally_rules::ledger::Amount;
 
 const AUTO_ACCEPT: u8 = 1;
@@ -35,7 +35,7 @@ pub(super) fn put(contest: &Contest, out: &mut Vec<u8>) {
         out.push(BELOW_MIN);
         put_bytes(contest.below_min.as_str().as_bytes(), out);
     }
-    if let Some(Pool { prizes, rake, min }) = &contest.pool {
+    if let Some(PrizePool { prizes, rake, min }) = &contest.pool {
         out.push(POOL);
         put_number(prizes.len() as u64, out);
         for PoolPrize { from, to, share } in prizes {
@@ -76,11 +76,11 @@ pub(super) fn take(contest: &mut Contest, input: &mut Input<'_>) -> Option<Optio
     Some(result)
 }
 
-fn take_pool(input: &mut Input<'_>) -> Option<Pool> {
+fn take_pool(input: &mut Input<'_>) -> Option<PrizePool> {
     let mut prizes = Vec::new();
     for _ in 0..input.number()? {
         prizes.push(PoolPrize { from: input.small()?, to: input.small()?, share: input.small()? });
     }
     let rake = input.small()?;
-    Some(Pool { prizes, rake, min: input.option(|input| Amount::new(input.signed()?).ok())? })
+    Some(PrizePool { prizes, rake, min: input.option(|input| Amount::new(input.signed()?).ok())? })
 }

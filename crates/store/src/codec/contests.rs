@@ -7,10 +7,10 @@ use crate::{BoardNo, BoardRow};
 use std::num::NonZeroU32;
 use tally_rules::contest::application::ApplicationCounts;
 use tally_rules::contest::definition::Fee;
-use tally_rules::contest::record::{ApplicationLocation, ContestTask, Report};
+use tally_rules::contest::record::{ApplicationLocation, ContestTask, StartReport};
 use tally_rules::contest::start::{InvalidApplication, InvalidReason};
-use tally_rules::contest::state::State;
-use tally_rules::contest::{Contest, ContestId, OnInvalid, Record};
+use tally_rules::contest::state::ContestState;
+use tally_rules::contest::{Contest, ContestId, ContestRecord, OnInvalid};
 use tally_rules::ledger::{MemberId, Uuid};
 use tally_rules::{Micros, PlayerId};
 
@@ -18,7 +18,7 @@ use tally_rules::{Micros, PlayerId};
 const FORM: u8 = 1;
 
 /// Encodes a contest.
-pub(crate) fn encode(record: &Record) -> Vec<u8> {
+pub(crate) fn encode(record: &ContestRecord) -> Vec<u8> {
     let mut out = vec![FORM];
     let out_mut = &mut out;
     put_contest(&record.contest, out_mut);
@@ -86,7 +86,7 @@ pub(crate) fn encode(record: &Record) -> Vec<u8> {
 }
 
 /// Reads what [`encode`] wrote; the number and the state are stored beside it.
-pub(crate) fn decode(no: Uuid, state: State, bytes: &[u8]) -> Option<Record> {
+pub(crate) fn decode(no: Uuid, state: ContestState, bytes: &[u8]) -> Option<ContestRecord> {
     let mut bytes = Input::new(bytes);
     let input = &mut bytes;
     if input.byte()? != FORM {
@@ -106,7 +106,7 @@ pub(crate) fn decode(no: Uuid, state: State, bytes: &[u8]) -> Option<Record> {
             let player = PlayerId::new(input.text()?).ok()?;
             first_failed.push(InvalidApplication { player, why: InvalidReason::parse(input.text()?)? });
         }
-        Some(Report { enrolled, failed, first_failed })
+        Some(StartReport { enrolled, failed, first_failed })
     })?;
     let work = match input.byte()? {
         0 => ContestTask::None,
@@ -136,7 +136,7 @@ pub(crate) fn decode(no: Uuid, state: State, bytes: &[u8]) -> Option<Record> {
         }
         pool_result = contest_extras::take(&mut contest, input)?;
     }
-    let record = Record {
+    let record = ContestRecord {
         no,
         contest,
         series,

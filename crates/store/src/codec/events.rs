@@ -4,10 +4,10 @@ use super::{Input, put_bytes, put_number, put_option, put_signed};
 use crate::BoardNo;
 use crate::events::Topic;
 use tally_rules::Micros;
-use tally_rules::contest::{ContestId, State};
+use tally_rules::contest::{ContestId, ContestState};
 use tally_rules::event::{ContestChanged, EventKind, PeriodClosed, PeriodPaid};
 use tally_rules::ledger::{Currency, MemberId, Uuid, WalletKey};
-use tally_rules::period::Span;
+use tally_rules::period::TimeSpan;
 
 const BOARD: u8 = 1;
 const CONTEST: u8 = 2;
@@ -90,8 +90,8 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<EventKind> {
     let input = &mut input;
     let what = match input.byte()? {
         form @ (OF_CONTEST | OF_NAMED_CONTEST) => {
-            let before = input.option(|input| State::parse(input.text()?))?;
-            let state = State::parse(input.text()?)?;
+            let before = input.option(|input| ContestState::parse(input.text()?))?;
+            let state = ContestState::parse(input.text()?)?;
             let (at, members) = (Micros(input.signed()?), input.small()?);
             let is_named = form == OF_NAMED_CONTEST;
             let contest = if is_named { Some(ContestId::new(input.text()?).ok()?) } else { None };
@@ -99,7 +99,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<EventKind> {
         }
         OF_PERIOD => {
             let (period, name) = (input.text()?.to_owned(), input.text()?.to_owned());
-            let span = Span { start: Micros(input.signed()?), end: Micros(input.signed()?) };
+            let span = TimeSpan { start: Micros(input.signed()?), end: Micros(input.signed()?) };
             EventKind::PeriodClosed(PeriodClosed { period, name, span, total: input.number()? })
         }
         OF_CLOSED_MEMBER => EventKind::MemberClosed,
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn events_and_topics_read_back_and_cut_ones_are_none() {
-        let span = Span { start: Micros(-1), end: Micros(i64::MAX) };
+        let span = TimeSpan { start: Micros(-1), end: Micros(i64::MAX) };
         let (period, name) = ("weekly:2026-11-16".to_owned(), "weekly".to_owned());
         let closed = EventKind::PeriodClosed(PeriodClosed { period, name, span, total: u64::MAX });
         let of = |contest: Option<&str>, before| {
@@ -125,12 +125,12 @@ mod tests {
             EventKind::Contest(ContestChanged {
                 contest,
                 before,
-                state: State::Open,
+                state: ContestState::Open,
                 at: Micros(7),
                 members: 9,
             })
         };
-        let changed = [of(None, None), of(None, Some(State::Draft)), of(Some("cup"), None)];
+        let changed = [of(None, None), of(None, Some(ContestState::Draft)), of(Some("cup"), None)];
         assert_eq!(encode(&changed[0]), [1, 0, 4, b'o', b'p', b'e', b'n', 14, 9]);
         assert_eq!(
             (encode(&EventKind::MemberClosed), decode(&[4])),

@@ -2,7 +2,7 @@
 //!
 //! Not here: the tables.
 
-use tally_rules::ledger::hold::End;
+use tally_rules::ledger::hold::HoldEnd;
 use tally_rules::ledger::{Hold, MemberId, TransferId, Uuid, WalletKey};
 use tally_rules::{Micros, Origin};
 
@@ -27,15 +27,15 @@ impl Columns {
         let Some((end, at)) = hold.end else { return Self::default() };
         let ended = Self { ended_at: Some(at.0), ..Self::default() };
         match end {
-            End::Captured { amount, to, transfer } => Self {
+            HoldEnd::Captured { amount, to, transfer } => Self {
                 state: 1,
                 captured: Some(amount),
                 captured_to: to.map(|to| to.0.0),
                 transfer: Some(transfer.0.0),
                 ..ended
             },
-            End::Voided => Self { state: 2, ..ended },
-            End::Expired => Self { state: 3, ..ended },
+            HoldEnd::Voided => Self { state: 2, ..ended },
+            HoldEnd::Expired => Self { state: 3, ..ended },
         }
     }
 
@@ -49,13 +49,13 @@ impl Columns {
     ) -> Option<Hold> {
         let end = match (self.state, self.captured, self.transfer, self.captured_to) {
             (OPEN, None, None, None) if self.ended_at.is_none() => None,
-            (1, Some(amount), Some(transfer), to) => Some(End::Captured {
+            (1, Some(amount), Some(transfer), to) => Some(HoldEnd::Captured {
                 amount,
                 to: to.map(|to| MemberId(Uuid(to))),
                 transfer: TransferId(Uuid(transfer)),
             }),
-            (2, None, None, None) => Some(End::Voided),
-            (3, None, None, None) => Some(End::Expired),
+            (2, None, None, None) => Some(HoldEnd::Voided),
+            (3, None, None, None) => Some(HoldEnd::Expired),
             _ => return None,
         };
         let end = end.map(|end| Some((end, Micros(self.ended_at?))));

@@ -5,7 +5,7 @@
 use super::{Input, origins, put_bytes, put_number, put_option, put_signed};
 use std::sync::Arc;
 use tally_rules::Origin;
-use tally_rules::ledger::{Currency, Entry, Kind, MemberId, Transfer, TransferId, Uuid};
+use tally_rules::ledger::{Currency, Entry, EntryKind, MemberId, Transfer, TransferId, Uuid};
 
 /// Marks the kind of a transfer that has its origin at its end: rows from before end without one.
 const WITH_ORIGIN: u8 = 0x40;
@@ -55,7 +55,7 @@ pub(crate) fn put_entry(value: &Entry, out: &mut Vec<u8>) {
 
 /// Reads what [`put_entry`] wrote.
 pub(crate) fn take_entry(input: &mut Input<'_>) -> Option<Entry> {
-    let (transfer, kind) = (TransferId(Uuid(input.fixed()?)), Kind::of_number(input.byte()?)?);
+    let (transfer, kind) = (TransferId(Uuid(input.fixed()?)), EntryKind::of_number(input.byte()?)?);
     let (amount, after) = (input.signed()?, input.signed()?);
     let counterparty = input.option(|input| Some(MemberId(Uuid(input.fixed()?))))?;
     let reference = input.option(|input| input.text().map(Arc::from))?;

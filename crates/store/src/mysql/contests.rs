@@ -19,7 +19,7 @@ use crate::contest_reads::{self, Due, DueAfter};
 use crate::contests::{ContestLoaded, ContestReadSet, ContestWriteSet, EntrantKey};
 use crate::{Listing, StoreError, WindowKey};
 use tally_rules::contest::application::Status;
-use tally_rules::contest::{Application, ContestId, ContestPlayer, Payout, Record, State};
+use tally_rules::contest::{Application, ContestId, ContestPlayer, ContestRecord, ContestState, Payout};
 use tally_rules::ledger::{HoldId, MemberId, Uuid};
 use tally_rules::{Micros, PlayerId};
 
@@ -36,21 +36,21 @@ impl Table for Contests {
     const REPLACED: &'static [&'static str] = &["state", "due", "body"];
     const BLANK: &'static str = "'', '', NULL, ''";
     type Key = ContestId;
-    type Value = Record;
+    type Value = ContestRecord;
 
     fn put_key(row: &mut RowScript<'_>, id: &ContestId) {
         row.bytes(id.as_str().as_bytes());
     }
 
-    fn put(row: &mut RowScript<'_>, record: &Record) {
+    fn put(row: &mut RowScript<'_>, record: &ContestRecord) {
         row.bytes(&record.no.0).bytes(record.state.as_str().as_bytes());
         row.signed_or_null(record.due().map(|(at, _)| at.0)).bytes(&contests::encode(record));
     }
 
-    fn decode(row: &mut Fields<'_>) -> Result<(ContestId, Record), StoreError> {
+    fn decode(row: &mut Fields<'_>) -> Result<(ContestId, ContestRecord), StoreError> {
         let bad = || damaged("contests", "a contest that cannot be");
         let id = ContestId::new(row.text()?).map_err(|_| bad())?;
-        let (no, state) = (Uuid(row.fixed()?), State::parse(row.text()?).ok_or_else(bad)?);
+        let (no, state) = (Uuid(row.fixed()?), ContestState::parse(row.text()?).ok_or_else(bad)?);
         Ok((id, contests::decode(no, state, row.bytes()?).ok_or_else(bad)?))
     }
 }
@@ -222,7 +222,7 @@ pub(super) fn by_player<T>(rows: Vec<(EntrantKey, T)>) -> Vec<(PlayerId, T)> {
 }
 
 /// Queries contests of one state or of all, in order of names, from the first one after `after`.
-pub(super) fn list(state: Option<State>, after: Option<&ContestId>, limit: usize) -> Script {
+pub(super) fn list(state: Option<ContestState>, after: Option<&ContestId>, limit: usize) -> Script {
     let mut script = Script::default();
     script.sql("SELECT ").sql(Contests::READ).sql(" FROM contests").sql(if state.is_some() {
         " FORCE INDEX (contests_by_state)"
@@ -255,17 +255,17 @@ pub(super) fn applications(contest: Uuid, after: Option<&PlayerId>, limit: usize
     by_players::<Applications>(contest, after, limit)
 }
 
-impl contest_reads::Contests for MySqlStore {
-    fn contest(&self, id: &ContestId) -> Result<Option<Record>, StoreError> {
+impl contest_reads::ContestReads for MySqlStore {
+    fn contest(&self, id: &ContestId) -> Result<Option<ContestRecord>, StoreError> {
         table::get_one::<Contests>(&self.pool, id)
     }
 
     fn list_contests(
         &self,
-        state: Option<State>,
+        state: Option<ContestState>,
         after: Option<&ContestId>,
         limit: usize,
-    ) -> Result<Listing<(ContestId, Record)>, StoreError> {
+    ) -> Result<Listing<(ContestId, ContestRecord)>, StoreError> {
         listing(self, "contests", limit, |limit| list(state, after, limit), Contests::decode)
     }
 
@@ -275,7 +275,7 @@ impl contest_reads::Contests for MySqlStore {
 
     fn count_contests(&self, most: usize) -> Result<Vec<usize>, StoreError> {
         let mut script = Script::default();
-        for (at, state) in State::ALL.iter().enumerate() {
+        for (at, state) in ContestState::ALL.iter().enumerate() {
             script.sql(if at == 0 { "" } else { " UNION ALL " });
             script.sql("SELECT ").number(at as u64).sql(" AS state, COUNT(*) FROM (SELECT 1 FROM contests");
             script.sql(" FORCE INDEX (contests_by_state) WHERE state = ").bytes(state.as_str().as_bytes());

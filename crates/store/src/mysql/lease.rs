@@ -16,7 +16,7 @@
 //! An unavailable database does not end the lease. A later renewal finds the same token, so no other server wrote meanwhile,
 //! and the rankings in memory are still exact.
 //!
-//! Servers with rankings elsewhere write side by side ([`Kind::Beside`]). They do not exclude each other, but they exclude a
+//! Servers with rankings elsewhere write side by side ([`LeaseKind::Beside`]). They do not exclude each other, but they exclude a
 //! single writer: it does not begin while one of them renews their common row. When it begins, it raises the token that they
 //! have read. So one that was frozen meanwhile is fenced as well.
 //!
@@ -24,7 +24,7 @@
 //! (`purge`, `requests`), which any server may run.
 
 use super::fault::Fault;
-pub(super) use super::leases::Kind;
+pub(super) use super::leases::LeaseKind;
 use super::leases::{HeldLease, LeaseRow, Tried, short, try_take};
 use super::pool::Pool;
 use super::renewal::{Renewals, Renewed};
@@ -51,7 +51,7 @@ pub(super) struct Lease {
 #[derive(Debug)]
 struct Shared {
     pool: Arc<Pool>,
-    kind: Kind,
+    kind: LeaseKind,
     token: u64,
     generation: u64,
     time: Duration,
@@ -83,7 +83,7 @@ impl Lease {
     /// have lost nothing, and a new generation would make all of them read everything anew.
     pub(super) fn take(
         pool: &Arc<Pool>,
-        (kind, holder): (Kind, &str),
+        (kind, holder): (LeaseKind, &str),
         on_wait: &mut dyn FnMut(&str),
     ) -> Result<Self, StoreError> {
         let (time, began) = (pool.options.lease, Instant::now());
@@ -135,7 +135,7 @@ impl Lease {
         }
     }
 
-    fn keep((pool, kind): (&Arc<Pool>, Kind), taken: &HeldLease) -> Result<Self, StoreError> {
+    fn keep((pool, kind): (&Arc<Pool>, LeaseKind), taken: &HeldLease) -> Result<Self, StoreError> {
         let HeldLease { token, generation, sent } = *taken;
         let shared = Arc::new(Shared {
             pool: Arc::clone(pool),
@@ -183,14 +183,14 @@ impl Lease {
     /// lease is taken.
     pub(super) fn generation(&self) -> u64 {
         match self.shared.kind {
-            Kind::Alone => self.shared.token | 1 << 63,
-            Kind::Beside => self.shared.generation,
+            LeaseKind::Alone => self.shared.token | 1 << 63,
+            LeaseKind::Beside => self.shared.generation,
         }
     }
 
     /// Whether no other server writes.
     pub(super) fn is_alone(&self) -> bool {
-        self.shared.kind == Kind::Alone
+        self.shared.kind == LeaseKind::Alone
     }
 
     /// Whether the state in memory is still current.
@@ -309,7 +309,7 @@ impl Shared {
         }
         self.until.store(0, Ordering::Release);
         // Other servers side by side may still hold it.
-        if self.kind == Kind::Alone {
+        if self.kind == LeaseKind::Alone {
             renewals.release();
         }
     }

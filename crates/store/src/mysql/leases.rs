@@ -27,14 +27,14 @@ pub(super) const SIDE_BY_SIDE: &str = "servers that write side by side";
 
 /// The kind of a lease: which other servers may write as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum LeaseKind {
     /// None.
     Alone,
     /// Servers of the same kind.
     Beside,
 }
 
-impl Kind {
+impl LeaseKind {
     /// Ends a statement with the condition of the row to renew.
     pub(super) fn put_row(self, script: &mut Script, token: u64) {
         match self {
@@ -74,7 +74,7 @@ pub(super) enum Tried {
 /// silent servers count as gone.
 pub(super) fn try_take(
     link: &mut Link,
-    (kind, holder): (Kind, &str),
+    (kind, holder): (LeaseKind, &str),
     (time, anew, may_begin): (Duration, Option<u64>, bool),
 ) -> Result<Tried, StoreError> {
     let mut script = Script::default();
@@ -94,7 +94,7 @@ pub(super) fn try_take(
     let now = results.one_number("the clock")?;
     check_clock(ahead((sent_at, answered_at), now))?;
     let mut script = Script::default();
-    let raises = kind == Kind::Alone || alone.holder != SIDE_BY_SIDE;
+    let raises = kind == LeaseKind::Alone || alone.holder != SIDE_BY_SIDE;
     // The token follows the clock: a database that has lost a token would give it again.
     let token = if raises { now.max(alone.token + 1) } else { alone.token };
     // A server that finds no other begins a new generation, and so does the first one that has found lost commits. After a
@@ -102,12 +102,12 @@ pub(super) fn try_take(
     let is_lost = anew.is_some_and(|known| beside.token <= known);
     let must_begin = raises || is_lost || beside.token == 0;
     let is_silent = beside.expires_at <= now;
-    let begins = kind == Kind::Beside && (must_begin || is_silent);
+    let begins = kind == LeaseKind::Beside && (must_begin || is_silent);
     let ends_tasks = begins && beside.token > 0;
     let generation = if begins { now.max(beside.token + 1) } else { beside.token };
     let excludes = |found: &LeaseRow| found.expires_at > now;
     if let Some(found) =
-        [Some(alone), Some(beside).filter(|_| kind == Kind::Alone)].into_iter().flatten().find(excludes)
+        [Some(alone), Some(beside).filter(|_| kind == LeaseKind::Alone)].into_iter().flatten().find(excludes)
     {
         script.statement("ROLLBACK");
         link.send(&script)?;
@@ -118,15 +118,15 @@ pub(super) fn try_take(
         link.send(&script)?;
         return Ok(Tried::Silent);
     }
-    if raises && kind == Kind::Beside {
+    if raises && kind == LeaseKind::Beside {
         script.sql("UPDATE leases SET expires_at = 0, holder = ").bytes(SIDE_BY_SIDE.as_bytes());
         script.sql(", fence = ").number(token).sql(" WHERE name = 'writer'").end();
     }
     script.sql("UPDATE leases SET holder = ").bytes(short(holder));
     script.sql(", expires_at = ").sql(CLOCK).sql(" + ").number(micros(time));
     match kind {
-        Kind::Alone => script.sql(", fence = ").number(token).sql(" WHERE name = 'writer'"),
-        Kind::Beside => script.sql(", fence = ").number(generation).sql(" WHERE name = 'servers'"),
+        LeaseKind::Alone => script.sql(", fence = ").number(token).sql(" WHERE name = 'writer'"),
+        LeaseKind::Beside => script.sql(", fence = ").number(generation).sql(" WHERE name = 'servers'"),
     };
     script.end();
     if ends_tasks {

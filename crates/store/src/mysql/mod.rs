@@ -90,7 +90,7 @@ mod write;
 use crate::StoreError;
 use crate::archive::Archives;
 use connect::{Address, Flavour};
-use lease::{Kind, Lease};
+use lease::{Lease, LeaseKind};
 use link::Link;
 pub(crate) use notes::{Note, Noted};
 pub use options::{Options, Probe};
@@ -182,7 +182,7 @@ impl MySqlStore {
         // The lease comes before any change: servers that use the older schema go on, and no new one begins meanwhile.
         let held = if options.migrate && migrate::is_older(pool.take()?.get(), address, migrations)? {
             let who = options.writer.as_ref().or(options.beside.as_ref());
-            Some(Lease::take(&pool, (Kind::Alone, who.map_or("a migration", String::as_str)), on_wait)?)
+            Some(Lease::take(&pool, (LeaseKind::Alone, who.map_or("a migration", String::as_str)), on_wait)?)
         } else {
             None
         };
@@ -196,11 +196,11 @@ impl MySqlStore {
         let (flavour, name) = (link.get().server.flavour, link.get().name);
         drop(link);
         let holder = match (&options.writer, &options.beside) {
-            (Some(who), _) => Some((Kind::Alone, who.as_str())),
-            (None, Some(who)) => Some((Kind::Beside, who.as_str())),
+            (Some(who), _) => Some((LeaseKind::Alone, who.as_str())),
+            (None, Some(who)) => Some((LeaseKind::Beside, who.as_str())),
             (None, None) => None,
         };
-        let held = held.filter(|_| holder.is_some_and(|(kind, _)| kind == Kind::Alone));
+        let held = held.filter(|_| holder.is_some_and(|(kind, _)| kind == LeaseKind::Alone));
         let take = || holder.map(|holder| Lease::take(&pool, holder, on_wait)).transpose();
         let lease = held.map_or_else(take, |held| Ok(Some(held)))?;
         Ok(Self {

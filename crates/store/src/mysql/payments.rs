@@ -12,7 +12,7 @@ use super::windows;
 use crate::codec::payments;
 use crate::payments::PaymentReads;
 use crate::{StoreError, WindowKey};
-use tally_rules::period::Payment;
+use tally_rules::period::PeriodPayment;
 
 pub(super) struct Payments;
 
@@ -24,17 +24,17 @@ impl Table for Payments {
     const REPLACED: &'static [&'static str] = &["open", "body"];
     const BLANK: &'static str = "NULL, ''";
     type Key = WindowKey;
-    type Value = Payment;
+    type Value = PeriodPayment;
 
     fn put_key(row: &mut RowScript<'_>, key: &WindowKey) {
         windows::put_key(row, key);
     }
 
-    fn put(row: &mut RowScript<'_>, payment: &Payment) {
+    fn put(row: &mut RowScript<'_>, payment: &PeriodPayment) {
         row.signed_or_null(payment.is_open().then_some(1)).bytes(&payments::encode(payment));
     }
 
-    fn decode(row: &mut Fields<'_>) -> Result<(WindowKey, Payment), StoreError> {
+    fn decode(row: &mut Fields<'_>) -> Result<(WindowKey, PeriodPayment), StoreError> {
         let key = windows::key(row)?;
         let bad = || damaged("period_payments", "a payment that cannot be");
         Ok((key, payments::decode(row.bytes()?).ok_or_else(bad)?))
@@ -54,7 +54,7 @@ pub(super) fn list(after: Option<&WindowKey>, limit: usize) -> Script {
 }
 
 impl PaymentReads for MySqlStore {
-    fn payment(&self, key: WindowKey) -> Result<Option<Payment>, StoreError> {
+    fn payment(&self, key: WindowKey) -> Result<Option<PeriodPayment>, StoreError> {
         table::get_one::<Payments>(&self.pool, &key)
     }
 

@@ -3,7 +3,7 @@
 use super::imports::Imports;
 use super::{MySqlStore, audit, bans, boards, keys, meta, profiles, scores, table, windows};
 use crate::plan::{
-    Block, BlockKey, BoardNo, BoardRow, ImportKey, ImportRow, KeyRow, ScoreKey, Window, WindowRow,
+    BlockKey, BoardNo, BoardRow, ImportKey, ImportRow, KeyRow, ScoreKey, StoredBlock, Window, WindowRow,
 };
 use crate::servers::ScoreState;
 use crate::{Ledger, Listing, Reads, StoreError};
@@ -71,7 +71,7 @@ impl Reads for MySqlStore {
         windows::read(&mut self.pool.query(&windows::select(board))?)
     }
 
-    fn block(&self, key: &BlockKey) -> Result<Option<Block>, StoreError> {
+    fn block(&self, key: &BlockKey) -> Result<Option<StoredBlock>, StoreError> {
         Ok(self.pool.query(&windows::select_block(key))?.list(1, "blocks", windows::decode_block)?.pop())
     }
 

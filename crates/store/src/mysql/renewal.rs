@@ -5,7 +5,7 @@
 //! and what follows from it (`lease`).
 
 use super::connect;
-use super::leases::{self, Kind, LeaseRow, micros};
+use super::leases::{self, LeaseKind, LeaseRow, micros};
 use super::link::Link;
 use super::pool::{Pool, end_silent_transactions};
 use super::row::ResultSets;
@@ -19,7 +19,7 @@ use std::time::{Duration, SystemTime};
 /// The renewals of one lease.
 pub(super) struct Renewals {
     pool: Arc<Pool>,
-    kind: Kind,
+    kind: LeaseKind,
     token: u64,
     time: Duration,
     /// The random connection name of the markers.
@@ -41,7 +41,7 @@ pub(super) struct Renewed {
 impl Renewals {
     pub(super) fn new(
         pool: &Arc<Pool>,
-        (kind, token): (Kind, u64),
+        (kind, token): (LeaseKind, u64),
         time: Duration,
     ) -> Result<Self, StoreError> {
         let mut marker = [0; 16];

@@ -23,7 +23,7 @@ use super::{CLOCK, Version, bans, boards, check, keys, meta, optimistic, outbox,
 use crate::StoreError;
 use crate::ledger::{LedgerLoaded, LedgerWriteSet};
 use crate::plan::{BatchId, BoardNo, Committed, ReadSet, WriteSet};
-use crate::slow::{Stage, Watch};
+use crate::slow::{WaitStage, Watch};
 use std::sync::atomic::Ordering;
 
 /// The reason why a transaction without any message is refused.
@@ -51,12 +51,12 @@ pub(super) fn run(
 ) -> Result<Committed, StoreError> {
     let mut watch = Watch::start();
     let done = run_with_cache((pool, lease, row_cache), plan, &mut |loaded, version| {
-        watch.end_of(Stage::Read);
+        watch.end_of(WaitStage::Read);
         let noted = decide(loaded, version);
-        watch.end_of(Stage::Decide);
+        watch.end_of(WaitStage::Decide);
         noted
     });
-    watch.end_of(Stage::Sync);
+    watch.end_of(WaitStage::Sync);
     pool.stats.slows.note(watch, || None);
     done
 }

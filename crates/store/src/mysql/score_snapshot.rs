@@ -13,9 +13,9 @@ use super::table::Table;
 use super::text::Script;
 use super::windows::{self, Windows};
 use crate::StoreError;
-use crate::plan::{Block, BoardNo, Garbage, ScoreKey, WindowKey, WindowRow};
+use crate::plan::{BoardNo, Garbage, ScoreKey, StoredBlock, WindowKey, WindowRow};
 use crate::score_snapshot::{ArchiveKey, Boards, ScoreSnapshot, ToPurge};
-use crate::snapshot::Page;
+use crate::snapshot::RowPage;
 use tally_rules::contest::Application;
 use tally_rules::ledger::Uuid;
 use tally_rules::{PlayerId, Record};
@@ -60,7 +60,7 @@ impl ScoreSnapshot for MySqlSnapshot {
         Ok(purge)
     }
 
-    fn scores(&mut self, after: Option<&ScoreKey>, limit: usize) -> Page<ScoreKey, Record> {
+    fn scores(&mut self, after: Option<&ScoreKey>, limit: usize) -> RowPage<ScoreKey, Record> {
         let query = |limit: usize| {
             let mut script = Script::default();
             script.sql(SCORES);
@@ -91,7 +91,7 @@ impl ScoreSnapshot for MySqlSnapshot {
         })
     }
 
-    fn windows(&mut self, after: Option<WindowKey>, limit: usize) -> Page<WindowKey, WindowRow> {
+    fn windows(&mut self, after: Option<WindowKey>, limit: usize) -> RowPage<WindowKey, WindowRow> {
         self.page_of::<Windows>("board, part", limit, |script| {
             if let Some(after) = after {
                 after_window(script, after);
@@ -100,7 +100,13 @@ impl ScoreSnapshot for MySqlSnapshot {
         })
     }
 
-    fn blocks(&mut self, window: WindowKey, version: u32, from: u64, limit: usize) -> Page<u64, Block> {
+    fn blocks(
+        &mut self,
+        window: WindowKey,
+        version: u32,
+        from: u64,
+        limit: usize,
+    ) -> RowPage<u64, StoredBlock> {
         let query = |limit: usize| {
             let mut script = Script::default();
             script
@@ -114,7 +120,7 @@ impl ScoreSnapshot for MySqlSnapshot {
         self.page("blocks", limit, query, |row| Ok((row.number()?, windows::decode_block(row)?)))
     }
 
-    fn archives(&mut self, after: Option<ArchiveKey>, limit: usize) -> Page<ArchiveKey, ()> {
+    fn archives(&mut self, after: Option<ArchiveKey>, limit: usize) -> RowPage<ArchiveKey, ()> {
         let query = |limit: usize| {
             let mut script = Script::default();
             script.sql("SELECT DISTINCT board, part, version FROM blocks FORCE INDEX (PRIMARY)");
@@ -149,7 +155,7 @@ impl ScoreSnapshot for MySqlSnapshot {
         contest: Uuid,
         after: Option<&PlayerId>,
         limit: usize,
-    ) -> Page<PlayerId, Application> {
+    ) -> RowPage<PlayerId, Application> {
         let query = |limit| contests::applications(contest, after, limit);
         let page = self.page("contest_applications", limit, query, Applications::decode)?;
         Ok(contests::by_player(page))

@@ -20,17 +20,17 @@ use super::text::Script;
 use super::transfers::{Entries, Transfers};
 use super::wallets::{self, Wallets};
 use crate::archive::ArchivedMonth;
-use crate::snapshot::{ContestSnapshot, Page, Snapshot};
+use crate::snapshot::{ContestSnapshot, RowPage, Snapshot};
 use crate::{CorruptRow, StoreError, WindowKey};
 use tally_rules::PlayerId;
-use tally_rules::contest::{ContestId, ContestPlayer, Payout, Record};
+use tally_rules::contest::{ContestId, ContestPlayer, ContestRecord, Payout};
 use tally_rules::ledger::account::{AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{
     Entry, Hold, HoldId, Member, MemberId, Month, ReversalLink, Transfer, TransferId, Uuid, Wallet, WalletKey,
 };
-use tally_rules::period::Payment;
+use tally_rules::period::PeriodPayment;
 
 /// Marks a connection as a snapshot, by a lock named after the connection.
 const SNAPSHOT_LOCK: &str = "SELECT GET_LOCK(CONCAT('tally.snapshot.', CONNECTION_ID()), 0)";
@@ -68,7 +68,7 @@ impl MySqlSnapshot {
         order: &'static str,
         limit: usize,
         after: impl Fn(&mut Script),
-    ) -> Page<T::Key, T::Value> {
+    ) -> RowPage<T::Key, T::Value> {
         let query = |limit: usize| {
             let mut script = Script::default();
             table::all::<T>(&mut script);
@@ -80,7 +80,7 @@ impl MySqlSnapshot {
     }
 
     /// A page of a table whose key is an id.
-    fn by_id<T: Table>(&mut self, after: Option<Uuid>, limit: usize) -> Page<T::Key, T::Value> {
+    fn by_id<T: Table>(&mut self, after: Option<Uuid>, limit: usize) -> RowPage<T::Key, T::Value> {
         self.page_of::<T>("id", limit, |script| {
             if let Some(after) = after {
                 script.sql(" WHERE id > ").bytes(&after.0);
@@ -100,7 +100,7 @@ impl MySqlSnapshot {
         limit: usize,
         query: impl Fn(usize) -> Script,
         decode: impl Fn(&mut Fields<'_>) -> Result<(K, V), StoreError>,
-    ) -> Page<K, V> {
+    ) -> RowPage<K, V> {
         let mut wanted = limit;
         loop {
             let mut results = self.query(&query(wanted))?;
@@ -160,11 +160,11 @@ fn after_key(script: &mut Script, wallet: &WalletKey, sequence: Option<u64>) {
 }
 
 impl Snapshot for MySqlSnapshot {
-    fn members(&mut self, after: Option<MemberId>, limit: usize) -> Page<MemberId, Member> {
+    fn members(&mut self, after: Option<MemberId>, limit: usize) -> RowPage<MemberId, Member> {
         self.by_id::<Members>(after.map(|id| id.0), limit)
     }
 
-    fn handles(&mut self, after: Option<&Handle>, limit: usize) -> Page<Handle, MemberId> {
+    fn handles(&mut self, after: Option<&Handle>, limit: usize) -> RowPage<Handle, MemberId> {
         self.page_of::<Handles>("kind, `text`", limit, |script| {
             if let Some(handle) = after {
                 let (kind, text) = (handle.number(), handle.as_str().as_bytes());
@@ -174,7 +174,7 @@ impl Snapshot for MySqlSnapshot {
         })
     }
 
-    fn wallets(&mut self, after: Option<WalletKey>, limit: usize) -> Page<WalletKey, Wallet> {
+    fn wallets(&mut self, after: Option<WalletKey>, limit: usize) -> RowPage<WalletKey, Wallet> {
         self.page_of::<Wallets>("member, currency", limit, |script| {
             if let Some(key) = &after {
                 after_key(script, key, None);
@@ -182,7 +182,7 @@ impl Snapshot for MySqlSnapshot {
         })
     }
 
-    fn entries(&mut self, after: Option<EntryKey>, limit: usize) -> Page<EntryKey, Entry> {
+    fn entries(&mut self, after: Option<EntryKey>, limit: usize) -> RowPage<EntryKey, Entry> {
         self.page_of::<Entries>("member, currency, sequence", limit, |script| {
             if let Some(key) = &after {
                 after_key(script, &key.wallet, Some(key.sequence));
@@ -190,23 +190,23 @@ impl Snapshot for MySqlSnapshot {
         })
     }
 
-    fn transfers(&mut self, after: Option<TransferId>, limit: usize) -> Page<TransferId, Transfer> {
+    fn transfers(&mut self, after: Option<TransferId>, limit: usize) -> RowPage<TransferId, Transfer> {
         self.by_id::<Transfers>(after.map(|id| id.0), limit)
     }
 
-    fn holds(&mut self, after: Option<HoldId>, limit: usize) -> Page<HoldId, Hold> {
+    fn holds(&mut self, after: Option<HoldId>, limit: usize) -> RowPage<HoldId, Hold> {
         self.by_id::<Holds>(after.map(|id| id.0), limit)
     }
 
-    fn reversals(&mut self, after: Option<TransferId>, limit: usize) -> Page<TransferId, ReversalLink> {
+    fn reversals(&mut self, after: Option<TransferId>, limit: usize) -> RowPage<TransferId, ReversalLink> {
         self.by_id::<Reversals>(after.map(|id| id.0), limit)
     }
 
-    fn archived_months(&mut self) -> Page<Month, ArchivedMonth> {
+    fn archived_months(&mut self) -> RowPage<Month, ArchivedMonth> {
         self.query(&archives::select_all())?.list(1, "archives", Archives::decode)
     }
 
-    fn contests(&mut self, after: Option<&ContestId>, limit: usize) -> Page<ContestId, Record> {
+    fn contests(&mut self, after: Option<&ContestId>, limit: usize) -> RowPage<ContestId, ContestRecord> {
         self.page("contests", limit, |limit| contests::list(None, after, limit), contests::Contests::decode)
     }
 
@@ -215,16 +215,16 @@ impl Snapshot for MySqlSnapshot {
         contest: Uuid,
         after: Option<&PlayerId>,
         limit: usize,
-    ) -> Page<PlayerId, ContestPlayer> {
+    ) -> RowPage<PlayerId, ContestPlayer> {
         let query = |limit| contests::members(contest, after, limit);
         Ok(contests::by_player(self.page("contest_members", limit, query, contests::Members::decode)?))
     }
 
-    fn payouts(&mut self, contest: Uuid, from: u32, limit: usize) -> Page<u32, Payout> {
+    fn payouts(&mut self, contest: Uuid, from: u32, limit: usize) -> RowPage<u32, Payout> {
         self.page("contest_prizes", limit, |limit| prizes::select(contest, from, limit), prizes::decode)
     }
 
-    fn owners(&mut self, of: ContestSnapshot, after: Option<&Uuid>, limit: usize) -> Page<Uuid, ()> {
+    fn owners(&mut self, of: ContestSnapshot, after: Option<&Uuid>, limit: usize) -> RowPage<Uuid, ()> {
         let query = |limit: usize| {
             let mut script = Script::default();
             script.sql("SELECT DISTINCT contest FROM ").sql(of.table()).sql(" FORCE INDEX (PRIMARY)");
@@ -235,7 +235,7 @@ impl Snapshot for MySqlSnapshot {
         self.page(of.table(), limit, query, |row| Ok((Uuid(row.fixed()?), ())))
     }
 
-    fn payments(&mut self, after: Option<&WindowKey>, limit: usize) -> Page<WindowKey, Payment> {
+    fn payments(&mut self, after: Option<&WindowKey>, limit: usize) -> RowPage<WindowKey, PeriodPayment> {
         self.page("period_payments", limit, |limit| payments::list(after, limit), Payments::decode)
     }
 
@@ -263,7 +263,7 @@ impl Snapshot for MySqlSnapshot {
         std::mem::take(&mut self.damaged)
     }
 
-    fn totals(&mut self) -> Page<AccountKey, Total> {
+    fn totals(&mut self) -> RowPage<AccountKey, Total> {
         self.query(&wallets::select_totals())?.list(1, "totals", wallets::decode_total)
     }
 

@@ -8,7 +8,7 @@ use crate::plan::{BatchId, BoardChange, BoardNo, BoardRow, Loaded, ReadSet, Scor
 use crate::{Coordination, LedgerReadSet, LedgerWriteSet, Reads, Transactions};
 use std::time::Duration;
 use tally_rules::idempotency::{Fingerprint, RequestKey, Stored};
-use tally_rules::ledger::entry::{Entry, EntryKey, Kind};
+use tally_rules::ledger::entry::{Entry, EntryKey, EntryKind};
 use tally_rules::ledger::{Currency, MemberId, TransferId, Uuid, Wallet, WalletKey};
 use tally_rules::outcome::Outcome;
 use tally_rules::profile::Profile;
@@ -334,7 +334,7 @@ fn a_cached_wallet_whose_sequence_has_changed_is_not_overwritten() {
                 number = new.sequence;
                 let entry = Entry {
                     transfer: TransferId(Uuid([transfer; 16])),
-                    kind: Kind::Deposit,
+                    kind: EntryKind::Deposit,
                     amount: 1,
                     after: new.balance,
                     counterparty: None,

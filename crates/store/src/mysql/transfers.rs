@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use tally_rules::Origin;
 use tally_rules::ledger::entry::EntryKey;
-use tally_rules::ledger::{Currency, Entry, Kind, MemberId, Transfer, TransferId, Uuid, WalletKey};
+use tally_rules::ledger::{Currency, Entry, EntryKind, MemberId, Transfer, TransferId, Uuid, WalletKey};
 
 pub(super) struct Transfers;
 
@@ -108,7 +108,7 @@ impl Table for Entries {
     fn decode(row: &mut Fields<'_>) -> Result<(EntryKey, Entry), StoreError> {
         let key = EntryKey { wallet: wallets::key(row)?, sequence: row.number()? };
         let transfer = TransferId(Uuid(row.fixed()?));
-        let kind = Kind::of_number(row.tiny()?).ok_or_else(|| bad_kind("entries"))?;
+        let kind = EntryKind::of_number(row.tiny()?).ok_or_else(|| bad_kind("entries"))?;
         let (amount, after) = (row.signed()?, row.signed()?);
         let counterparty = row.maybe_fixed()?.map(|member| MemberId(Uuid(member)));
         let reference = row.maybe_text()?.map(Arc::from);

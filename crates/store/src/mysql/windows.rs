@@ -5,9 +5,9 @@ use super::row::{Fields, ResultSets};
 use super::table::Table;
 use super::text::{RowScript, Script};
 use crate::StoreError;
-use crate::plan::{Block, BlockKey, BoardNo, Garbage, Window, WindowKey, WindowRow};
+use crate::plan::{BlockKey, BoardNo, Garbage, StoredBlock, Window, WindowKey, WindowRow};
 use tally_rules::Micros;
-use tally_rules::period::Span;
+use tally_rules::period::TimeSpan;
 
 /// Reads the periods of a board, whose number follows.
 pub(super) const SELECT: &str =
@@ -51,18 +51,18 @@ impl Table for Blocks {
     const REPLACED: &'static [&'static str] = &["distinct_better", "entries"];
     const BLANK: &'static str = "";
     type Key = BlockKey;
-    type Value = Block;
+    type Value = StoredBlock;
 
     fn put_key(row: &mut RowScript<'_>, key: &BlockKey) {
         put_key(row, &key.window);
         row.number(key.version).number(key.block);
     }
 
-    fn put(row: &mut RowScript<'_>, block: &Block) {
+    fn put(row: &mut RowScript<'_>, block: &StoredBlock) {
         row.number(block.distinct_better).bytes(&block.entries);
     }
 
-    fn decode(row: &mut Fields<'_>) -> Result<(BlockKey, Block), StoreError> {
+    fn decode(row: &mut Fields<'_>) -> Result<(BlockKey, StoredBlock), StoreError> {
         let key = BlockKey { window: key(row)?, version: row.small()?, block: row.number()? };
         Ok((key, decode_block(row)?))
     }
@@ -89,7 +89,7 @@ fn decode(row: &mut Fields<'_>) -> Result<WindowRow, StoreError> {
     Ok(WindowRow {
         window: Window(row.number()?),
         rule: row.small()?,
-        span: Span { start: Micros(row.signed()?), end: Micros(row.signed()?) },
+        span: TimeSpan { start: Micros(row.signed()?), end: Micros(row.signed()?) },
         closed: row.boolean()?,
         version: row.small()?,
         stale: row.boolean()?,
@@ -98,8 +98,8 @@ fn decode(row: &mut Fields<'_>) -> Result<WindowRow, StoreError> {
 }
 
 /// Reads the next columns.
-pub(super) fn decode_block(row: &mut Fields<'_>) -> Result<Block, StoreError> {
-    Ok(Block { distinct_better: row.number()?, entries: row.bytes()?.to_vec() })
+pub(super) fn decode_block(row: &mut Fields<'_>) -> Result<StoredBlock, StoreError> {
+    Ok(StoredBlock { distinct_better: row.number()?, entries: row.bytes()?.to_vec() })
 }
 
 /// Queries one block.
@@ -122,7 +122,7 @@ pub(super) fn check(key: WindowKey, row: Option<&WindowRow>) -> Result<(), Store
 }
 
 /// Refuses values that no row can hold.
-pub(super) fn check_block(key: &BlockKey, block: &Block) -> Result<(), StoreError> {
+pub(super) fn check_block(key: &BlockKey, block: &StoredBlock) -> Result<(), StoreError> {
     check_part(key.window.window)?;
     count("blocks", key.block)?;
     count("blocks", block.distinct_better)

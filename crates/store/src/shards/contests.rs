@@ -1,15 +1,17 @@
 //! Contests are on the first shard, beside members and money.
 
 use super::Shards;
-use crate::contest_reads::{Contests, Due, DueAfter};
+use crate::contest_reads::{ContestReads, Due, DueAfter};
 use crate::contests::EntrantKey;
 use crate::payments::PaymentReads;
 use crate::series::SeriesReads;
 use crate::{Listing, StoreError, WindowKey};
 use tally_rules::contest::application::Status;
-use tally_rules::contest::{Application, ContestId, ContestPlayer, Payout, Record, SeriesRecord, State};
+use tally_rules::contest::{
+    Application, ContestId, ContestPlayer, ContestRecord, ContestState, Payout, SeriesRecord,
+};
 use tally_rules::ledger::Uuid;
-use tally_rules::period::Payment;
+use tally_rules::period::PeriodPayment;
 use tally_rules::{Micros, PlayerId};
 
 impl SeriesReads for Shards {
@@ -31,7 +33,7 @@ impl SeriesReads for Shards {
 }
 
 impl PaymentReads for Shards {
-    fn payment(&self, key: WindowKey) -> Result<Option<Payment>, StoreError> {
+    fn payment(&self, key: WindowKey) -> Result<Option<PeriodPayment>, StoreError> {
         self.of_first(|first| first.payment(key))
     }
 
@@ -45,17 +47,17 @@ impl PaymentReads for Shards {
     }
 }
 
-impl Contests for Shards {
-    fn contest(&self, id: &ContestId) -> Result<Option<Record>, StoreError> {
+impl ContestReads for Shards {
+    fn contest(&self, id: &ContestId) -> Result<Option<ContestRecord>, StoreError> {
         self.of_first(|first| first.contest(id))
     }
 
     fn list_contests(
         &self,
-        state: Option<State>,
+        state: Option<ContestState>,
         after: Option<&ContestId>,
         limit: usize,
-    ) -> Result<Listing<(ContestId, Record)>, StoreError> {
+    ) -> Result<Listing<(ContestId, ContestRecord)>, StoreError> {
         self.of_first(|first| first.list_contests(state, after, limit))
     }
 

@@ -28,7 +28,7 @@ mod split;
 mod upgrade;
 
 pub use layout::check_alone;
-pub use moving::Progress;
+pub use moving::MoveProgress;
 pub use reshard::{Resharded, reshard};
 
 use crate::mysql::{MySqlStore, Options};

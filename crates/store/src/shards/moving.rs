@@ -21,7 +21,7 @@ const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
 /// The progress of a resharding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
+pub struct MoveProgress {
     /// Records processed, including those before an interruption.
     pub done: u64,
     /// All records.
@@ -104,7 +104,7 @@ pub(super) fn spread(
     tables: &[&Moved],
     target: &(dyn Fn(&PlayerId) -> usize + Sync),
     total: u64,
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut dyn FnMut(MoveProgress),
 ) -> Result<(), StoreError> {
     let (done, failed) = (AtomicU64::new(0), AtomicBool::new(false));
     std::thread::scope(|scope| {
@@ -119,10 +119,10 @@ pub(super) fn spread(
         };
         let threads: Vec<_> = (0..old).map(start).collect();
         while !threads.iter().all(std::thread::ScopedJoinHandle::is_finished) {
-            progress(Progress { done: done.load(Ordering::Relaxed).min(total), total });
+            progress(MoveProgress { done: done.load(Ordering::Relaxed).min(total), total });
             std::thread::sleep(RETRY_PAUSE);
         }
-        progress(Progress { done: done.load(Ordering::Relaxed).min(total), total });
+        progress(MoveProgress { done: done.load(Ordering::Relaxed).min(total), total });
         threads.into_iter().try_for_each(|thread| thread.join().expect("moving does not panic"))
     })
 }

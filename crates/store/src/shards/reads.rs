@@ -8,8 +8,8 @@ use super::split::FIRST;
 use super::{Inner, Shards};
 use crate::mysql::MySqlStore;
 use crate::plan::{
-    BatchId, Block, BlockKey, BoardNo, BoardRow, Committed, ImportKey, ImportRow, KeyRow, ScoreKey, Window,
-    WindowRow,
+    BatchId, BlockKey, BoardNo, BoardRow, Committed, ImportKey, ImportRow, KeyRow, ScoreKey, StoredBlock,
+    Window, WindowRow,
 };
 use crate::servers::ScoreState;
 use crate::{
@@ -114,7 +114,7 @@ impl Reads for Shards {
         self.inner.windows(board)
     }
 
-    fn block(&self, key: &BlockKey) -> Result<Option<Block>, StoreError> {
+    fn block(&self, key: &BlockKey) -> Result<Option<StoredBlock>, StoreError> {
         self.inner.query(FIRST, |store| store.block(key))
     }
 

@@ -12,7 +12,7 @@ use super::Inner;
 use super::directory::NEXT_BOARD;
 use super::home::home;
 use super::layout::{self, Mark};
-use super::moving::{self, Progress, check_imports, spread_imports};
+use super::moving::{self, MoveProgress, check_imports, spread_imports};
 use super::split::FIRST;
 use super::upgrade::upgrade;
 use crate::mysql::moving::{BANS, REQUESTS, SCORES, WINDOWS};
@@ -51,7 +51,7 @@ pub fn reshard(
     to: &[String],
     options: &Options,
     on_wait: &mut dyn FnMut(&str),
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut dyn FnMut(MoveProgress),
 ) -> Result<Resharded, StoreError> {
     let to = super::connect(to, options, on_wait)?;
     if is_done(&to)? {

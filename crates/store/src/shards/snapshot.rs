@@ -5,9 +5,9 @@
 
 use crate::archive::ArchivedMonth;
 use crate::mysql::MySqlSnapshot;
-use crate::plan::{Block, BoardNo, ScoreKey, WindowKey, WindowRow};
+use crate::plan::{BoardNo, ScoreKey, StoredBlock, WindowKey, WindowRow};
 use crate::score_snapshot::{ArchiveKey, Boards, ToPurge};
-use crate::snapshot::{ContestSnapshot, Page};
+use crate::snapshot::{ContestSnapshot, RowPage};
 use crate::{CorruptRow, ScoreSnapshot, Snapshot, StoreError};
 use std::collections::{BTreeMap, VecDeque};
 use tally_rules::contest::{Application, ContestId, ContestPlayer, Payout};
@@ -17,7 +17,7 @@ use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{
     Entry, Hold, HoldId, Member, MemberId, Month, ReversalLink, Transfer, TransferId, Uuid, Wallet, WalletKey,
 };
-use tally_rules::period::Payment;
+use tally_rules::period::PeriodPayment;
 use tally_rules::{PlayerId, Record, contest};
 
 /// Snapshots in order of shards, and the position of the scan of records.
@@ -53,25 +53,25 @@ macro_rules! of_first {
 
 impl Snapshot for ShardSnapshot {
     of_first! {
-        members(after: Option<MemberId>, limit: usize) -> Page<MemberId, Member>;
-        handles(after: Option<&Handle>, limit: usize) -> Page<Handle, MemberId>;
-        wallets(after: Option<WalletKey>, limit: usize) -> Page<WalletKey, Wallet>;
-        entries(after: Option<EntryKey>, limit: usize) -> Page<EntryKey, Entry>;
-        transfers(after: Option<TransferId>, limit: usize) -> Page<TransferId, Transfer>;
-        holds(after: Option<HoldId>, limit: usize) -> Page<HoldId, Hold>;
-        reversals(after: Option<TransferId>, limit: usize) -> Page<TransferId, ReversalLink>;
-        archived_months() -> Page<Month, ArchivedMonth>;
-        contests(after: Option<&ContestId>, limit: usize) -> Page<ContestId, contest::Record>;
-        contest_members(no: Uuid, after: Option<&PlayerId>, limit: usize) -> Page<PlayerId, ContestPlayer>;
-        payouts(no: Uuid, from: u32, limit: usize) -> Page<u32, Payout>;
-        owners(of: ContestSnapshot, after: Option<&Uuid>, limit: usize) -> Page<Uuid, ()>;
-        payments(after: Option<&WindowKey>, limit: usize) -> Page<WindowKey, Payment>;
+        members(after: Option<MemberId>, limit: usize) -> RowPage<MemberId, Member>;
+        handles(after: Option<&Handle>, limit: usize) -> RowPage<Handle, MemberId>;
+        wallets(after: Option<WalletKey>, limit: usize) -> RowPage<WalletKey, Wallet>;
+        entries(after: Option<EntryKey>, limit: usize) -> RowPage<EntryKey, Entry>;
+        transfers(after: Option<TransferId>, limit: usize) -> RowPage<TransferId, Transfer>;
+        holds(after: Option<HoldId>, limit: usize) -> RowPage<HoldId, Hold>;
+        reversals(after: Option<TransferId>, limit: usize) -> RowPage<TransferId, ReversalLink>;
+        archived_months() -> RowPage<Month, ArchivedMonth>;
+        contests(after: Option<&ContestId>, limit: usize) -> RowPage<ContestId, contest::ContestRecord>;
+        contest_members(no: Uuid, after: Option<&PlayerId>, limit: usize) -> RowPage<PlayerId, ContestPlayer>;
+        payouts(no: Uuid, from: u32, limit: usize) -> RowPage<u32, Payout>;
+        owners(of: ContestSnapshot, after: Option<&Uuid>, limit: usize) -> RowPage<Uuid, ()>;
+        payments(after: Option<&WindowKey>, limit: usize) -> RowPage<WindowKey, PeriodPayment>;
         members_of(ids: &[MemberId]) -> Result<Vec<Option<Member>>, StoreError>;
         handles_of(handles: &[Handle]) -> Result<Vec<Option<MemberId>>, StoreError>;
         entries_of(keys: &[EntryKey]) -> Result<Vec<Option<Entry>>, StoreError>;
         transfers_of(ids: &[TransferId]) -> Result<Vec<Option<Transfer>>, StoreError>;
         reversals_of(ids: &[TransferId]) -> Result<Vec<Option<ReversalLink>>, StoreError>;
-        totals() -> Page<AccountKey, Total>;
+        totals() -> RowPage<AccountKey, Total>;
     }
 
     fn corrupt_rows(&mut self) -> Vec<CorruptRow> {
@@ -86,9 +86,9 @@ impl Snapshot for ShardSnapshot {
 impl ScoreSnapshot for ShardSnapshot {
     of_first! {
         boards() -> Result<Boards, StoreError>;
-        blocks(window: WindowKey, version: u32, from: u64, limit: usize) -> Page<u64, Block>;
-        archives(after: Option<ArchiveKey>, limit: usize) -> Page<ArchiveKey, ()>;
-        applications(no: Uuid, after: Option<&PlayerId>, limit: usize) -> Page<PlayerId, Application>;
+        blocks(window: WindowKey, version: u32, from: u64, limit: usize) -> RowPage<u64, StoredBlock>;
+        archives(after: Option<ArchiveKey>, limit: usize) -> RowPage<ArchiveKey, ()>;
+        applications(no: Uuid, after: Option<&PlayerId>, limit: usize) -> RowPage<PlayerId, Application>;
     }
 
     fn to_purge(&mut self) -> Result<ToPurge, StoreError> {
@@ -102,7 +102,7 @@ impl ScoreSnapshot for ShardSnapshot {
         Ok(all)
     }
 
-    fn scores(&mut self, after: Option<&ScoreKey>, limit: usize) -> Page<ScoreKey, Record> {
+    fn scores(&mut self, after: Option<&ScoreKey>, limit: usize) -> RowPage<ScoreKey, Record> {
         if self.at.as_ref() != after {
             let from = || Cursor { last: after.cloned(), ..Cursor::default() };
             self.cursors.iter_mut().for_each(|cursor| *cursor = from());
@@ -136,7 +136,7 @@ impl ScoreSnapshot for ShardSnapshot {
     }
 
     /// Merges the periods of all shards. The row on the first shard counts; an open period may be on any shard.
-    fn windows(&mut self, after: Option<WindowKey>, limit: usize) -> Page<WindowKey, WindowRow> {
+    fn windows(&mut self, after: Option<WindowKey>, limit: usize) -> RowPage<WindowKey, WindowRow> {
         let mut all = BTreeMap::new();
         for snapshot in &mut self.all {
             for (key, row) in snapshot.windows(after, limit)? {

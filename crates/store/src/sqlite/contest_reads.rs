@@ -17,16 +17,18 @@ use super::reads::{MemtableStates, fill, one};
 use super::run::states;
 use super::series::{self, AllSeries};
 use super::table::Table;
-use crate::contest_reads::{Contests, Due, DueAfter};
+use crate::contest_reads::{ContestReads, Due, DueAfter};
 use crate::contests::{ContestLoaded, ContestReadSet, EntrantKey, PayoutKey};
 use crate::{Listing, StoreError};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use tally_rules::contest::application::Status;
-use tally_rules::contest::{Application, ContestId, ContestPlayer, Payout, Record, SeriesRecord, State};
+use tally_rules::contest::{
+    Application, ContestId, ContestPlayer, ContestRecord, ContestState, Payout, SeriesRecord,
+};
 use tally_rules::ledger::Uuid;
-use tally_rules::period::Payment;
+use tally_rules::period::PeriodPayment;
 use tally_rules::{Micros, PlayerId};
 
 pub(super) const LIST: &str = "SELECT no, state, body, id FROM contests WHERE id > ?1 ORDER BY id";
@@ -49,11 +51,11 @@ pub(super) const PRIZES: &str = "SELECT player, member, division, rank, currency
 
 /// The rows of a plan in the memtable.
 pub(super) struct MemtableContests {
-    contests: MemtableStates<Record>,
+    contests: MemtableStates<ContestRecord>,
     applications: MemtableStates<Application>,
     members: MemtableStates<ContestPlayer>,
     series: MemtableStates<SeriesRecord>,
-    payments: MemtableStates<Payment>,
+    payments: MemtableStates<PeriodPayment>,
 }
 
 /// Reads the memtable.
@@ -146,22 +148,22 @@ fn of_contest<T: Table<Key = EntrantKey>>(
     rows.into_iter().map(|(key, row)| (key.player, row)).collect()
 }
 
-impl Contests for SqliteStore {
-    fn contest(&self, id: &ContestId) -> Result<Option<Record>, StoreError> {
+impl ContestReads for SqliteStore {
+    fn contest(&self, id: &ContestId) -> Result<Option<ContestRecord>, StoreError> {
         let in_memory = |memtables: &Memtables| memtables.get::<contests::Contests>(id).cloned();
         one(&self.shared, "contests", in_memory, id, contests::get)
     }
 
     fn list_contests(
         &self,
-        state: Option<State>,
+        state: Option<ContestState>,
         after: Option<&ContestId>,
         limit: usize,
-    ) -> Result<Listing<(ContestId, Record)>, StoreError> {
-        let wanted = |record: &Record| state.is_none_or(|state| record.state == state);
+    ) -> Result<Listing<(ContestId, ContestRecord)>, StoreError> {
+        let wanted = |record: &ContestRecord| state.is_none_or(|state| record.state == state);
         let in_memory = |memtables: &Memtables| {
             let from = after.map_or(Bound::Unbounded, |id| Bound::Excluded(id.clone()));
-            let pick = |record: &Record| wanted(record).then(|| record.clone());
+            let pick = |record: &ContestRecord| wanted(record).then(|| record.clone());
             memtables.first::<contests::Contests, _>(from, |_| true, pick, limit)
         };
         let after = after.map_or("", ContestId::as_str);
@@ -173,7 +175,7 @@ impl Contests for SqliteStore {
             };
             merged(
                 newer,
-                |id: &ContestId, _: &Record| id.clone(),
+                |id: &ContestId, _: &ContestRecord| id.clone(),
                 &mut rows,
                 |row| decode(row).map(Some),
                 limit,
@@ -183,7 +185,7 @@ impl Contests for SqliteStore {
 
     fn due_contests(&self, now: Micros, after: DueAfter<'_>, limit: usize) -> Result<Due, StoreError> {
         let in_memory = |memtables: &Memtables| {
-            let due = |record: &Record| record.due().map(|(at, _)| at).filter(|at| *at <= now);
+            let due = |record: &ContestRecord| record.due().map(|(at, _)| at).filter(|at| *at <= now);
             memtables.first::<contests::Contests, _>(Bound::Unbounded, |_| true, due, usize::MAX)
         };
         self.shared.read(in_memory, |mut newer, tables| {
@@ -207,11 +209,11 @@ impl Contests for SqliteStore {
             memtables.range::<contests::Contests>(Bound::Unbounded, |_| true, usize::MAX).0
         };
         self.shared.read(in_memory, |newer, tables| {
-            let mut counts = Vec::with_capacity(State::ALL.len());
+            let mut counts = Vec::with_capacity(ContestState::ALL.len());
             // Each unflushed row may remove one row of the tables from the count.
             let bound = i64::try_from(most.saturating_add(newer.len())).unwrap_or(i64::MAX);
             let mut in_state = tables.prepare_cached(IN_STATE)?;
-            for state in State::ALL {
+            for state in ContestState::ALL {
                 let (mut rows, mut count) = (in_state.query(params![state.as_str(), bound])?, 0);
                 while rows.next()?.is_some() {
                     count += 1;
@@ -221,8 +223,8 @@ impl Contests for SqliteStore {
             let mut stored = tables.prepare_cached(STATE)?;
             for (id, record) in newer {
                 let before: Option<String> = stored.query_row([id.as_str()], |row| row.get(0)).optional()?;
-                let before = before.and_then(|state| State::parse(&state));
-                for (state, count) in State::ALL.iter().zip(&mut counts) {
+                let before = before.and_then(|state| ContestState::parse(&state));
+                for (state, count) in ContestState::ALL.iter().zip(&mut counts) {
                     *count -= usize::from(before == Some(*state)).min(*count);
                     *count += usize::from(record.as_ref().is_some_and(|record| record.state == *state));
                 }

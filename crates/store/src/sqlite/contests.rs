@@ -13,7 +13,7 @@ use crate::contests::{EntrantKey, PayoutKey};
 use rusqlite::{Connection, Row, params};
 use tally_rules::contest::application::Status;
 use tally_rules::contest::member::UnpaidReason;
-use tally_rules::contest::{Application, ContestId, ContestPlayer, Payout, Record, State};
+use tally_rules::contest::{Application, ContestId, ContestPlayer, ContestRecord, ContestState, Payout};
 use tally_rules::ledger::{Amount, Currency, HoldId, MemberId, TransferId, Uuid};
 use tally_rules::{Micros, PlayerId};
 
@@ -46,15 +46,15 @@ pub(super) fn player(row: &Row<'_>, column: usize) -> Result<PlayerId, StoreErro
 }
 
 /// Decodes a contest and its name.
-pub(super) fn decode(row: &Row<'_>) -> Result<(ContestId, Record), StoreError> {
+pub(super) fn decode(row: &Row<'_>) -> Result<(ContestId, ContestRecord), StoreError> {
     decode_contest(row).map_err(|error| error.of_row("contests", || column_text(row, 3)))
 }
 
-fn decode_contest(row: &Row<'_>) -> Result<(ContestId, Record), StoreError> {
+fn decode_contest(row: &Row<'_>) -> Result<(ContestId, ContestRecord), StoreError> {
     let (state, body): (String, Vec<u8>) = (row.get(1)?, row.get(2)?);
     let id = ContestId::new(&row.get::<_, String>(3)?).ok();
     let record =
-        State::parse(&state).and_then(|state| contests::decode(Uuid(row.get(0).ok()?), state, &body));
+        ContestState::parse(&state).and_then(|state| contests::decode(Uuid(row.get(0).ok()?), state, &body));
     id.zip(record).ok_or_else(|| damaged("contests", "a contest that cannot be"))
 }
 
@@ -112,7 +112,7 @@ pub(super) fn one<T>(
     rows.next()?.map(decode).transpose()
 }
 
-pub(super) fn get(connection: &Connection, id: &ContestId) -> Result<Option<Record>, StoreError> {
+pub(super) fn get(connection: &Connection, id: &ContestId) -> Result<Option<ContestRecord>, StoreError> {
     Ok(one(connection, GET, params![id.as_str()], decode)?.map(|(_, record)| record))
 }
 
@@ -152,9 +152,9 @@ pub(super) struct Contests;
 impl Table for Contests {
     const TAG: u8 = 17;
     type Key = ContestId;
-    type Value = Record;
+    type Value = ContestRecord;
 
-    fn check(_key: &ContestId, _value: Option<&Record>) -> Result<(), StoreError> {
+    fn check(_key: &ContestId, _value: Option<&ContestRecord>) -> Result<(), StoreError> {
         Ok(())
     }
 
@@ -166,19 +166,19 @@ impl Table for Contests {
         ContestId::new(input.text()?).ok()
     }
 
-    fn put_value(value: &Record, out: &mut Vec<u8>) {
+    fn put_value(value: &ContestRecord, out: &mut Vec<u8>) {
         put_id(&value.no, out);
         put_bytes(value.state.as_str().as_bytes(), out);
         put_bytes(&contests::encode(value), out);
     }
 
-    fn take_value(input: &mut Input<'_>) -> Option<Record> {
-        let (no, state) = (take_id(input)?, State::parse(input.text()?)?);
+    fn take_value(input: &mut Input<'_>) -> Option<ContestRecord> {
+        let (no, state) = (take_id(input)?, ContestState::parse(input.text()?)?);
         contests::decode(no, state, input.bytes()?)
     }
 
-    fn heap_bytes(_key: &ContestId, value: Option<&Record>) -> usize {
-        let contest = |record: &Record| {
+    fn heap_bytes(_key: &ContestId, value: Option<&ContestRecord>) -> usize {
+        let contest = |record: &ContestRecord| {
             let contest = &record.contest;
             1024 + 64 * (contest.staff.len() + contest.prizes.len() + contest.leaderboard.periods.len())
         };

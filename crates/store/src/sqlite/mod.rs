@@ -90,7 +90,9 @@ mod windows;
 pub use archive_copies::{archives_beside, copy_archives};
 pub use backup::{Copied, backup, backup_on, restore, restore_on};
 pub use files::is_there;
-pub use follow::{FollowEvent, FollowOptions, FollowStep, Follower, Found, Plan, followed_marker};
+pub use follow::{
+    FollowEvent, FollowOptions, FollowStep, Follower, Restorable, RestorePlan, followed_marker,
+};
 pub use options::{Background, Options};
 pub use repair::{Repaired, repair};
 

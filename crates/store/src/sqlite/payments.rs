@@ -15,7 +15,7 @@ use crate::payments::PaymentReads;
 use crate::{BoardNo, StoreError, Window, WindowKey};
 use rusqlite::{Connection, Row, params};
 use std::ops::Bound;
-use tally_rules::period::Payment;
+use tally_rules::period::PeriodPayment;
 
 pub(super) const GET: &str = "SELECT body FROM period_payments WHERE board = ?1 AND part = ?2";
 pub(super) const PUT: &str = "REPLACE INTO period_payments (board, part, open, body) VALUES (?1, ?2, ?3, ?4)";
@@ -30,12 +30,12 @@ fn bad() -> StoreError {
 }
 
 /// Decodes a row that begins with its body.
-pub(super) fn decode(row: &Row<'_>) -> Result<Payment, StoreError> {
+pub(super) fn decode(row: &Row<'_>) -> Result<PeriodPayment, StoreError> {
     payments::decode(&row.get::<_, Vec<u8>>(0)?).ok_or_else(bad)
 }
 
 /// The payment of a period.
-pub(super) fn get(connection: &Connection, key: WindowKey) -> Result<Option<Payment>, StoreError> {
+pub(super) fn get(connection: &Connection, key: WindowKey) -> Result<Option<PeriodPayment>, StoreError> {
     one(connection, GET, params![key.board.0, windows::encode(key.window)?], decode)
 }
 
@@ -45,9 +45,9 @@ pub(super) struct Payments;
 impl Table for Payments {
     const TAG: u8 = 22;
     type Key = WindowKey;
-    type Value = Payment;
+    type Value = PeriodPayment;
 
-    fn check(key: &WindowKey, _value: Option<&Payment>) -> Result<(), StoreError> {
+    fn check(key: &WindowKey, _value: Option<&PeriodPayment>) -> Result<(), StoreError> {
         windows::encode(key.window).map(drop)
     }
 
@@ -60,15 +60,15 @@ impl Table for Payments {
         Some(WindowKey { board: BoardNo(input.small()?), window: Window(input.number()?) })
     }
 
-    fn put_value(value: &Payment, out: &mut Vec<u8>) {
+    fn put_value(value: &PeriodPayment, out: &mut Vec<u8>) {
         put_bytes(&payments::encode(value), out);
     }
 
-    fn take_value(input: &mut Input<'_>) -> Option<Payment> {
+    fn take_value(input: &mut Input<'_>) -> Option<PeriodPayment> {
         payments::decode(input.bytes()?)
     }
 
-    fn heap_bytes(_key: &WindowKey, value: Option<&Payment>) -> usize {
+    fn heap_bytes(_key: &WindowKey, value: Option<&PeriodPayment>) -> usize {
         value.map_or(0, |payment| payment.board.as_str().len() + payment.period.len())
     }
 
@@ -93,7 +93,7 @@ impl Table for Payments {
 }
 
 impl PaymentReads for SqliteStore {
-    fn payment(&self, key: WindowKey) -> Result<Option<Payment>, StoreError> {
+    fn payment(&self, key: WindowKey) -> Result<Option<PeriodPayment>, StoreError> {
         let in_memory = |memtables: &Memtables| memtables.get::<Payments>(&key).cloned();
         reads::one(&self.shared, "period_payments", in_memory, &key, |tables, key| get(tables, *key))
     }
@@ -105,7 +105,7 @@ impl PaymentReads for SqliteStore {
         limit: usize,
     ) -> Result<Vec<WindowKey>, StoreError> {
         let in_memory = |memtables: &Memtables| {
-            let wanted = |payment: &Payment| (!open || payment.is_open()).then_some(());
+            let wanted = |payment: &PeriodPayment| (!open || payment.is_open()).then_some(());
             let from = after.map_or(Bound::Unbounded, Bound::Excluded);
             memtables.first::<Payments, _>(from, |_| true, wanted, limit)
         };

@@ -11,8 +11,8 @@ use super::windows::{self, Blocks, Windows};
 use super::{SqliteStore, audit, meta};
 use crate::damage::KeyText;
 use crate::plan::{
-    BanKey, Block, BlockKey, BoardNo, BoardRow, ImportKey, ImportRow, KeyRow, ScoreKey, Window, WindowKey,
-    WindowRow,
+    BanKey, BlockKey, BoardNo, BoardRow, ImportKey, ImportRow, KeyRow, ScoreKey, StoredBlock, Window,
+    WindowKey, WindowRow,
 };
 use crate::{CorruptRow, Ledger, Listing, Reads, StoreError};
 use rusqlite::Connection;
@@ -66,7 +66,7 @@ impl Reads for SqliteStore {
         windows(&self.shared, board)
     }
 
-    fn block(&self, key: &BlockKey) -> Result<Option<Block>, StoreError> {
+    fn block(&self, key: &BlockKey) -> Result<Option<StoredBlock>, StoreError> {
         block(&self.shared, key)
     }
 
@@ -144,7 +144,7 @@ pub(super) fn import(shared: &Shared, key: &ImportKey) -> Result<Option<ImportRo
     one(shared, "imports", in_memory, key, imports::get)
 }
 
-pub(super) fn block(shared: &Shared, key: &BlockKey) -> Result<Option<Block>, StoreError> {
+pub(super) fn block(shared: &Shared, key: &BlockKey) -> Result<Option<StoredBlock>, StoreError> {
     let in_memory = |memtables: &Memtables| memtables.get::<Blocks>(key).cloned();
     one(shared, "blocks", in_memory, key, windows::block)
 }

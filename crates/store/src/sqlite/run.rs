@@ -18,7 +18,7 @@ use super::table::Table;
 use super::wallets::{self, Totals};
 use super::{SqliteStore, events, imports, manifest, profiles, requests};
 use crate::plan::{BatchId, BoardNo, Committed, Durability, KeyChange, Loaded, ReadSet, WriteSet};
-use crate::slow::{Stage, Watch};
+use crate::slow::{WaitStage, Watch};
 use crate::{StoreError, Transactions};
 use rusqlite::Connection;
 use std::collections::BTreeMap;
@@ -159,26 +159,26 @@ fn run_staged(
 ) -> Result<(), StoreError> {
     plan.assert_sorted();
     shared.flushing.wait_for_room(shared)?;
-    watch.end_of(Stage::Flush);
+    watch.end_of(WaitStage::Flush);
     let mut guard = shared.writer();
     let writer = &mut *guard;
     shared.flushing.rotation.rotate_if_requested(shared, writer);
     writer.repair(shared)?;
-    watch.end_of(Stage::Turn);
+    watch.end_of(WaitStage::Turn);
     let loaded = load(shared, &writer.reader, plan)?;
     loaded.assert_answers(plan);
-    watch.end_of(Stage::Read);
+    watch.end_of(WaitStage::Read);
     let changes = decide(&loaded);
     changes.assert_sorted();
     let created = changes.keys.iter().filter(|change| matches!(change, KeyChange::Create(_))).count();
     let (batch, boards) = rows(shared, writer, changes)?;
-    watch.end_of(Stage::Decide);
+    watch.end_of(WaitStage::Decide);
     if batch.is_empty() {
         // The answer depends on the rows that were read, so they must be durable too.
         return if plan.durability == Durability::Commit { writer.sync(shared) } else { Ok(()) };
     }
     let appended = writer.append(shared, &batch, plan.durability);
-    watch.end_of(Stage::Sync);
+    watch.end_of(WaitStage::Sync);
     appended?;
     writer.next_key += u32::try_from(created).expect("as many as there are numbers for");
     let rows = memtable::weight(batch.rows(), writer.body.len());
@@ -188,9 +188,9 @@ fn run_staged(
         put(&mut memtables, writer.last, batch, &boards)
     };
     drop(guard);
-    watch.end_of(Stage::Other);
+    watch.end_of(WaitStage::Other);
     shared.flushing.after_put(shared, &held, used, rows);
-    watch.end_of(Stage::Flush);
+    watch.end_of(WaitStage::Flush);
     Ok(())
 }
 

@@ -12,9 +12,9 @@ use super::snapshot::{Newer, SqliteSnapshot};
 use super::table::Table;
 use super::windows::{self, Blocks, Deleted, Windows};
 use crate::damage::score_text;
-use crate::plan::{BanKey, Block, BlockKey, BoardNo, Garbage, ScoreKey, Window, WindowKey, WindowRow};
+use crate::plan::{BanKey, BlockKey, BoardNo, Garbage, ScoreKey, StoredBlock, Window, WindowKey, WindowRow};
 use crate::score_snapshot::{ArchiveKey, Boards, ScoreSnapshot, ToPurge};
-use crate::snapshot::Page;
+use crate::snapshot::RowPage;
 use crate::{CorruptRow, StoreError};
 use rusqlite::{Row, params};
 use std::collections::BTreeMap;
@@ -107,7 +107,7 @@ impl ScoreSnapshot for SqliteSnapshot<'_> {
         Ok(purge)
     }
 
-    fn scores(&mut self, after: Option<&ScoreKey>, limit: usize) -> Page<ScoreKey, Record> {
+    fn scores(&mut self, after: Option<&ScoreKey>, limit: usize) -> RowPage<ScoreKey, Record> {
         let newer = &self.newer.scored.scores;
         let page_limit = limit.saturating_add(removed(newer));
         let (board, window) =
@@ -124,7 +124,7 @@ impl ScoreSnapshot for SqliteSnapshot<'_> {
         keys.iter().map(|key| newer(key).map_or_else(|| stored(key), Ok)).collect()
     }
 
-    fn windows(&mut self, after: Option<WindowKey>, limit: usize) -> Page<WindowKey, WindowRow> {
+    fn windows(&mut self, after: Option<WindowKey>, limit: usize) -> RowPage<WindowKey, WindowRow> {
         let newer = &self.newer.scored.windows;
         let page_limit = limit.saturating_add(removed(newer));
         let (board, window) =
@@ -137,10 +137,16 @@ impl ScoreSnapshot for SqliteSnapshot<'_> {
         Ok(merge(page, newer, after.as_ref(), (page_limit, limit)))
     }
 
-    fn blocks(&mut self, window: WindowKey, version: u32, from: u64, limit: usize) -> Page<u64, Block> {
+    fn blocks(
+        &mut self,
+        window: WindowKey,
+        version: u32,
+        from: u64,
+        limit: usize,
+    ) -> RowPage<u64, StoredBlock> {
         let key = |block| BlockKey { window, version, block };
         let newer = self.newer.scored.blocks.range(key(from)..=key(u64::MAX));
-        let newer: BTreeMap<u64, Option<Block>> =
+        let newer: BTreeMap<u64, Option<StoredBlock>> =
             newer.map(|(key, block)| (key.block, block.clone())).collect();
         let page_limit = limit.saturating_add(removed(&newer));
         let (board, number) = (window.board.0, windows::encode(window.window)?);
@@ -155,7 +161,7 @@ impl ScoreSnapshot for SqliteSnapshot<'_> {
         Ok(merge(page, &newer, after.as_ref(), (page_limit, limit)))
     }
 
-    fn archives(&mut self, after: Option<ArchiveKey>, limit: usize) -> Page<ArchiveKey, ()> {
+    fn archives(&mut self, after: Option<ArchiveKey>, limit: usize) -> RowPage<ArchiveKey, ()> {
         let (board, window, version) = after.map_or((-1, 0, 0), |(key, version)| {
             (i64::from(key.board.0), key.window.0.cast_signed(), version)
         });
@@ -182,7 +188,7 @@ impl ScoreSnapshot for SqliteSnapshot<'_> {
         contest: Uuid,
         after: Option<&PlayerId>,
         limit: usize,
-    ) -> Page<PlayerId, Application> {
+    ) -> RowPage<PlayerId, Application> {
         let is_after = |player: &PlayerId| after.is_none_or(|after| player > after);
         let newer = self.newer.applications.iter();
         let newer = newer.filter(|(key, _)| key.contest == contest && is_after(&key.player));

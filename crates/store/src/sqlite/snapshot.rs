@@ -22,21 +22,21 @@ use super::wallets::{self, Totals, Wallets};
 use crate::archive::ArchivedMonth;
 use crate::contests::PayoutKey;
 use crate::damage::KeyText;
-use crate::snapshot::{ContestSnapshot, Page, Snapshot};
+use crate::snapshot::{ContestSnapshot, RowPage, Snapshot};
 use crate::{BoardNo, CorruptRow, StoreError, Window, WindowKey};
 use rusqlite::{Params, Row, params};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use tally_rules::PlayerId;
-use tally_rules::contest::{ContestId, ContestPlayer, Payout, Record};
+use tally_rules::contest::{ContestId, ContestPlayer, ContestRecord, Payout};
 use tally_rules::ledger::account::{AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{
     Entry, Hold, HoldId, Member, MemberId, Month, ReversalLink, Transfer, TransferId, Uuid, Wallet, WalletKey,
 };
-use tally_rules::period::Payment;
+use tally_rules::period::PeriodPayment;
 
 const MEMBERS: &str = "SELECT login, phone, player, name, password, pin, pin_digits, pin_wrong, \
      pin_locked_until, tokens_from, closed_at, id FROM members WHERE id > ?1 ORDER BY id";
@@ -131,7 +131,7 @@ impl<'a> SqliteSnapshot<'a> {
         (sql, limit): (&'static str, usize),
         after: impl Params,
         decode: impl Fn(&Row<'_>) -> Result<(K, V), StoreError>,
-    ) -> Page<K, V> {
+    ) -> RowPage<K, V> {
         let mut statement = self.reader.prepare_cached(sql)?;
         let mut rows = statement.query(after)?;
         let mut page = Vec::new();
@@ -203,7 +203,7 @@ fn within<K: KeyText, V>(
 }
 
 impl Snapshot for SqliteSnapshot<'_> {
-    fn members(&mut self, after: Option<MemberId>, limit: usize) -> Page<MemberId, Member> {
+    fn members(&mut self, after: Option<MemberId>, limit: usize) -> RowPage<MemberId, Member> {
         let from = bytes(after.as_ref().map(|id| &id.0));
         let page = self.page((MEMBERS, limit), params![from], |row| {
             within("members", MemberId(Uuid(row.get(11)?)), members::decode(row))
@@ -211,7 +211,7 @@ impl Snapshot for SqliteSnapshot<'_> {
         Ok(merge(page, &self.newer.members, after.as_ref(), (limit, limit)))
     }
 
-    fn handles(&mut self, after: Option<&Handle>, limit: usize) -> Page<Handle, MemberId> {
+    fn handles(&mut self, after: Option<&Handle>, limit: usize) -> RowPage<Handle, MemberId> {
         // A phone number changes, and another member may get it.
         let page_limit = limit.saturating_add(removed(&self.newer.handles));
         let (kind, text) = after.map_or((0, ""), |handle| (handle.number(), handle.as_str()));
@@ -223,7 +223,7 @@ impl Snapshot for SqliteSnapshot<'_> {
         Ok(merge(page, &self.newer.handles, after, (page_limit, limit)))
     }
 
-    fn wallets(&mut self, after: Option<WalletKey>, limit: usize) -> Page<WalletKey, Wallet> {
+    fn wallets(&mut self, after: Option<WalletKey>, limit: usize) -> RowPage<WalletKey, Wallet> {
         let from = bytes(after.as_ref().map(|key| &key.member.0));
         let currency = after.as_ref().map_or("", |key| key.currency.as_str());
         let page = self.page((WALLETS, limit), params![from, currency], |row| {
@@ -232,7 +232,7 @@ impl Snapshot for SqliteSnapshot<'_> {
         Ok(merge(page, &self.newer.wallets, after.as_ref(), (limit, limit)))
     }
 
-    fn entries(&mut self, after: Option<EntryKey>, limit: usize) -> Page<EntryKey, Entry> {
+    fn entries(&mut self, after: Option<EntryKey>, limit: usize) -> RowPage<EntryKey, Entry> {
         let from = bytes(after.as_ref().map(|key| &key.wallet.member.0));
         let currency = after.as_ref().map_or("", |key| key.wallet.currency.as_str());
         let sequence = after.map_or(0, |key| key.sequence.cast_signed());
@@ -245,7 +245,7 @@ impl Snapshot for SqliteSnapshot<'_> {
         Ok(merge(page, &self.newer.entries, after.as_ref(), (page_limit, limit)))
     }
 
-    fn transfers(&mut self, after: Option<TransferId>, limit: usize) -> Page<TransferId, Transfer> {
+    fn transfers(&mut self, after: Option<TransferId>, limit: usize) -> RowPage<TransferId, Transfer> {
         let from = bytes(after.as_ref().map(|id| &id.0));
         let page_limit = limit.saturating_add(removed(&self.newer.transfers));
         let page = self.page((TRANSFERS, page_limit), params![from], |row| {
@@ -254,7 +254,7 @@ impl Snapshot for SqliteSnapshot<'_> {
         Ok(merge(page, &self.newer.transfers, after.as_ref(), (page_limit, limit)))
     }
 
-    fn holds(&mut self, after: Option<HoldId>, limit: usize) -> Page<HoldId, Hold> {
+    fn holds(&mut self, after: Option<HoldId>, limit: usize) -> RowPage<HoldId, Hold> {
         let from = bytes(after.as_ref().map(|id| &id.0));
         let page = self.page((HOLDS, limit), params![from], |row| {
             within("holds", HoldId(Uuid(row.get(14)?)), holds::decode(row))
@@ -262,7 +262,7 @@ impl Snapshot for SqliteSnapshot<'_> {
         Ok(merge(page, &self.newer.holds, after.as_ref(), (limit, limit)))
     }
 
-    fn reversals(&mut self, after: Option<TransferId>, limit: usize) -> Page<TransferId, ReversalLink> {
+    fn reversals(&mut self, after: Option<TransferId>, limit: usize) -> RowPage<TransferId, ReversalLink> {
         let from = bytes(after.as_ref().map(|id| &id.0));
         let page = self.page((REVERSALS, limit), params![from], |row| {
             within("reversals", TransferId(Uuid(row.get(1)?)), reversals::decode(row))
@@ -270,18 +270,18 @@ impl Snapshot for SqliteSnapshot<'_> {
         Ok(merge(page, &self.newer.reversals, after.as_ref(), (limit, limit)))
     }
 
-    fn archived_months(&mut self) -> Page<Month, ArchivedMonth> {
+    fn archived_months(&mut self) -> RowPage<Month, ArchivedMonth> {
         let stored = archives::list(&self.reader)?;
         Ok(merge(stored, &self.newer.archives, None, (usize::MAX, usize::MAX)))
     }
 
-    fn contests(&mut self, after: Option<&ContestId>, limit: usize) -> Page<ContestId, Record> {
+    fn contests(&mut self, after: Option<&ContestId>, limit: usize) -> RowPage<ContestId, ContestRecord> {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
         let newer = self.newer.contests.range((from, Bound::Unbounded));
         let newer: BTreeMap<_, _> = newer.map(|(id, record)| (id.clone(), record.clone())).collect();
         let mut statement = self.reader.prepare_cached(LIST)?;
         let mut rows = statement.query(params![after.map_or("", ContestId::as_str)])?;
-        let order = |id: &ContestId, _: &Record| id.clone();
+        let order = |id: &ContestId, _: &ContestRecord| id.clone();
         Ok(merged(newer, order, &mut rows, |row| self.sound(contests::decode(row)), limit)?.rows)
     }
 
@@ -290,7 +290,7 @@ impl Snapshot for SqliteSnapshot<'_> {
         contest: Uuid,
         after: Option<&PlayerId>,
         limit: usize,
-    ) -> Page<PlayerId, ContestPlayer> {
+    ) -> RowPage<PlayerId, ContestPlayer> {
         let is_after = |player: &PlayerId| after.is_none_or(|after| player > after);
         let newer = self.newer.enrolled.iter();
         let newer = newer.filter(|(key, _)| key.contest == contest && is_after(&key.player));
@@ -303,7 +303,7 @@ impl Snapshot for SqliteSnapshot<'_> {
         Ok(merged(newer, order, &mut rows, decode, limit)?.rows)
     }
 
-    fn payouts(&mut self, contest: Uuid, from: u32, limit: usize) -> Page<u32, Payout> {
+    fn payouts(&mut self, contest: Uuid, from: u32, limit: usize) -> RowPage<u32, Payout> {
         let first = PayoutKey { contest, no: from };
         let newer = self.newer.payouts.range(first..).take_while(|(key, _)| key.contest == contest);
         let newer = newer.map(|(key, row)| (key.no, row.clone())).collect();
@@ -317,7 +317,7 @@ impl Snapshot for SqliteSnapshot<'_> {
         Ok(merged(newer, |no: &u32, _: &Payout| *no, &mut rows, decode, limit)?.rows)
     }
 
-    fn owners(&mut self, of: ContestSnapshot, after: Option<&Uuid>, limit: usize) -> Page<Uuid, ()> {
+    fn owners(&mut self, of: ContestSnapshot, after: Option<&Uuid>, limit: usize) -> RowPage<Uuid, ()> {
         fn there<K, V>(newer: &BTreeMap<K, Option<V>>, no: impl Fn(&K) -> Uuid) -> BTreeSet<Uuid> {
             newer.iter().filter(|(_, row)| row.is_some()).map(|(key, _)| no(key)).collect()
         }
@@ -336,7 +336,7 @@ impl Snapshot for SqliteSnapshot<'_> {
         Ok(all.into_iter().take(limit).collect())
     }
 
-    fn payments(&mut self, after: Option<&WindowKey>, limit: usize) -> Page<WindowKey, Payment> {
+    fn payments(&mut self, after: Option<&WindowKey>, limit: usize) -> RowPage<WindowKey, PeriodPayment> {
         let (board, window) = after.map_or((0, 0), |key| (key.board.0, key.window.0.cast_signed()));
         let page = self.page((PAYMENTS, limit), params![board, window], |row| {
             let key = WindowKey {
@@ -382,7 +382,7 @@ impl Snapshot for SqliteSnapshot<'_> {
         std::mem::take(self.damaged.get_mut())
     }
 
-    fn totals(&mut self) -> Page<AccountKey, Total> {
+    fn totals(&mut self) -> RowPage<AccountKey, Total> {
         Ok(merge(wallets::totals(&self.reader)?, &self.newer.totals, None, (usize::MAX, usize::MAX)))
     }
 

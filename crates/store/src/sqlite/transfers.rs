@@ -13,7 +13,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use tally_rules::Origin;
 use tally_rules::ledger::entry::EntryKey;
-use tally_rules::ledger::{Currency, Entry, Kind, MemberId, Transfer, TransferId, Uuid, WalletKey};
+use tally_rules::ledger::{Currency, Entry, EntryKind, MemberId, Transfer, TransferId, Uuid, WalletKey};
 
 pub(super) const GET: &str = "SELECT kind, currency, amount, debit_member, debit_sequence, credit_member, \
      credit_sequence, actor, reason, metadata FROM transfers WHERE id = ?1";
@@ -85,7 +85,7 @@ pub(super) fn decode_entry(row: &Row<'_>) -> Result<Entry, StoreError> {
     let reference: Option<String> = row.get(5)?;
     Ok(Entry {
         transfer: TransferId(Uuid(row.get(0)?)),
-        kind: Kind::of_number(row.get(1)?).ok_or_else(|| bad_kind("entries"))?,
+        kind: EntryKind::of_number(row.get(1)?).ok_or_else(|| bad_kind("entries"))?,
         amount: row.get(2)?,
         after: row.get(3)?,
         counterparty: counterparty.map(|member| MemberId(Uuid(member))),

@@ -4,10 +4,10 @@ use super::fault::damaged;
 use super::table::{Rows, Table};
 use crate::StoreError;
 use crate::codec::{Input, put_bytes, put_number, put_signed};
-use crate::plan::{Block, BlockKey, BoardNo, Garbage, Window, WindowKey, WindowRow};
+use crate::plan::{BlockKey, BoardNo, Garbage, StoredBlock, Window, WindowKey, WindowRow};
 use rusqlite::{Connection, Row, params};
 use tally_rules::Micros;
-use tally_rules::period::Span;
+use tally_rules::period::TimeSpan;
 
 pub(super) const OF_BOARD: &str = "SELECT part, rule, starts, ends, closed, version, stale, total FROM parts \
      WHERE board = ?1 ORDER BY part";
@@ -34,7 +34,7 @@ pub(super) fn of_board(connection: &Connection, board: BoardNo) -> Result<Vec<Wi
 }
 
 /// One archive block of a closed window.
-pub(super) fn block(connection: &Connection, key: &BlockKey) -> Result<Option<Block>, StoreError> {
+pub(super) fn block(connection: &Connection, key: &BlockKey) -> Result<Option<StoredBlock>, StoreError> {
     let mut statement = connection.prepare_cached(BLOCK)?;
     let of = &key.window;
     let mut rows =
@@ -44,8 +44,8 @@ pub(super) fn block(connection: &Connection, key: &BlockKey) -> Result<Option<Bl
 }
 
 /// Decodes the columns from the first one on.
-pub(super) fn decode_block(row: &Row<'_>) -> Result<Block, StoreError> {
-    Ok(Block { distinct_better: number(row, 0)?, entries: row.get(1)? })
+pub(super) fn decode_block(row: &Row<'_>) -> Result<StoredBlock, StoreError> {
+    Ok(StoredBlock { distinct_better: number(row, 0)?, entries: row.get(1)? })
 }
 
 /// The table `parts` for the journal.
@@ -87,7 +87,7 @@ impl Table for Windows {
 
     fn take_value(input: &mut Input<'_>) -> Option<WindowRow> {
         let (window, rule) = (Window(input.number()?), input.small()?);
-        let span = Span { start: Micros(input.signed()?), end: Micros(input.signed()?) };
+        let span = TimeSpan { start: Micros(input.signed()?), end: Micros(input.signed()?) };
         let (closed, version, stale) = (input.boolean()?, input.small()?, input.boolean()?);
         Some(WindowRow { window, rule, span, closed, version, stale, total: input.number()? })
     }
@@ -125,9 +125,9 @@ pub(super) struct Blocks;
 impl Table for Blocks {
     const TAG: u8 = 6;
     type Key = BlockKey;
-    type Value = Block;
+    type Value = StoredBlock;
 
-    fn check(key: &BlockKey, value: Option<&Block>) -> Result<(), StoreError> {
+    fn check(key: &BlockKey, value: Option<&StoredBlock>) -> Result<(), StoreError> {
         encode(key.window.window)?;
         count(key.block)?;
         value.map_or(Ok(0), |block| count(block.distinct_better)).map(drop)
@@ -144,16 +144,16 @@ impl Table for Blocks {
         Some(BlockKey { window, version: input.small()?, block: input.number()? })
     }
 
-    fn put_value(value: &Block, out: &mut Vec<u8>) {
+    fn put_value(value: &StoredBlock, out: &mut Vec<u8>) {
         put_number(value.distinct_better, out);
         put_bytes(&value.entries, out);
     }
 
-    fn take_value(input: &mut Input<'_>) -> Option<Block> {
-        Some(Block { distinct_better: input.number()?, entries: input.bytes()?.to_vec() })
+    fn take_value(input: &mut Input<'_>) -> Option<StoredBlock> {
+        Some(StoredBlock { distinct_better: input.number()?, entries: input.bytes()?.to_vec() })
     }
 
-    fn heap_bytes(_key: &BlockKey, value: Option<&Block>) -> usize {
+    fn heap_bytes(_key: &BlockKey, value: Option<&StoredBlock>) -> usize {
         value.map_or(0, |block| block.entries.len())
     }
 
@@ -281,7 +281,7 @@ pub(super) fn decode(row: &Row<'_>) -> Result<WindowRow, StoreError> {
     Ok(WindowRow {
         window: Window(number(row, 0)?),
         rule: row.get(1)?,
-        span: Span { start: Micros(row.get(2)?), end: Micros(row.get(3)?) },
+        span: TimeSpan { start: Micros(row.get(2)?), end: Micros(row.get(3)?) },
         closed: boolean(row, 4)?,
         version: row.get(5)?,
         stale: boolean(row, 6)?,

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use tally_rules::Micros;
 use tally_store::StoreError;
-use tally_store::sqlite::{FollowEvent, FollowOptions, Follower, Found, Options, Plan};
+use tally_store::sqlite::{FollowEvent, FollowOptions, Follower, Options, Restorable, RestorePlan};
 use tally_wire::time;
 
 /// How often the journal is looked at: the age of what a lost disk takes with it.
@@ -128,7 +128,7 @@ impl Log {
 }
 
 /// What a restore takes of a followed copy; `None` for a file.
-pub(super) fn plan(args: &RestoreArgs) -> Result<Option<Plan>> {
+pub(super) fn plan(args: &RestoreArgs) -> Result<Option<RestorePlan>> {
     let folder = &args.file;
     if !folder.is_dir() {
         return match args.at {
@@ -136,24 +136,24 @@ pub(super) fn plan(args: &RestoreArgs) -> Result<Option<Plan>> {
             None => Ok(None),
         };
     }
-    match Plan::find(&Options::default(), folder, args.at).map_err(super::plain)? {
-        Found::Plan(plan) => Ok(Some(plan)),
-        Found::TooEarly(Some(first)) => {
+    match RestorePlan::find(&Options::default(), folder, args.at).map_err(super::plain)? {
+        Restorable::Plan(plan) => Ok(Some(plan)),
+        Restorable::TooEarly(Some(first)) => {
             bail!("the first instant in {} is {}; choose a later one", folder.display(), time::format(first))
         }
-        Found::TooEarly(None) => {
+        Restorable::TooEarly(None) => {
             bail!("{} has no complete base of `tally backup --follow`", folder.display())
         }
-        Found::Damaged { why, until: Some(until) } => {
+        Restorable::Damaged { why, until: Some(until) } => {
             let until = time::format(until);
             bail!("the copy is damaged: {why}; --at {until} restores what is before that")
         }
-        Found::Damaged { why, until: None } => bail!("the copy is damaged: {why}"),
+        Restorable::Damaged { why, until: None } => bail!("the copy is damaged: {why}"),
     }
 }
 
 /// Says which instant a restore has reached, and what it left out.
-pub(super) fn report(plan: &Plan) {
+pub(super) fn report(plan: &RestorePlan) {
     println!("restored up to {}", time::format(plan.reached));
     let batches = |count: u64| format!("{count} batch{}", if count == 1 { "" } else { "es" });
     match (plan.next, plan.gap_until) {

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tally_rules::contest::definition::{ContestSpec, Fee};
-use tally_rules::contest::{ContestId, Prize, State};
+use tally_rules::contest::{ContestId, ContestState, Prize};
 use tally_rules::definition::{Definition, Update};
 use tally_rules::ledger::Amount;
 use tally_rules::ledger::lines::MemberLine;
@@ -35,20 +35,30 @@ struct Cup {
     id: &'static str,
     title: &'static str,
     of: (&'static str, &'static str),
-    until: State,
+    until: ContestState,
 }
 
-const fn cup(id: &'static str, title: &'static str, of: (&'static str, &'static str), until: State) -> Cup {
+const fn cup(
+    id: &'static str,
+    title: &'static str,
+    of: (&'static str, &'static str),
+    until: ContestState,
+) -> Cup {
     Cup { id, title, of, until }
 }
 
 const CUPS: [Cup; 6] = [
-    cup("world-cup-2022", "World Cup 2022", ("FIFA World Cup", "2022"), State::Settled),
-    cup("euro-2024", "Euro 2024", ("UEFA Euro", "2024"), State::Finished),
-    cup("world-cup-2026", "World Cup 2026", ("FIFA World Cup", "2026"), State::Running),
-    cup("copa-america-2024", "Copa América 2024", ("Copa América", "2024"), State::Open),
-    cup("copa-america-2021", "Copa América 2021", ("Copa América", "2021"), State::Cancelled),
-    cup("african-cup-2025", "African Cup of Nations 2025", ("African Cup of Nations", "2025"), State::Draft),
+    cup("world-cup-2022", "World Cup 2022", ("FIFA World Cup", "2022"), ContestState::Settled),
+    cup("euro-2024", "Euro 2024", ("UEFA Euro", "2024"), ContestState::Finished),
+    cup("world-cup-2026", "World Cup 2026", ("FIFA World Cup", "2026"), ContestState::Running),
+    cup("copa-america-2024", "Copa América 2024", ("Copa América", "2024"), ContestState::Open),
+    cup("copa-america-2021", "Copa América 2021", ("Copa América", "2021"), ContestState::Cancelled),
+    cup(
+        "african-cup-2025",
+        "African Cup of Nations 2025",
+        ("African Cup of Nations", "2025"),
+        ContestState::Draft,
+    ),
 ];
 
 pub(super) const COUNT: u64 = CUPS.len() as u64;
@@ -167,22 +177,25 @@ fn play(tally: &Arc<Tally>, cup: &Cup, played: &Played) -> Result<()> {
             Err(failure) => return Err(failure.into()),
         };
         match state {
-            State::Open => take_applications(tally, &id, cup, &played.teams)?,
-            State::Running => take_scores(tally, &id, &played.rows)?,
-            State::Draft | State::Finished | State::Settled | State::Cancelled => {}
+            ContestState::Open => take_applications(tally, &id, cup, &played.teams)?,
+            ContestState::Running => take_scores(tally, &id, &played.rows)?,
+            ContestState::Draft
+            | ContestState::Finished
+            | ContestState::Settled
+            | ContestState::Cancelled => {}
         }
         if state == cup.until {
             return Ok(());
         }
         match state {
-            State::Draft => drop(change::open(tally, &id, admin, None)?),
-            State::Open => drop(start::start(tally, &id, admin, None)?),
-            State::Running if cup.until == State::Cancelled => {
+            ContestState::Draft => drop(change::open(tally, &id, admin, None)?),
+            ContestState::Open => drop(start::start(tally, &id, admin, None)?),
+            ContestState::Running if cup.until == ContestState::Cancelled => {
                 drop(finish::cancel(tally, &id, admin, None)?);
             }
-            State::Running => drop(finish::finish(tally, &id, admin, None)?),
-            State::Finished => drop(settle::settle(tally, &id, admin, None)?),
-            State::Settled | State::Cancelled => return Ok(()),
+            ContestState::Running => drop(finish::finish(tally, &id, admin, None)?),
+            ContestState::Finished => drop(settle::settle(tally, &id, admin, None)?),
+            ContestState::Settled | ContestState::Cancelled => return Ok(()),
         }
     }
 }
@@ -202,7 +215,7 @@ fn take_applications(tally: &Tally, id: &ContestId, cup: &Cup, teams: &[PlayerId
         ensure!(refused.is_none(), "an application is refused: {refused:?}");
         Ok(())
     };
-    if cup.until != State::Open {
+    if cup.until != ContestState::Open {
         return decide(teams, true);
     }
     decide(&teams[..ACCEPTED.min(teams.len())], true)?;

@@ -12,7 +12,7 @@ mod what_to_try;
 pub(crate) use what_to_try::Reach;
 
 use crate::csv_records::{COMMA, Lines as _};
-use crate::csv_scores::{Lines, Outcome};
+use crate::csv_scores::{CsvOutcome, Lines};
 use crate::football;
 use crate::seed::wallets;
 use anyhow::{Context, Result};
@@ -79,9 +79,9 @@ fn goals(tally: &Arc<Tally>, board: &str, spec: &BoardSpec, at: &Progress) -> Re
     while let Some(line) = lines.next()? {
         at.add(1);
         match line.read {
-            Outcome::Row(row) => filling.push(line.number, row.player, row.score, row.at)?,
-            Outcome::LeftOut => own_goals += 1,
-            Outcome::Rejected(reason) => {
+            CsvOutcome::Row(row) => filling.push(line.number, row.player, row.score, row.at)?,
+            CsvOutcome::LeftOut => own_goals += 1,
+            CsvOutcome::Rejected(reason) => {
                 tracing::debug!(line = line.number, reason, "left out of the demo");
                 rejected += 1;
             }

@@ -2,7 +2,7 @@
 //!
 //! Not here: what a jump is (`tally_rules::clock`).
 
-use super::Report;
+use super::DoctorReport;
 use crate::client::Client;
 use anyhow::{Context, Result};
 use serde_json::Value;
@@ -12,13 +12,13 @@ use ureq::http::Method;
 /// server.
 const AHEAD_MAX_S: f64 = 60.0;
 
-pub(super) fn examine(report: &mut Report, client: &Client) -> Result<()> {
+pub(super) fn examine(report: &mut DoctorReport, client: &Client) -> Result<()> {
     let status = client.ask(&Method::GET, "/v1/status", None).context("ask the server for its clock")?;
     check(report, &status["clock"]);
     Ok(())
 }
 
-fn check(report: &mut Report, clock: &Value) {
+fn check(report: &mut DoctorReport, clock: &Value) {
     let seconds = |name: &str| clock[name].as_f64().unwrap_or(0.0);
     let (jump, ahead) = (seconds("jump_s"), seconds("newest_ahead_s"));
     let mut good = true;
@@ -53,7 +53,7 @@ mod tests {
         for (trusted, ahead, warnings) in
             [(true, 0.5, 0), (false, 0.0, 1), (true, 90_000.0, 1), (false, 61.0, 2)]
         {
-            let mut report = Report::default();
+            let mut report = DoctorReport::default();
             check(&mut report, &json!({"believed": trusted, "jump_s": 90_000.0, "newest_ahead_s": ahead}));
             assert_eq!((report.findings.len(), report.is_wrong()), (warnings, false), "{trusted} {ahead}");
         }

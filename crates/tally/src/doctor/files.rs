@@ -3,25 +3,25 @@
 //! What a command makes is private from the start, because its umask is 077. Existing files are reported and not changed:
 //! the operator may want their mode.
 
-use super::Report;
+use super::DoctorReport;
 use crate::data_dir::DataDir;
-use crate::store::Place;
+use crate::store::StoreAddress;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// Logs the warnings.
-pub(crate) fn log(data: &DataDir, place: &Place) {
+pub(crate) fn log(data: &DataDir, place: &StoreAddress) {
     loose(data, place).iter().for_each(|text| tracing::warn!("{text}"));
 }
 
 /// Reports the warnings.
-pub(super) fn examine(report: &mut Report, data: &DataDir, place: &Place) {
+pub(super) fn examine(report: &mut DoctorReport, data: &DataDir, place: &StoreAddress) {
     loose(data, place).iter().for_each(|text| report.warn("file_modes", text));
 }
 
-fn loose(data: &DataDir, place: &Place) -> Vec<String> {
+fn loose(data: &DataDir, place: &StoreAddress) -> Vec<String> {
     let mut folders = vec![data.path().to_owned()];
-    if let Place::Sqlite(store) = place {
+    if let StoreAddress::Sqlite(store) = place {
         let parent = store.parent().filter(|parent| !parent.as_os_str().is_empty());
         folders.extend(parent.map(Path::to_owned));
     }
@@ -30,11 +30,11 @@ fn loose(data: &DataDir, place: &Place) -> Vec<String> {
 }
 
 /// One line for a folder and its files.
-fn loose_in(folder: &Path, place: &Place) -> Option<String> {
+fn loose_in(folder: &Path, place: &StoreAddress) -> Option<String> {
     let ours = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().as_encoded_bytes();
         let store = match place {
-            Place::Sqlite(store) => store.file_name().unwrap_or_default().as_encoded_bytes(),
+            StoreAddress::Sqlite(store) => store.file_name().unwrap_or_default().as_encoded_bytes(),
             _ => b"tally.db",
         };
         name.starts_with(store) || name == b"secret" || name == b"server.json"

@@ -25,8 +25,8 @@ use crate::colours;
 use crate::config::Config;
 use crate::copies::Copies;
 use crate::data_dir::DataDir;
-use crate::store::{self, Opening, Place, connect, options};
-use crate::target::Target;
+use crate::store::{self, Opening, StoreAddress, connect, options};
+use crate::target::TargetServer;
 use anyhow::{Context, Result};
 use std::path::Path;
 use std::process::ExitCode;
@@ -40,12 +40,12 @@ use tally_store::shards::Shards;
 
 /// The findings, line by line: the command prints them, and a running server keeps them.
 #[derive(Default)]
-pub(crate) struct Report {
+pub(crate) struct DoctorReport {
     prints: bool,
     findings: Vec<Finding>,
 }
 
-impl Report {
+impl DoctorReport {
     fn printed() -> Self {
         Self { prints: true, ..Self::default() }
     }
@@ -83,12 +83,12 @@ pub(crate) fn run(cli: &Cli, args: &DoctorArgs) -> Result<ExitCode> {
     let config = Config::load(cli)?;
     let data = DataDir::with_store(&config)?;
     let place = data.place(&config)?;
-    let mut report = Report::printed();
+    let mut report = DoctorReport::printed();
     report.ok(&format!("tally {}", env!("CARGO_PKG_VERSION")));
     files::examine(&mut report, &data, &place);
     redis_of(&mut report, &place.ranking(&config)?, store::applications(&config)?.as_ref());
     traces::examine(&mut report, &config)?;
-    let target = Target::find(cli, &TargetArgs::default())?;
+    let target = TargetServer::find(cli, &TargetArgs::default())?;
     let examined = examine(&mut report, (&config, &place, data.path()), &target, args);
     target.finish();
     examined?;
@@ -99,8 +99,8 @@ pub(crate) fn run(cli: &Cli, args: &DoctorArgs) -> Result<ExitCode> {
 pub(crate) fn ranks_agree(cli: &Cli) -> Result<bool> {
     let config = Config::load(cli)?;
     let data = DataDir::with_store(&config)?;
-    let mut report = Report::printed();
-    let target = Target::find(cli, &TargetArgs::default())?;
+    let mut report = DoctorReport::printed();
+    let target = TargetServer::find(cli, &TargetArgs::default())?;
     let compared = compare(&mut report, (&config, &data.place(&config)?, data.path()), &target);
     target.finish();
     compared?;
@@ -108,7 +108,7 @@ pub(crate) fn ranks_agree(cli: &Cli) -> Result<bool> {
 }
 
 /// Checks the Redis of rankings and that of applications.
-fn redis_of(report: &mut Report, ranking: &RankingBackend, applications: Option<&RedisApplications>) {
+fn redis_of(report: &mut DoctorReport, ranking: &RankingBackend, applications: Option<&RedisApplications>) {
     match ranking {
         RankingBackend::Memory => report.ok("ranking: in memory"),
         RankingBackend::Redis(redis) => {
@@ -122,22 +122,22 @@ fn redis_of(report: &mut Report, ranking: &RankingBackend, applications: Option<
 }
 
 fn compare(
-    report: &mut Report,
-    (config, place, data): (&Config, &Place, &Path),
-    target: &Target,
+    report: &mut DoctorReport,
+    (config, place, data): (&Config, &StoreAddress, &Path),
+    target: &TargetServer,
 ) -> Result<()> {
     match place {
-        Place::MySql(url) => {
+        StoreAddress::MySql(url) => {
             let store = connect(url, config, Opening::AsItIs, None)?;
             ranks::compare(report, &target.client, &mut || Ok(Arc::<MySqlStore>::clone(&store)))
         }
-        Place::Shards(urls) => {
+        StoreAddress::Shards(urls) => {
             let store =
                 Shards::observe(urls, &options(config, Opening::AsItIs, None)?).context("open the store")?;
             let store = Arc::new(store);
             ranks::compare(report, &target.client, &mut || Ok(Arc::<Shards>::clone(&store)))
         }
-        Place::Sqlite(path) => {
+        StoreAddress::Sqlite(path) => {
             // Only the server's process can open a file, so this reads a copy, as of a backup.
             let copies = Copies::new(data, "doctor");
             ranks::compare(report, &target.client, &mut || copies.make(path, None, &mut |_, _| ()))
@@ -146,20 +146,20 @@ fn compare(
 }
 
 fn examine(
-    report: &mut Report,
-    (config, place, data): (&Config, &Place, &Path),
-    target: &Target,
+    report: &mut DoctorReport,
+    (config, place, data): (&Config, &StoreAddress, &Path),
+    target: &TargetServer,
     args: &DoctorArgs,
 ) -> Result<()> {
     clock::examine(report, &target.client)?;
     match place {
-        Place::MySql(url) => {
+        StoreAddress::MySql(url) => {
             let store = connect(url, config, Opening::AsItIs, None)?;
             database(report, "store", &store)?;
             let set = pool::check(report, config)?;
             pool::measured(report, target, args.target_rate, Some(set))?;
         }
-        Place::Shards(urls) => {
+        StoreAddress::Shards(urls) => {
             let store =
                 Shards::observe(urls, &options(config, Opening::AsItIs, None)?).context("open the store")?;
             for (shard, one) in (1..).zip(store.each()) {
@@ -168,7 +168,7 @@ fn examine(
             let set = pool::check(report, config)?;
             pool::measured(report, target, args.target_rate, Some(set))?;
         }
-        Place::Sqlite(path) => {
+        StoreAddress::Sqlite(path) => {
             file(report, path);
             pool::measured(report, target, args.target_rate, None)?;
         }
@@ -176,14 +176,14 @@ fn examine(
     compare(report, (config, place, data), target)
 }
 
-fn database(report: &mut Report, what: &str, store: &MySqlStore) -> Result<()> {
+fn database(report: &mut DoctorReport, what: &str, store: &MySqlStore) -> Result<()> {
     let probe = store.probe().context("ask the database for its settings")?;
     report.ok(&format!("{what} {}: {} {}", store.url(), store.name(), probe.version));
     settings::check(report, &probe);
     Ok(())
 }
 
-fn file(report: &Report, path: &Path) {
+fn file(report: &DoctorReport, path: &Path) {
     let length = |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len());
     report.ok(&format!("store sqlite:{}: {} bytes", path.display(), length(path)));
     let prefix = format!("{}.journal-", path.file_name().unwrap_or_default().to_string_lossy());

@@ -1,9 +1,9 @@
 //! The necessary number of connections: by the database's processors, and by Little's law from measured
 //! times.
 
-use super::Report;
+use super::DoctorReport;
 use crate::config::{Config, Usage};
-use crate::target::Target;
+use crate::target::TargetServer;
 use anyhow::Result;
 
 /// A running server's averages, since it started.
@@ -15,7 +15,7 @@ struct Measured {
 }
 
 /// Reports the proper size of the pool and its size; returns the latter.
-pub(super) fn check(report: &mut Report, config: &Config) -> Result<usize, Usage> {
+pub(super) fn check(report: &mut DoctorReport, config: &Config) -> Result<usize, Usage> {
     let here = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let wanted = here * 2 + 1;
     let set = config.count("store.pool_max")?;
@@ -36,8 +36,8 @@ pub(super) fn check(report: &mut Report, config: &Config) -> Result<usize, Usage
 
 /// Reports the connections for the target rate, and whether the pool has them.
 pub(super) fn measured(
-    report: &mut Report,
-    target: &Target,
+    report: &mut DoctorReport,
+    target: &TargetServer,
     rate: Option<u64>,
     pool: Option<usize>,
 ) -> Result<()> {

@@ -7,13 +7,13 @@
 //! Windows with more than a million rows are compared in their first million ranks, because the sort is in memory. It skips a closed
 //! period whose archive must be written again.
 
-use super::Report;
+use super::DoctorReport;
 use crate::client::{Client, segment};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
-use tally_rules::rank::{Counts, rank};
+use tally_rules::rank::{RankCounts, rank};
 use tally_rules::{PlayerId, Record, order_key};
 use tally_store::plan::ALL_TIME;
 use tally_store::{BoardNo, BoardRow, Store, Window};
@@ -31,7 +31,7 @@ type Doubts = BTreeMap<(BoardNo, Window), BTreeSet<String>>;
 
 /// Compares every window of every board; `open` returns the store as it is now.
 pub(super) fn compare<S: Store>(
-    report: &mut Report,
+    report: &mut DoctorReport,
     client: &Client,
     open: &mut dyn FnMut() -> Result<Arc<S>>,
 ) -> Result<()> {
@@ -95,7 +95,7 @@ pub(super) fn compare<S: Store>(
 struct Periods<'b>(BTreeMap<&'b str, (usize, usize)>);
 
 impl<'b> Periods<'b> {
-    fn tell_equal(&mut self, report: &Report, equal: &Compared<'b>) {
+    fn tell_equal(&mut self, report: &DoctorReport, equal: &Compared<'b>) {
         let ranks = equal.before.rows.len();
         if equal.period.is_some() {
             let (count, sum) = self.0.entry(equal.board.id.as_str()).or_default();
@@ -107,7 +107,7 @@ impl<'b> Periods<'b> {
         report.ok(&format!("board {name}: {of} {ranks} ranks are those of a sort of the stored rows"));
     }
 
-    fn tell(self, report: &Report) {
+    fn tell(self, report: &DoctorReport) {
         for (board, (count, ranks)) in self.0 {
             report.ok(&format!("board {board}: so are {ranks} ranks of its periods, {count} in all"));
         }
@@ -115,7 +115,7 @@ impl<'b> Periods<'b> {
 }
 
 /// Tells of a window that was written to, or differs.
-fn tell(report: &mut Report, name: &str, judged: &Judged) {
+fn tell(report: &mut DoctorReport, name: &str, judged: &Judged) {
     let Judged { wrong, same, changed } = judged;
     if let Some((_, what)) = wrong.first() {
         report.wrong("ranks_differ", &format!("board {name}: {what}"));
@@ -291,7 +291,7 @@ fn stored(store: &dyn Store, board: &BoardRow, window: Window) -> Result<Vec<(Pl
 fn expected(board: &BoardRow, rows: &[(PlayerId, Record)]) -> Vec<Value> {
     let definition = &board.definition;
     let style = Style { definition, int64: tally_wire::numbers::Int64::Number };
-    let mut counts = Counts { before: 0, better: 0, distinct_better: 0 };
+    let mut counts = RankCounts { before: 0, better: 0, distinct_better: 0 };
     let mut previous = None;
     let mut entries = Vec::with_capacity(rows.len());
     for (before, (player, record)) in rows.iter().enumerate() {

@@ -4,7 +4,7 @@
 //! file of Redis may lack what was acknowledged. Rankings are loaded again from the store after any loss, so an eviction or a
 //! restart costs them time and never data. Persistence is worth nothing to them. Not here: whether ranks are right (`ranks`).
 
-use super::Report;
+use super::DoctorReport;
 use tally_ranking::redis::{Probe, RankingError};
 
 /// A Redis with this share of its memory in use is worth a look.
@@ -29,7 +29,12 @@ impl Of {
 }
 
 /// Reports each node of a Redis at this address.
-pub(super) fn examine(report: &mut Report, of: Of, address: &str, probed: Result<Vec<Probe>, RankingError>) {
+pub(super) fn examine(
+    report: &mut DoctorReport,
+    of: Of,
+    address: &str,
+    probed: Result<Vec<Probe>, RankingError>,
+) {
     match probed {
         Ok(nodes) => nodes.iter().for_each(|node| check(report, of, address, node)),
         Err(error) => {
@@ -47,7 +52,7 @@ pub(super) fn examine(report: &mut Report, of: Of, address: &str, probed: Result
     }
 }
 
-fn check(report: &mut Report, of: Of, address: &str, node: &Probe) {
+fn check(report: &mut DoctorReport, of: Of, address: &str, node: &Probe) {
     let text = |name: &str| node.says.get(name).map_or("(unknown)", String::as_str);
     let number = |name: &str| node.number(name).unwrap_or(0);
     let name = if node.says.contains_key("valkey_version") { "valkey" } else { "redis" };
@@ -77,7 +82,7 @@ fn check(report: &mut Report, of: Of, address: &str, node: &Probe) {
 }
 
 /// The bound is the place where writes are refused, or keys evicted.
-fn memory(report: &mut Report, of: Of, node: &Probe) {
+fn memory(report: &mut DoctorReport, of: Of, node: &Probe) {
     let (used, most) = (node.number("used_memory").unwrap_or(0), node.number("maxmemory").unwrap_or(0));
     let line = format!("{}: used_memory = {used}, maxmemory = {most}", node.node);
     if most > 0 && used >= most / 100 * FULL_PERCENT {
@@ -91,7 +96,7 @@ fn memory(report: &mut Report, of: Of, node: &Probe) {
     }
 }
 
-fn ranking_policy(report: &mut Report, node: &Probe) {
+fn ranking_policy(report: &mut DoctorReport, node: &Probe) {
     let policy = node.says.get("maxmemory_policy").map_or("(unknown)", String::as_str);
     let evicted = node.number("evicted_keys").unwrap_or(0);
     let line = format!("{}: maxmemory-policy = {policy}", node.node);
@@ -110,7 +115,7 @@ fn ranking_policy(report: &mut Report, node: &Probe) {
     }
 }
 
-fn applications_policy(report: &mut Report, node: &Probe) {
+fn applications_policy(report: &mut DoctorReport, node: &Probe) {
     let text = |name: &str| node.says.get(name).map_or("(unknown)", String::as_str);
     let number = |name: &str| node.number(name).unwrap_or(0);
     let (policy, most, evicted) = (text("maxmemory_policy"), number("maxmemory"), number("evicted_keys"));
@@ -136,7 +141,7 @@ mod tests {
     /// Whether it is wrong, and the codes.
     fn found(of: Of, says: &[(&str, &str)]) -> (bool, Vec<&'static str>) {
         let says = says.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let mut report = Report::default();
+        let mut report = DoctorReport::default();
         check(&mut report, of, "redis://here", &Probe { node: "here:1".into(), says });
         (report.is_wrong(), report.findings.iter().map(|one| one.code).collect())
     }

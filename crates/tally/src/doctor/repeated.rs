@@ -3,7 +3,7 @@
 //! Each round is a few cheap queries, off the threads that serve requests. A finding stays until a later round no longer
 //! has it. Not here: checks that read everything (ranks against rows, the ledger) or need a target rate.
 
-use super::{Report, pool, redis_of, settings};
+use super::{DoctorReport, pool, redis_of, settings};
 use crate::config::Config;
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ impl RepeatedChecks {
 
     /// The present findings; `None` if a database does not respond, which is reported elsewhere.
     fn findings(&self) -> Option<Vec<Finding>> {
-        let mut report = Report::default();
+        let mut report = DoctorReport::default();
         for (number, database) in (1..).zip(&self.databases) {
             let before = report.findings.len();
             settings::check(&mut report, &database.probe().ok()?);

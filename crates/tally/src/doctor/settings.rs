@@ -1,18 +1,18 @@
 //! Settings of a database that lose acknowledged changes, or cost speed.
 
-use super::Report;
+use super::DoctorReport;
 use tally_store::mysql::Probe;
 
 /// The longest message that tally sends; a smaller limit means more messages for a large batch.
 const PACKET: u64 = 16 << 20;
 
 /// Reports each setting, and what it should be.
-pub(super) fn check(report: &mut Report, probe: &Probe) {
+pub(super) fn check(report: &mut DoctorReport, probe: &Probe) {
     let text = |name: &str| probe.settings.get(name).map(String::as_str);
     let is_on = |name: &str| text(name).is_some_and(|value| matches!(value, "ON" | "1"));
     let number = |name: &str| text(name).and_then(|value| value.parse::<u64>().ok());
     let shown = |name: &str| format!("{name} = {}", text(name).unwrap_or("(unknown)"));
-    let say = |report: &mut Report, name: &'static str, good: bool, why: &str| {
+    let say = |report: &mut DoctorReport, name: &'static str, good: bool, why: &str| {
         let line = shown(name);
         if good { report.ok(&line) } else { report.wrong(name, &format!("{line}: {why}")) }
     };
@@ -61,7 +61,7 @@ mod tests {
         ];
         let all = good.iter().chain(changed).map(|(name, value)| ((*name).into(), (*value).into()));
         let probe = Probe { settings: all.collect(), ..Probe::default() };
-        let mut report = Report::default();
+        let mut report = DoctorReport::default();
         check(&mut report, &probe);
         report.is_wrong()
     }

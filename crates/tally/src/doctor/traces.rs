@@ -3,12 +3,12 @@
 //! The check sends a message without spans, with the settings and the client of the server. An unavailable collector loses
 //! only traces, so that is a warning. Not here: the counts of spans, which are in the metrics of the server.
 
-use super::Report;
+use super::DoctorReport;
 use crate::config::Config;
 use crate::trace_settings;
 use anyhow::{Context, Result};
 
-pub(super) fn examine(report: &mut Report, config: &Config) -> Result<()> {
+pub(super) fn examine(report: &mut DoctorReport, config: &Config) -> Result<()> {
     let Some(settings) = trace_settings::traces(config)? else {
         report.ok("traces: off");
         return Ok(());

@@ -14,7 +14,7 @@ use crate::cli::{Cli, LoadArgs, LoadSkew, LoadWhat};
 use crate::config::Usage;
 use crate::seed::scores;
 use crate::serve::UNIX;
-use crate::target::Target;
+use crate::target::TargetServer;
 use anyhow::{Context, Result, bail};
 use books::Books;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -23,7 +23,7 @@ use std::io::IsTerminal;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::process::ExitCode;
 use std::time::Duration;
-use tally_load::open::{self, Bounds, Journey, Protocol, Scene, Schedule, Threshold};
+use tally_load::open::{self, Journey, OpenLimits, Protocol, Scene, Schedule, Threshold};
 use tally_load::{People, Skew};
 use tally_server::readiness::LOCAL_PREFIX;
 use tokio::signal::unix::{SignalKind, signal};
@@ -40,14 +40,14 @@ const PLAYERS: u64 = 100_000;
 struct Plan {
     scene: Scene,
     schedule: Schedule,
-    bounds: Bounds,
+    bounds: OpenLimits,
     thresholds: Vec<Threshold>,
 }
 
 /// Runs the subcommand.
 pub(crate) fn run(cli: &Cli, args: &LoadArgs) -> Result<ExitCode> {
     let mut plan = plan(args)?;
-    let target = Target::running(cli, &args.target)?;
+    let target = TargetServer::running(cli, &args.target)?;
     let client = &target.client;
     client.wait_until_ready()?;
     plan.scene.address = address(args.redis.as_deref().unwrap_or(client.shown()))?;
@@ -76,7 +76,7 @@ pub(crate) fn run(cli: &Cli, args: &LoadArgs) -> Result<ExitCode> {
         }
     };
     // Looked up again, because a restarted server has another token.
-    let again = Target::running(cli, &args.target);
+    let again = TargetServer::running(cli, &args.target);
     let slow = again.as_ref().ok().and_then(|target| slow::read(&target.client, outcome.begun));
     let after = again.and_then(|target| Books::read(&target.client));
     let books = books::compare(before.as_ref(), after.ok().flatten().as_ref());
@@ -160,7 +160,7 @@ fn plan(args: &LoadArgs) -> Result<Plan> {
             seed: args.seed,
         },
         schedule,
-        bounds: Bounds {
+        bounds: OpenLimits {
             connections,
             waiting: args.waiting.unwrap_or(connections * 10),
             answer: time("--answer", &args.answer)?,
@@ -194,7 +194,7 @@ fn address(base: &str) -> Result<SocketAddr> {
 }
 
 /// Makes the leaderboard of scores if it is missing.
-fn make_board(target: &Target, board: &str) -> Result<()> {
+fn make_board(target: &TargetServer, board: &str) -> Result<()> {
     if !board.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
         bail!(Usage(format!("--board: `{board}` has other signs than letters, digits and `-`")));
     }

@@ -10,17 +10,17 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 use tally_load::Latencies;
-use tally_load::open::{Outcome, Progress, Schedule, Second, ThresholdResult};
-use tally_load::report::{Axis, Chart, Report, Run, Series, Table};
+use tally_load::open::{OpenOutcome, OpenProgress, Schedule, Second, ThresholdResult};
+use tally_load::report::{Axis, Chart, Report, RunInfo, Series, Table};
 
 /// Percentiles of the tables.
 const PERCENTS: [f64; 5] = [50.0, 90.0, 95.0, 99.0, 99.9];
 
 /// Updates the progress line.
-pub(super) fn live(bar: &ProgressBar, progress: Progress) {
+pub(super) fn live(bar: &ProgressBar, progress: OpenProgress) {
     match progress {
-        Progress::SignedIn(done, all) => bar.set_message(format!("{done} of {all} members signed in")),
-        Progress::Second(second) => {
+        OpenProgress::SignedIn(done, all) => bar.set_message(format!("{done} of {all} members signed in")),
+        OpenProgress::Second(second) => {
             if bar.position() == 0 {
                 bar.reset_elapsed();
             }
@@ -37,11 +37,11 @@ pub(super) fn live(bar: &ProgressBar, progress: Progress) {
 /// The whole report.
 pub(super) fn report(
     args: &LoadArgs,
-    (outcome, schedule): (&Outcome, &Schedule),
+    (outcome, schedule): (&OpenOutcome, &Schedule),
     results: &[ThresholdResult],
     books: &Compared,
 ) -> Report {
-    let run = Run { command: command(), seed: args.seed, small: false };
+    let run = RunInfo { command: command(), seed: args.seed, small: false };
     let title = format!("{}, {} a second", name(args), args.rate);
     let mut report = Report::new("load", &title, run);
     report.tables.push(counts(outcome, schedule));
@@ -105,7 +105,7 @@ fn name(args: &LoadArgs) -> &'static str {
     }
 }
 
-fn counts(outcome: &Outcome, schedule: &Schedule) -> Table {
+fn counts(outcome: &OpenOutcome, schedule: &Schedule) -> Table {
     let columns = ["", "arrived", "done well", "failed", "dropped", "seconds", "done a second"];
     let mut table = Table::new("Iterations", &columns);
     let row = [
@@ -130,7 +130,7 @@ fn thresholds(results: &[ThresholdResult]) -> Table {
     table
 }
 
-fn latencies(outcome: &Outcome) -> Table {
+fn latencies(outcome: &OpenOutcome) -> Table {
     let mut columns = vec!["of".to_owned(), "count".to_owned(), "failed".to_owned()];
     columns.extend(PERCENTS.map(|percent| format!("p{percent} ms")));
     columns.push("max ms".into());
@@ -159,7 +159,7 @@ fn whole(seconds: &[Second]) -> &[Second] {
     }
 }
 
-fn charts(outcome: &Outcome) -> Vec<Chart> {
+fn charts(outcome: &OpenOutcome) -> Vec<Chart> {
     let seconds = whole(&outcome.seconds);
     let line = |name: &str, of: &dyn Fn(&Second) -> f64| Series {
         name: name.to_owned(),
@@ -202,7 +202,7 @@ fn charts(outcome: &Outcome) -> Vec<Chart> {
 }
 
 /// The tail: one in so many takes longer.
-fn distribution(outcome: &Outcome) -> Chart {
+fn distribution(outcome: &OpenOutcome) -> Chart {
     let points = |latencies: &Latencies| {
         let last = latencies.count().max(2) as f64;
         let one_in =
@@ -226,7 +226,7 @@ fn distribution(outcome: &Outcome) -> Chart {
 /// The figures for a program.
 pub(super) fn json(
     args: &LoadArgs,
-    outcome: &Outcome,
+    outcome: &OpenOutcome,
     results: &[ThresholdResult],
     books: &Compared,
 ) -> Value {

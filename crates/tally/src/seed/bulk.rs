@@ -8,7 +8,7 @@ use super::scores::{board, digest, score, show};
 use crate::cli::{Cli, SeedScoresArgs, TargetArgs};
 use crate::config::Config;
 use crate::store::{Opening, ranks_in_memory};
-use crate::target::Target;
+use crate::target::TargetServer;
 use anyhow::{Context, Result, anyhow};
 use std::sync::mpsc::sync_channel;
 use std::time::Instant;
@@ -27,7 +27,7 @@ pub(super) fn seed(config: &Config, cli: &Cli, target: &TargetArgs, args: &SeedS
     if !ranks_in_memory(config) {
         return Ok(false);
     }
-    let Some(data) = Target::unserved(config, target)? else { return Ok(false) };
+    let Some(data) = TargetServer::unserved(config, target)? else { return Ok(false) };
     let name = BoardId::new(&args.board).map_err(|bad| anyhow!("the leaderboard's name must {}", bad.0))?;
     let attempt = || -> Result<Option<bool>> {
         let opened = data.place(config)?.open(config, data.path(), Opening::AsItIs)?;
@@ -41,7 +41,7 @@ pub(super) fn seed(config: &Config, cli: &Cli, target: &TargetArgs, args: &SeedS
         return Ok(done);
     }
     // A server makes the board, with everything else of a new store.
-    let own = Target::find_or_make(cli, target)?;
+    let own = TargetServer::find_or_make(cli, target)?;
     let made = board(&own.client, args);
     own.finish();
     made?;

@@ -10,7 +10,7 @@ pub(crate) mod wallets;
 use crate::cli::{Cli, SeedArgs, SeedWhat};
 use crate::config::Config;
 use crate::member_settings;
-use crate::target::Target;
+use crate::target::TargetServer;
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
@@ -25,7 +25,7 @@ pub(crate) fn run(cli: &Cli, args: &SeedArgs) -> Result<ExitCode> {
     {
         return Ok(ExitCode::SUCCESS);
     }
-    let target = Target::find_or_make(cli, &args.target)?;
+    let target = TargetServer::find_or_make(cli, &args.target)?;
     let seeded = match &args.what {
         SeedWhat::Wallets(args) => wallets::seed(&target.client, args, cost),
         SeedWhat::Scores(args) => scores::seed(&target.client, args),

@@ -17,12 +17,12 @@ const PORT_SHOWN: u16 = 8420;
 /// The listeners of a server.
 pub(crate) struct Listen {
     pub(super) http: tally_server::Listen,
-    pub(super) resp: Option<(tally_server::Listen, resp::Settings)>,
+    pub(super) resp: Option<(tally_server::Listen, resp::RespSettings)>,
     /// The address of the listener of operators.
     pub(super) admin: Option<String>,
     pub(super) tls: Option<Tls>,
     /// The span exporter, if it is turned on.
-    pub(super) traces: Option<tally_traces::Settings>,
+    pub(super) traces: Option<tally_traces::TraceSettings>,
 }
 
 impl Listen {
@@ -56,7 +56,7 @@ impl Listen {
                     .map_err(|why| Usage(format!("settings `tls.certificate` and `tls.key`: {why}")))?,
             ),
         };
-        let settings = resp::Settings {
+        let settings = resp::RespSettings {
             connections: limit_settings::connections(config, "resp.connections_max")?,
             buffer_bytes_max: config.bound("resp.buffer_bytes_max")?,
             auth_timeout: config.duration("resp.auth_timeout")?,

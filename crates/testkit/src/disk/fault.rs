@@ -53,7 +53,7 @@ pub enum DiskError {
 /// After a failed sync its file's pending changes stay readable. A power cut may lose them, as on Linux. Later syncs do
 /// not change that. Each open descriptor reports the failure once.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct DiskFault {
     at: u64,
     error: DiskError,
     operation: Option<Operation>,
@@ -63,7 +63,7 @@ pub struct Fault {
     seen: u64,
 }
 
-impl Fault {
+impl DiskFault {
     /// Fails the `at`-th operation from now on; 1 is the next one.
     pub fn new(at: u64, error: DiskError) -> Self {
         Self { at, error, operation: None, file: None, lasting: false, seen: 0 }
@@ -113,7 +113,7 @@ impl From<Rejection> for io::Error {
 #[derive(Debug, Default)]
 pub(super) struct Operations {
     done: Vec<(Operation, Arc<Path>)>,
-    faults: Vec<Fault>,
+    faults: Vec<DiskFault>,
     injected: u64,
     reads: u64,
     stop_at: Option<u64>,
@@ -129,7 +129,7 @@ impl Operations {
         self.done.len() as u64
     }
 
-    pub(super) fn arm(&mut self, fault: Fault) {
+    pub(super) fn arm(&mut self, fault: DiskFault) {
         self.faults.push(fault);
     }
 

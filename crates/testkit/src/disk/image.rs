@@ -14,7 +14,7 @@ use std::path::Path;
 
 /// The two ends of what a power cut may leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub enum PowerCut {
     /// Only what was synced.
     DropAll,
     /// Everything that was done.
@@ -39,7 +39,7 @@ pub struct ImageStats {
 /// How an image is chosen.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Choice {
-    One(Mode),
+    One(PowerCut),
     Any,
 }
 
@@ -53,8 +53,8 @@ pub(super) fn write(state: &DiskState, choice: Choice, rng: &mut Rng, into: &Pat
     let names = state.names.after_cut(|changes| {
         let all = changes as u64;
         let kept = match choice {
-            Choice::One(Mode::DropAll) => 0,
-            Choice::One(Mode::KeepAll) => all,
+            Choice::One(PowerCut::DropAll) => 0,
+            Choice::One(PowerCut::KeepAll) => all,
             Choice::Any => rng.below(all + 1),
         };
         stats.names_kept += kept;
@@ -63,8 +63,8 @@ pub(super) fn write(state: &DiskState, choice: Choice, rng: &mut Rng, into: &Pat
     });
     for (name, id) in names {
         let keep = match (choice, moment) {
-            (Choice::One(Mode::DropAll), _) => Keep::Nothing,
-            (Choice::One(Mode::KeepAll), _) => Keep::Everything,
+            (Choice::One(PowerCut::DropAll), _) => Keep::Nothing,
+            (Choice::One(PowerCut::KeepAll), _) => Keep::Everything,
             (Choice::Any, Some(moment)) => moment,
             (Choice::Any, None) => any(rng),
         };

@@ -25,7 +25,7 @@ impl Images {
         (into, stats)
     }
 
-    fn take_of(&mut self, disk: &SimulatedDisk, mode: Mode) -> PathBuf {
+    fn take_of(&mut self, disk: &SimulatedDisk, mode: PowerCut) -> PathBuf {
         let into = self.next();
         disk.image_of(mode, &into).unwrap();
         into
@@ -52,7 +52,7 @@ fn shown(folder: &Path) -> String {
 }
 
 fn shown_of(disk: &SimulatedDisk, images: &mut Images) -> [String; 2] {
-    [Mode::DropAll, Mode::KeepAll].map(|mode| shown(&images.take_of(disk, mode)))
+    [PowerCut::DropAll, PowerCut::KeepAll].map(|mode| shown(&images.take_of(disk, mode)))
 }
 
 /// A file with synced contents and a synced name.
@@ -152,7 +152,7 @@ fn a_failed_sync_is_reported_once_per_descriptor_and_never_made_good() {
     let first = file(&disk, "a", "old");
     let second = disk.open(&disk.folder().join("a")).unwrap();
     first.write_at(0, b"new").unwrap();
-    disk.fail(Fault::new(1, DiskError::Io).of(Operation::Sync));
+    disk.fail(DiskFault::new(1, DiskError::Io).of(Operation::Sync));
     assert_eq!(first.sync().unwrap_err().raw_os_error(), Some(5));
     assert_eq!(std::fs::read(disk.folder().join("a")).unwrap(), b"new");
     first.sync().unwrap();
@@ -173,14 +173,14 @@ fn a_failed_sync_is_reported_once_per_descriptor_and_never_made_good() {
 fn faults_wait_for_their_operation_and_last_until_healed() {
     let (disk, mut images) = (SimulatedDisk::new(), Images::new("faults"));
     let (one, two) = (file(&disk, "one", "....."), file(&disk, "two", "....."));
-    disk.fail(Fault::new(2, DiskError::ShortWrite).of(Operation::Write).on("two"));
+    disk.fail(DiskFault::new(2, DiskError::ShortWrite).of(Operation::Write).on("two"));
     one.write_at(0, b"a").unwrap();
     two.write_at(0, b"b").unwrap();
     one.write_at(1, b"c").unwrap();
     assert_eq!(two.write_at(1, b"defg").unwrap_err().kind(), io::ErrorKind::StorageFull);
     two.write_at(4, b"h").unwrap();
     assert_eq!(shown_of(&disk, &mut images), ["one=..... two=.....", "one=ac... two=bde.h"]);
-    disk.fail(Fault::new(2, DiskError::Full).lasting());
+    disk.fail(DiskFault::new(2, DiskError::Full).lasting());
     one.set_len(2).unwrap();
     assert_eq!(one.set_len(1).unwrap_err().kind(), io::ErrorKind::StorageFull);
     disk.create(&disk.folder().join("three")).unwrap_err();
@@ -208,7 +208,7 @@ fn nothing_changes_once_the_power_is_cut() {
     disk.remove(&disk.folder().join("a")).unwrap_err();
     assert_eq!(shown_of(&disk, &mut images), ["a=old", "a=new"]);
     assert_eq!((disk.injected(), shown(disk.folder())), (0, "a=new".into()));
-    let next = SimulatedDisk::at(&images.take_of(&disk, Mode::KeepAll));
+    let next = SimulatedDisk::at(&images.take_of(&disk, PowerCut::KeepAll));
     assert_eq!(shown_of(&next, &mut images), ["a=new", "a=new"]);
 }
 
@@ -239,5 +239,5 @@ fn files_elsewhere_are_left_alone_and_files_made_past_the_disk_are_refused() {
     disk.rename(&past, &disk.folder().join("other")).unwrap_err();
     let missing = disk.open(&disk.folder().join("missing")).unwrap_err();
     assert_eq!(missing.kind(), io::ErrorKind::NotFound);
-    disk.image_of(Mode::KeepAll, disk.folder()).unwrap_err();
+    disk.image_of(PowerCut::KeepAll, disk.folder()).unwrap_err();
 }

@@ -3,7 +3,7 @@
 //! An event is the lines `id`, `event` and `data`, and an empty line; its data is JSON on one line. An id is the offset of a
 //! stream: the number of an event, or of a member's last entry in each wallet. Not here: when an event is sent.
 
-use super::scores::{Scores, Style};
+use super::scores::{ScoresBody, Style};
 use super::wallets::TransactionJson;
 use crate::time;
 use serde::Serialize;
@@ -148,7 +148,7 @@ struct ScoresEntry<'a> {
     rank: u64,
     player: &'a str,
     #[serde(flatten)]
-    scores: Scores,
+    scores: ScoresBody,
     at: String,
 }
 

@@ -1,7 +1,7 @@
 //! Holds: the bodies of their requests, and their form in replies.
 
 use super::metadata::{metadata, shown};
-use super::wallets::{Wrong, currency, member, read_amount, reason};
+use super::wallets::{BadBody, currency, member, read_amount, reason};
 use crate::api::credits::instant;
 use crate::fields::Fields;
 use crate::time;
@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 use std::sync::Arc;
 use tally_rules::clock::DecisionTime;
-use tally_rules::ledger::hold::{End, Ending, Hold, HoldState};
+use tally_rules::ledger::hold::{Ending, Hold, HoldEnd, HoldState};
 use tally_rules::ledger::{Amount, Currency, HoldId, MemberId, WalletKey};
 use tally_rules::{Micros, Origin};
 
@@ -29,7 +29,7 @@ pub struct HoldRead {
 }
 
 /// Reads the body of `POST /v1/holds`.
-pub fn read_hold(body: Value, home: Currency) -> Result<HoldRead, Wrong> {
+pub fn read_hold(body: Value, home: Currency) -> Result<HoldRead, BadBody> {
     let mut fields = Fields::new("", body)?;
     let member = fields.required("member", member);
     let currency = fields.optional("currency", currency).unwrap_or(home);
@@ -38,7 +38,7 @@ pub fn read_hold(body: Value, home: Currency) -> Result<HoldRead, Wrong> {
     let (reason, metadata) = (reason(&mut fields), metadata(&mut fields));
     fields.finish()?;
     let (member, amount) = (member.expect("no field is wrong"), amount.expect("no field is wrong"));
-    let amount = amount.map_err(|rejection| Wrong::Rejected("/amount", rejection))?;
+    let amount = amount.map_err(|rejection| BadBody::Rejected("/amount", rejection))?;
     Ok(HoldRead { wallet: WalletKey { member, currency }, amount, expires_at, reason, metadata })
 }
 
@@ -46,19 +46,19 @@ pub fn read_hold(body: Value, home: Currency) -> Result<HoldRead, Wrong> {
 pub type EndingRead = (Ending, Option<Arc<str>>);
 
 /// Reads the body of a capture. Without a body, the whole hold goes to the account `FEES`.
-pub fn read_capture(body: Option<Value>) -> Result<EndingRead, Wrong> {
+pub fn read_capture(body: Option<Value>) -> Result<EndingRead, BadBody> {
     let Some(body) = body else { return Ok((Ending::Capture { amount: None, to: None }, None)) };
     let mut fields = Fields::new("", body)?;
     let amount = fields.optional("amount", read_amount);
     let to = fields.optional("to", member);
     let reason = reason(&mut fields);
     fields.finish()?;
-    let amount = amount.transpose().map_err(|rejection| Wrong::Rejected("/amount", rejection))?;
+    let amount = amount.transpose().map_err(|rejection| BadBody::Rejected("/amount", rejection))?;
     Ok((Ending::Capture { amount, to }, reason))
 }
 
 /// Reads the body of a void, which may be missing.
-pub fn read_void(body: Option<Value>) -> Result<EndingRead, Wrong> {
+pub fn read_void(body: Option<Value>) -> Result<EndingRead, BadBody> {
     let Some(body) = body else { return Ok((Ending::Void, None)) };
     let mut fields = Fields::new("", body)?;
     let reason = reason(&mut fields);
@@ -95,17 +95,17 @@ impl HoldJson {
     pub fn new(id: HoldId, hold: &Hold, time: DecisionTime) -> Self {
         let end = hold.end_at(time);
         let captured = match end {
-            Some(End::Captured { amount, to, transfer }) => Some((amount, to, transfer)),
-            None | Some(End::Voided | End::Expired) => None,
+            Some(HoldEnd::Captured { amount, to, transfer }) => Some((amount, to, transfer)),
+            None | Some(HoldEnd::Voided | HoldEnd::Expired) => None,
         };
         // The expiry itself, not when the store recorded it.
         let ended_at = match end {
-            Some(End::Expired) => hold.expires_at,
+            Some(HoldEnd::Expired) => hold.expires_at,
             _ => hold.end.map(|(_, at)| at),
         };
         // A server ends a hold that is due. Rows of earlier releases do not say so.
         let background = Origin::BACKGROUND;
-        let ended_by = if end == Some(End::Expired) { &background } else { &hold.ended_by };
+        let ended_by = if end == Some(HoldEnd::Expired) { &background } else { &hold.ended_by };
         let reason = |origin: &Origin| origin.reason.as_deref().map(str::to_owned);
         let name = |member: MemberId| member.0.to_string();
         Self {
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn each_end_is_told() {
         let member = MemberId(Uuid([1; 16]));
-        let shown_at = |end: Option<(End, Micros)>, time| {
+        let shown_at = |end: Option<(HoldEnd, Micros)>, time| {
             let wallet = WalletKey { member, currency: Currency::parse("KRW").unwrap() };
             let origin = Origin {
                 actor: Actor::Local,
@@ -166,19 +166,19 @@ mod tests {
         assert_eq!((&open["actor"], &open["reason"]), (&json!("local"), &json!("entry")));
         assert_eq!(open["metadata"], json!({"a": 1}));
         assert_eq!((&open["ended_by"], &open["end_reason"]), (&json!(null), &json!(null)));
-        assert_eq!(shown(Some((End::Voided, Micros(2))), 9)["ended_by"], "background");
+        assert_eq!(shown(Some((HoldEnd::Voided, Micros(2))), 9)["ended_by"], "background");
         // The same whether the store recorded it or not.
-        assert_eq!(shown(None, 1_000_000), shown(Some((End::Expired, Micros(5_000_000))), 9));
+        assert_eq!(shown(None, 1_000_000), shown(Some((HoldEnd::Expired, Micros(5_000_000))), 9));
         assert_eq!(shown_at(None, DecisionTime { now: Micros(1_000_000), is_trusted: false }), open);
         let transfer = TransferId(Uuid::new(Micros(8), 0));
-        let end = End::Captured { amount: 20, to: Some(member), transfer };
+        let end = HoldEnd::Captured { amount: 20, to: Some(member), transfer };
         let captured = shown(Some((end, Micros(2))), 9);
         assert_eq!((&captured["state"], &captured["captured"]), (&json!("captured"), &json!("20")));
         assert_eq!(
             (&captured["to"], &captured["group_id"]),
             (&captured["member"], &json!(transfer.0.to_string()))
         );
-        let voided = shown(Some((End::Voided, Micros(2))), 9);
+        let voided = shown(Some((HoldEnd::Voided, Micros(2))), 9);
         assert_eq!((&voided["state"], &voided["status"]), (&json!("voided"), &json!("voided")));
     }
 
@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(read_capture(None), Ok((all, None)));
         assert_eq!(read_capture(Some(json!({}))), Ok((all, None)));
         assert_eq!(read_capture(Some(json!({"reason": "won"}))), Ok((all, Some("won".into()))));
-        let refused = Wrong::Rejected("/amount", Rejection::InvalidAmount);
+        let refused = BadBody::Rejected("/amount", Rejection::InvalidAmount);
         assert_eq!(read_capture(Some(json!({"amount": "0"}))), Err(refused));
     }
 
@@ -197,7 +197,7 @@ mod tests {
         assert_eq!(read_void(None), Ok((Ending::Void, None)));
         assert_eq!(read_void(Some(json!({"reason": ""}))), Ok((Ending::Void, Some("".into()))));
         for body in [json!({"amount": 1}), json!({"reason": "x".repeat(256)}), json!([])] {
-            assert!(matches!(read_void(Some(body.clone())), Err(Wrong::Fields(_))), "{body}");
+            assert!(matches!(read_void(Some(body.clone())), Err(BadBody::Fields(_))), "{body}");
         }
     }
 }

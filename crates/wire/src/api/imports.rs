@@ -14,7 +14,7 @@ const LINES_MAX: u64 = i64::MAX.cast_unsigned();
 
 /// The first line of a chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Head {
+pub struct ScoreChunkHead {
     /// The board.
     pub board: BoardId,
     /// The digest of the file and of how it is read: 64 hexadecimal digits.
@@ -41,7 +41,7 @@ pub struct ImportedScore {
 }
 
 /// Reads the head.
-pub fn read_head(value: Value) -> Result<Head, Vec<FieldError>> {
+pub fn read_head(value: Value) -> Result<ScoreChunkHead, Vec<FieldError>> {
     let mut fields = Fields::new("/0", value)?;
     let board = fields.required("board", |value| BoardId::new(&text(value)?).map_err(|bad| bad.0));
     let digest = fields.required("digest", |value| {
@@ -59,7 +59,7 @@ pub fn read_head(value: Value) -> Result<Head, Vec<FieldError>> {
         fields.wrong("lines_after", "must not be less than lines_before");
     }
     fields.finish()?;
-    Ok(Head {
+    Ok(ScoreChunkHead {
         board: board.expect("no field is wrong"),
         digest: digest.expect("no field is wrong"),
         lines_before: lines_before.expect("no field is wrong"),

@@ -15,7 +15,7 @@ pub use super::imports::CHUNK_ROWS_MAX;
 
 /// The first line of a chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Head {
+pub struct LedgerChunkHead {
     /// The digest of the file and of how it is read: 64 hexadecimal digits.
     pub digest: [u8; 32],
     /// Lines of the file before this chunk.
@@ -27,7 +27,7 @@ pub struct Head {
 }
 
 /// Reads the head.
-pub fn read_head(value: Value) -> Result<Head, Vec<FieldError>> {
+pub fn read_head(value: Value) -> Result<LedgerChunkHead, Vec<FieldError>> {
     let mut fields = Fields::new("/0", value)?;
     let digest = fields.required("digest", |value| {
         value.as_str().and_then(read_digest).ok_or("must be 64 hexadecimal digits")
@@ -45,7 +45,7 @@ pub fn read_head(value: Value) -> Result<Head, Vec<FieldError>> {
         fields.wrong("lines_after", "must not be less than lines_before");
     }
     fields.finish()?;
-    Ok(Head {
+    Ok(LedgerChunkHead {
         digest: digest.expect("no field is wrong"),
         lines_before: lines_before.expect("no field is wrong"),
         lines_after: lines_after.expect("no field is wrong"),

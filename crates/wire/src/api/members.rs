@@ -128,7 +128,7 @@ pub fn read_sign_in(body: Value) -> Result<(String, String), Vec<FieldError>> {
 }
 
 /// The body of `POST /transfer/phone-num`.
-pub struct Payment {
+pub struct PaymentBody {
     /// The phone number of the recipient.
     pub phone: Phone,
     /// The amount.
@@ -138,14 +138,14 @@ pub struct Payment {
 }
 
 /// Reads the body of `POST /transfer/phone-num`.
-pub fn read_payment(body: Value, country: Option<&str>) -> Result<Payment, Vec<FieldError>> {
+pub fn read_payment(body: Value, country: Option<&str>) -> Result<PaymentBody, Vec<FieldError>> {
     let mut fields = Fields::new("", body)?;
     let phone = fields.required("phoneNumber", |value| phone(value, country));
     let amount = fields.required("amount", read_amount);
     let pin = fields.required("password", given_pin);
     fields.finish()?;
     let ((phone, amount), pin) = phone.zip(amount).zip(pin).expect("no field is wrong");
-    Ok(Payment { phone, amount, pin })
+    Ok(PaymentBody { phone, amount, pin })
 }
 
 /// A PIN as a user types it, or as a script sends it.

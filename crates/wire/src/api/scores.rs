@@ -137,7 +137,7 @@ pub struct Style<'a> {
 
 /// Score and subscore of a record.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Scores {
+pub struct ScoresBody {
     score: ScoreOut,
     #[serde(skip_serializing_if = "Option::is_none")]
     subscore: Option<ScoreOut>,
@@ -145,9 +145,9 @@ pub struct Scores {
 
 impl Style<'_> {
     /// Score and subscore in the form of this board.
-    pub fn scores(&self, record: &Record) -> Scores {
+    pub fn scores(&self, record: &Record) -> ScoresBody {
         let subscore = ScoreOut::integer(record.subscore, self.int64);
-        Scores {
+        ScoresBody {
             score: ScoreOut::new(self.definition.score, record.score, self.int64),
             subscore: self.definition.has_subscore().then_some(subscore),
         }
@@ -165,7 +165,7 @@ pub struct SubmitJson<'a> {
     pub player: &'a str,
     /// Score and subscore.
     #[serde(flatten)]
-    pub scores: Scores,
+    pub scores: ScoresBody,
     /// The record's instant.
     pub at: String,
     /// The current rank; null if the player has none.
@@ -190,7 +190,7 @@ pub struct SubmitJson<'a> {
 pub struct PreviousJson {
     /// Score and subscore.
     #[serde(flatten)]
-    pub scores: Scores,
+    pub scores: ScoresBody,
     /// Its rank just before.
     pub rank: Option<u64>,
 }
@@ -204,7 +204,7 @@ pub struct EntryJson<'a> {
     pub player: &'a str,
     /// Score and subscore.
     #[serde(flatten)]
-    pub scores: Scores,
+    pub scores: ScoresBody,
     /// The record's instant.
     pub at: String,
     /// The expansion, if requested.
@@ -249,7 +249,7 @@ pub struct AmongEntry {
     pub player: String,
     /// Score and subscore.
     #[serde(flatten)]
-    pub scores: Scores,
+    pub scores: ScoresBody,
     /// The record's instant.
     pub at: String,
     /// The expansion, if requested.
@@ -283,7 +283,7 @@ pub struct PlayerJson<'a> {
     pub player: &'a str,
     /// Score and subscore.
     #[serde(flatten)]
-    pub scores: Scores,
+    pub scores: ScoresBody,
     /// The record's instant.
     pub at: String,
     /// From 1.
@@ -313,7 +313,7 @@ pub struct WindowRankJson {
     pub period: String,
     /// Score and subscore.
     #[serde(flatten)]
-    pub scores: Scores,
+    pub scores: ScoresBody,
     /// The record's instant.
     pub at: String,
     /// From 1.

@@ -25,14 +25,14 @@ const AMOUNT_DIGITS_MAX: usize = 16;
 
 /// Why a body is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wrong {
+pub enum BadBody {
     /// It is malformed.
     Fields(Vec<FieldError>),
     /// A rule refuses the value of a field.
     Rejected(&'static str, Rejection),
 }
 
-impl From<Vec<FieldError>> for Wrong {
+impl From<Vec<FieldError>> for BadBody {
     fn from(errors: Vec<FieldError>) -> Self {
         Self::Fields(errors)
     }
@@ -113,7 +113,7 @@ pub struct OrderRead {
 }
 
 /// Reads a transfer; `home` is the default currency.
-pub fn read_order(body: Value, posting: Posting, home: Currency) -> Result<OrderRead, Wrong> {
+pub fn read_order(body: Value, posting: Posting, home: Currency) -> Result<OrderRead, BadBody> {
     let mut fields = Fields::new("", body)?;
     let read = order(&mut fields, posting);
     fields.finish()?;
@@ -132,7 +132,7 @@ pub struct TransferRow {
 }
 
 /// Reads one row of a batch; pointers are relative to the row.
-pub fn read_row(row: Value, home: Currency) -> Result<TransferRow, Wrong> {
+pub fn read_row(row: Value, home: Currency) -> Result<TransferRow, BadBody> {
     let mut fields = Fields::new("", row)?;
     let id = take_row_key(&mut fields);
     let read = order(&mut fields, Posting::Transfer);
@@ -153,8 +153,8 @@ struct Read {
 }
 
 impl Read {
-    fn at_home(self, home: Currency) -> Result<OrderRead, Wrong> {
-        let amount = self.amount.map_err(|rejection| Wrong::Rejected("/amount", rejection))?;
+    fn at_home(self, home: Currency) -> Result<OrderRead, BadBody> {
+        let amount = self.amount.map_err(|rejection| BadBody::Rejected("/amount", rejection))?;
         let currency = self.currency.unwrap_or(home);
         let order = TransferRequest { what: self.what, currency, amount, reference: self.reference };
         Ok(OrderRead { order, reason: self.reason, metadata: self.metadata })
@@ -203,13 +203,13 @@ pub struct ReversalRead {
 }
 
 /// Reads the body of a reversal. Without a body, all that is left is reversed.
-pub fn read_reversal(body: Option<Value>) -> Result<ReversalRead, Wrong> {
+pub fn read_reversal(body: Option<Value>) -> Result<ReversalRead, BadBody> {
     let Some(body) = body else { return Ok(ReversalRead::default()) };
     let mut fields = Fields::new("", body)?;
     let amount = fields.optional("amount", read_amount);
     let reason = reason(&mut fields);
     fields.finish()?;
-    let amount = amount.transpose().map_err(|rejection| Wrong::Rejected("/amount", rejection))?;
+    let amount = amount.transpose().map_err(|rejection| BadBody::Rejected("/amount", rejection))?;
     Ok(ReversalRead { amount, reason })
 }
 
@@ -387,14 +387,14 @@ mod tests {
     fn what_is_malformed_comes_before_what_is_refused() {
         let home = Currency::parse("KRW").unwrap();
         let body = json!({"from": 1, "amount": 0, "currency": "krw", "reference": "x".repeat(256), "reason": 1, "metadata": 1, "x": 1});
-        let Err(Wrong::Fields(errors)) = read_order(body, Posting::Transfer, home) else { panic!("it is") };
+        let Err(BadBody::Fields(errors)) = read_order(body, Posting::Transfer, home) else { panic!("it is") };
         let pointers: Vec<_> = errors.iter().map(|error| error.pointer.as_str()).collect();
         assert_eq!(pointers, ["/from", "/to", "/currency", "/reference", "/reason", "/metadata", "/x"]);
         let body = json!({"from": "a", "to": "b", "amount": 0});
-        let wanted = Wrong::Rejected("/amount", Rejection::InvalidAmount);
+        let wanted = BadBody::Rejected("/amount", Rejection::InvalidAmount);
         assert_eq!(read_order(body, Posting::Transfer, home), Err(wanted));
         for posting in [Posting::Deposit, Posting::Withdrawal] {
-            assert!(matches!(read_order(json!({"amount": 1}), posting, home), Err(Wrong::Fields(_))));
+            assert!(matches!(read_order(json!({"amount": 1}), posting, home), Err(BadBody::Fields(_))));
         }
     }
 }

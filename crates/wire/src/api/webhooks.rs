@@ -13,7 +13,7 @@ use tally_rules::webhook::{EventType, Failing, MARKS_MAX, Position, URL_BYTES_MA
 
 /// The fields that an admin sends.
 #[derive(Debug, Default)]
-pub struct Sent {
+pub struct WebhookBody {
     /// The address.
     pub url: Option<String>,
     /// The types of events, ascending.
@@ -25,22 +25,22 @@ pub struct Sent {
 }
 
 /// Reads the body of `POST /v1/webhooks`.
-pub fn read_create(body: Value) -> Result<Sent, Vec<FieldError>> {
+pub fn read_create(body: Value) -> Result<WebhookBody, Vec<FieldError>> {
     let mut fields = Fields::new("", body)?;
     let (url, events) = (fields.required("url", read_url), fields.required("events", read_events));
     let marks = fields.optional("balance_below", read_marks);
     fields.finish()?;
-    Ok(Sent { url, events, marks, enabled: None })
+    Ok(WebhookBody { url, events, marks, enabled: None })
 }
 
 /// Reads the body of `PATCH /v1/webhooks/{webhook}`.
-pub fn read_patch(body: Value) -> Result<Sent, Vec<FieldError>> {
+pub fn read_patch(body: Value) -> Result<WebhookBody, Vec<FieldError>> {
     let mut fields = Fields::new("", body)?;
     let (url, events) = (fields.optional("url", read_url), fields.optional("events", read_events));
     let marks = fields.optional("balance_below", read_marks);
     let enabled = fields.optional("enabled", boolean);
     fields.finish()?;
-    Ok(Sent { url, events, marks, enabled })
+    Ok(WebhookBody { url, events, marks, enabled })
 }
 
 fn read_url(value: &Value) -> Result<String, String> {
@@ -191,7 +191,7 @@ pub fn topic(kind: EventType, subject: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tally_rules::contest::State;
+    use tally_rules::contest::ContestState;
     use tally_rules::event::ContestChanged;
 
     #[test]
@@ -200,7 +200,7 @@ mod tests {
             read_create(json!({"url": "https://a/", "events": ["contest", "period_closed", "contest"]}));
         assert_eq!(sent.unwrap().events.unwrap(), [EventType::PeriodClosed, EventType::Contest]);
         assert_eq!(read_patch(json!({"enabled": false})).unwrap().enabled, Some(false));
-        let wrong = |read: Result<Sent, Vec<FieldError>>| {
+        let wrong = |read: Result<WebhookBody, Vec<FieldError>>| {
             read.unwrap_err().into_iter().map(|one| one.pointer).collect::<Vec<_>>()
         };
         let marks = read_patch(json!({"balance_below": {"KRW": "100", "USD": 5}})).unwrap().marks.unwrap();
@@ -220,8 +220,13 @@ mod tests {
 
     #[test]
     fn an_event_says_what_is_missing_before_it() {
-        let changed =
-            ContestChanged { contest: None, before: None, state: State::Draft, at: Micros(0), members: 0 };
+        let changed = ContestChanged {
+            contest: None,
+            before: None,
+            state: ContestState::Draft,
+            at: Micros(0),
+            members: 0,
+        };
         let data = write_stored("cup", &EventKind::Contest(changed));
         let read = |missed| -> Value {
             let topic = (EventType::Contest, "cup");

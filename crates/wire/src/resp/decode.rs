@@ -25,7 +25,7 @@ const INLINE_KEPT: usize = 4096;
 /// The decoder applies them when it reads a length. To let `AUTH` widen them for the next command of a pipeline, execute
 /// each command before decoding the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bounds {
+pub struct DecodeLimits {
     /// The number of arguments of a command, including its name.
     pub args_max: usize,
     /// Bytes of an argument.
@@ -34,7 +34,7 @@ pub struct Bounds {
     pub inline_max: usize,
 }
 
-impl Bounds {
+impl DecodeLimits {
     /// The limits of a connection after any required AUTH.
     pub const FULL: Self = Self { args_max: 1_048_576, bulk_max: 512 << 10, inline_max: 64 << 10 };
     /// The limits before a required AUTH. A length between these and the full ones is refused as unauthenticated.
@@ -131,7 +131,7 @@ impl Decoder {
     /// # Errors
     ///
     /// The rest of the stream cannot be decoded: reply, then close.
-    pub fn next(&mut self, input: &[u8], bounds: &Bounds) -> Result<Option<usize>, ProtocolError> {
+    pub fn next(&mut self, input: &[u8], bounds: &DecodeLimits) -> Result<Option<usize>, ProtocolError> {
         let result = self.advance(input, bounds);
         if !matches!(result, Ok(None)) {
             self.at = 0;
@@ -178,7 +178,7 @@ impl Decoder {
         self.args.capacity() * size_of::<Range<usize>>() + self.inline.capacity()
     }
 
-    fn advance(&mut self, input: &[u8], bounds: &Bounds) -> Result<Option<usize>, ProtocolError> {
+    fn advance(&mut self, input: &[u8], bounds: &DecodeLimits) -> Result<Option<usize>, ProtocolError> {
         let (mut left, mut bulk) = match self.expected {
             Expected::Args { left, bulk } => (left, bulk),
             Expected::Command => {
@@ -237,7 +237,7 @@ impl Decoder {
     fn line<'i>(
         &mut self,
         input: &'i [u8],
-        bounds: &Bounds,
+        bounds: &DecodeLimits,
         too_big: ProtocolError,
     ) -> Result<Option<&'i [u8]>, ProtocolError> {
         let rest = &input[self.at..];
@@ -255,7 +255,7 @@ impl Decoder {
         Ok(Some(&rest[..end]))
     }
 
-    fn inline(&mut self, input: &[u8], bounds: &Bounds) -> Result<Option<usize>, ProtocolError> {
+    fn inline(&mut self, input: &[u8], bounds: &DecodeLimits) -> Result<Option<usize>, ProtocolError> {
         let found = input[self.scanned..].iter().position(|byte| *byte == b'\n');
         let end = found.map_or(input.len(), |found| self.scanned + found);
         if end > bounds.inline_max {
@@ -288,7 +288,7 @@ impl Decoder {
     }
 }
 
-fn count(text: &[u8], bounds: &Bounds) -> Result<usize, ProtocolError> {
+fn count(text: &[u8], bounds: &DecodeLimits) -> Result<usize, ProtocolError> {
     let count = number::integer(text).ok_or(ProtocolError::InvalidMultibulkLength)?;
     // Zero arguments or fewer: nothing to do.
     let count = usize::try_from(count.max(0)).map_err(|_| ProtocolError::InvalidMultibulkLength)?;
@@ -296,7 +296,7 @@ fn count(text: &[u8], bounds: &Bounds) -> Result<usize, ProtocolError> {
 }
 
 fn too_many(count: usize) -> ProtocolError {
-    if count > Bounds::FULL.args_max {
+    if count > DecodeLimits::FULL.args_max {
         ProtocolError::InvalidMultibulkLength
     } else {
         ProtocolError::UnauthenticatedMultibulkLength
@@ -304,7 +304,7 @@ fn too_many(count: usize) -> ProtocolError {
 }
 
 #[inline]
-fn bulk_length(line: &[u8], bounds: &Bounds) -> Result<usize, ProtocolError> {
+fn bulk_length(line: &[u8], bounds: &DecodeLimits) -> Result<usize, ProtocolError> {
     let text = match line.split_first() {
         Some((b'$', text)) => text,
         Some((byte, _)) => return Err(ProtocolError::ExpectedBulk(*byte)),
@@ -314,7 +314,9 @@ fn bulk_length(line: &[u8], bounds: &Bounds) -> Result<usize, ProtocolError> {
     let length = number::integer(text).and_then(|length| usize::try_from(length).ok());
     match length {
         Some(length) if length <= bounds.bulk_max => Ok(length),
-        Some(length) if length <= Bounds::FULL.bulk_max => Err(ProtocolError::UnauthenticatedBulkLength),
+        Some(length) if length <= DecodeLimits::FULL.bulk_max => {
+            Err(ProtocolError::UnauthenticatedBulkLength)
+        }
         Some(_) | None => Err(ProtocolError::InvalidBulkLength),
     }
 }

@@ -14,7 +14,7 @@ mod inline;
 pub mod number;
 pub mod reply;
 
-pub use decode::{Bounds, Decoder, ProtocolError};
+pub use decode::{DecodeLimits, Decoder, ProtocolError};
 pub use encode::{Encoder, Protocol, Quota, command};
 pub use number::Bound;
 pub use reply::{Replies, Reply, ReplyError};

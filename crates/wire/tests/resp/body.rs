@@ -6,7 +6,7 @@
 //!
 //! Not here: which texts are numbers or quoted, beyond the needs of the model; tables have that.
 
-use tally_wire::resp::{Bounds, Decoder, ProtocolError};
+use tally_wire::resp::{DecodeLimits, Decoder, ProtocolError};
 
 /// A command's arguments.
 type Command = Vec<Vec<u8>>;
@@ -14,7 +14,7 @@ type Command = Vec<Vec<u8>>;
 type Decoded = (Vec<Command>, Result<usize, ProtocolError>);
 
 /// Small bounds, so that a short stream reaches each of them.
-const SMALL: Bounds = Bounds { args_max: 6, bulk_max: 40, inline_max: 48 };
+const SMALL: DecodeLimits = DecodeLimits { args_max: 6, bulk_max: 40, inline_max: 48 };
 /// The state of a decoder between commands, and the most that it may take for each byte that has arrived. An argument of
 /// two bytes is a range of sixteen, in a list that doubles.
 const HELD_IDLE: usize = 24 << 10;
@@ -34,7 +34,7 @@ pub(crate) fn run(bytes: &[u8]) {
 
 /// Checks everything on these bytes, cut before these places.
 fn check(input: &[u8], cuts: &[usize]) {
-    for bounds in [Bounds::FULL, Bounds::BEFORE_AUTH, SMALL] {
+    for bounds in [DecodeLimits::FULL, DecodeLimits::BEFORE_AUTH, SMALL] {
         let whole = decode(input, Vec::new(), &bounds);
         assert_eq!(whole, model(input, &bounds));
         assert_eq!(whole, decode(input, cuts.iter().map(|cut| cut % (input.len() + 1)).collect(), &bounds));
@@ -45,7 +45,7 @@ fn check(input: &[u8], cuts: &[usize]) {
 }
 
 /// Decodes as a connection does: the rest of one read stays in front of the next.
-fn decode(input: &[u8], mut ends: Vec<usize>, bounds: &Bounds) -> Decoded {
+fn decode(input: &[u8], mut ends: Vec<usize>, bounds: &DecodeLimits) -> Decoded {
     let mut decoder = Decoder::new();
     let mut commands = Vec::new();
     let mut start = 0;
@@ -71,7 +71,7 @@ fn decode(input: &[u8], mut ends: Vec<usize>, bounds: &Bounds) -> Decoded {
     (commands, Ok(input.len() - start))
 }
 
-fn model(input: &[u8], bounds: &Bounds) -> Decoded {
+fn model(input: &[u8], bounds: &DecodeLimits) -> Decoded {
     let (mut rest, mut commands) = (input, Vec::new());
     loop {
         let mut reading = rest;
@@ -109,7 +109,7 @@ fn until<'a>(
     Ok(Some(line[0]))
 }
 
-fn array(rest: &mut &[u8], bounds: &Bounds) -> Result<Option<Command>, ProtocolError> {
+fn array(rest: &mut &[u8], bounds: &DecodeLimits) -> Result<Option<Command>, ProtocolError> {
     let max = bounds.inline_max;
     let Some(line) = until(rest, b'\r', 2, max, ProtocolError::TooBigCount)? else { return Ok(None) };
     let count = number(&line[1..]).ok_or(ProtocolError::InvalidMultibulkLength)?;
@@ -143,7 +143,7 @@ fn number(text: &[u8]) -> Option<i64> {
     (value.to_string().as_bytes() == text).then_some(value)
 }
 
-fn inline(rest: &mut &[u8], bounds: &Bounds) -> Result<Option<Command>, ProtocolError> {
+fn inline(rest: &mut &[u8], bounds: &DecodeLimits) -> Result<Option<Command>, ProtocolError> {
     let Some(line) = until(rest, b'\n', 1, bounds.inline_max, ProtocolError::TooBigInline)? else {
         return Ok(None);
     };

@@ -2,7 +2,7 @@
 
 use super::body;
 use proptest::prelude::*;
-use tally_wire::resp::{Bounds, Decoder, ProtocolError, command};
+use tally_wire::resp::{DecodeLimits, Decoder, ProtocolError, command};
 
 /// Inline commands, and their arguments.
 #[rustfmt::skip]
@@ -49,7 +49,7 @@ pub(crate) const ERRORS: &[(&str, &str)] = &[
 /// One command at the start of `input`, its arguments joined by `|`, and how many bytes it takes.
 fn decoded(input: &[u8]) -> Result<Option<(String, usize)>, String> {
     let mut decoder = Decoder::new();
-    let taken = decoder.next(input, &Bounds::FULL).map_err(|error| error.to_string())?;
+    let taken = decoder.next(input, &DecodeLimits::FULL).map_err(|error| error.to_string())?;
     Ok(taken.map(|taken| {
         let args: Vec<String> =
             decoder.args(&input[..taken]).map(|arg| arg.escape_ascii().to_string()).collect();
@@ -104,7 +104,7 @@ fn errors_have_the_texts_of_redis() {
 
 #[test]
 fn before_auth_little_is_taken() {
-    let refused = |input: &str| Decoder::new().next(input.as_bytes(), &Bounds::BEFORE_AUTH);
+    let refused = |input: &str| Decoder::new().next(input.as_bytes(), &DecodeLimits::BEFORE_AUTH);
     assert_eq!(refused("*10\r\n$16384\r\n"), Ok(None));
     assert_eq!(refused("*11\r\n"), Err(ProtocolError::UnauthenticatedMultibulkLength));
     assert_eq!(refused("a b c d e f g h i j k\r\n"), Err(ProtocolError::UnauthenticatedMultibulkLength));
@@ -123,20 +123,20 @@ fn http_and_tls_are_recognised() {
     let others = ["post\n", "Host: localhost\r\n", "hOST:\n", "patch /\n", "\x16", "\x16\x03\x01\x02"];
     for input in requests.chain(others.map(str::to_owned)) {
         assert_eq!(
-            Decoder::new().next(input.as_bytes(), &Bounds::FULL),
+            Decoder::new().next(input.as_bytes(), &DecodeLimits::FULL),
             Err(ProtocolError::Foreign),
             "{input:?}"
         );
     }
     for input in ["POSTS\n", "Host :\n", "x Host:\n", "GET HTTP/1.1\n", "SET a b HTTP/1.1\n", "\x15\n"] {
-        assert!(Decoder::new().next(input.as_bytes(), &Bounds::FULL).is_ok(), "{input:?}");
+        assert!(Decoder::new().next(input.as_bytes(), &DecodeLimits::FULL).is_ok(), "{input:?}");
     }
 }
 
 #[test]
 fn a_length_reserves_nothing() {
     let mut decoder = Decoder::new();
-    assert_eq!(decoder.next(b"*1048576\r\n$524288\r\nabc", &Bounds::FULL), Ok(None));
+    assert_eq!(decoder.next(b"*1048576\r\n$524288\r\nabc", &DecodeLimits::FULL), Ok(None));
     assert!(decoder.held() < 1024, "{}", decoder.held());
 }
 
@@ -144,10 +144,10 @@ fn a_length_reserves_nothing() {
 fn a_large_command_leaves_little_behind() {
     let mut decoder = Decoder::new();
     let large = [b"*100000\r\n".to_vec(), b"$1\r\na\r\n".repeat(100_000)].concat();
-    assert_eq!(decoder.next(&large, &Bounds::FULL), Ok(Some(large.len())));
+    assert_eq!(decoder.next(&large, &DecodeLimits::FULL), Ok(Some(large.len())));
     assert_eq!(decoder.len(), 100_000);
     assert!(decoder.held() > 1 << 20);
-    assert_eq!(decoder.next(b"PING\r\n", &Bounds::FULL), Ok(Some(6)));
+    assert_eq!(decoder.next(b"PING\r\n", &DecodeLimits::FULL), Ok(Some(6)));
     assert!(decoder.held() < 32 << 10, "{}", decoder.held());
 }
 
@@ -160,9 +160,9 @@ fn what_comes_byte_by_byte_is_looked_at_once() {
     for input in [large, many, line] {
         let mut decoder = Decoder::new();
         for end in 0..input.len() {
-            assert_eq!(decoder.next(&input[..end], &Bounds::FULL), Ok(None));
+            assert_eq!(decoder.next(&input[..end], &DecodeLimits::FULL), Ok(None));
         }
-        assert_eq!(decoder.next(&input, &Bounds::FULL), Ok(Some(input.len())));
+        assert_eq!(decoder.next(&input, &DecodeLimits::FULL), Ok(Some(input.len())));
     }
 }
 
@@ -182,7 +182,7 @@ proptest! {
         let mut request = Vec::new();
         command(&args, &mut request);
         let mut decoder = Decoder::new();
-        prop_assert_eq!(decoder.next(&request, &Bounds::FULL), Ok(Some(request.len())));
+        prop_assert_eq!(decoder.next(&request, &DecodeLimits::FULL), Ok(Some(request.len())));
         prop_assert_eq!(decoder.args(&request).collect::<Vec<_>>(), args);
     }
 

@@ -8,7 +8,7 @@ use super::numbers::{BOUNDS, NO_INTEGERS, REFUSED, TAKEN};
 use tally_testkit::rng::soak;
 use tally_testkit::{RedisKind, Rng, ScratchRedis};
 use tally_wire::resp::number::{bound, integer, score};
-use tally_wire::resp::{Bounds, Decoder, Encoder, Protocol, ProtocolError, Reply};
+use tally_wire::resp::{DecodeLimits, Decoder, Encoder, Protocol, ProtocolError, Reply};
 
 /// Commands sent before their replies are read.
 const PIPELINE: usize = 500;
@@ -208,7 +208,7 @@ fn before_auth_redis_refuses_the_same() {
         ("*10\r\n$16384\r\n", None),
     ] {
         let mut client = redis.client();
-        let found = Decoder::new().next(input.as_bytes(), &Bounds::BEFORE_AUTH);
+        let found = Decoder::new().next(input.as_bytes(), &DecodeLimits::BEFORE_AUTH);
         assert_eq!(found.err(), refused);
         client.send_bytes(input.as_bytes());
         if let Some(error) = refused {
@@ -234,7 +234,7 @@ fn soak_inline_commands_are_split_as_in_redis() {
         client.send_bytes(&line);
         let reply = client.read();
         let mut decoder = Decoder::new();
-        match decoder.next(&line, &Bounds::FULL) {
+        match decoder.next(&line, &DecodeLimits::FULL) {
             Ok(taken) => {
                 assert_eq!(taken, Some(line.len()));
                 let expected = match decoder.len() {

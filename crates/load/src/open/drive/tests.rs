@@ -51,10 +51,10 @@ fn serve(stream: &TcpStream, answer: &Answer, number: &AtomicU64) -> Option<()> 
     }
 }
 
-fn scores(address: SocketAddr, rate: &str, connections: usize, waiting: usize) -> Outcome {
+fn scores(address: SocketAddr, rate: &str, connections: usize, waiting: usize) -> OpenOutcome {
     let scene = scene(address, Journey::Scores);
     let schedule = Schedule::parse(rate, &[Duration::from_millis(500)]).unwrap();
-    let bounds = Bounds { connections, waiting, answer: Duration::from_secs(30) };
+    let bounds = OpenLimits { connections, waiting, answer: Duration::from_secs(30) };
     run(&scene, &schedule, bounds, never(), &mut |_| ()).unwrap()
 }
 
@@ -129,7 +129,7 @@ fn an_answer_that_does_not_come_is_given_up() {
     });
     let scene = scene(address, Journey::Scores);
     let schedule = Schedule::parse("20", &[Duration::from_millis(500)]).unwrap();
-    let bounds = Bounds { connections: 1, waiting: 100, answer: Duration::from_secs(2) };
+    let bounds = OpenLimits { connections: 1, waiting: 100, answer: Duration::from_secs(2) };
     let outcome = run(&scene, &schedule, bounds, never(), &mut |_| ()).unwrap();
     assert_eq!(outcome.errors(), [("no answer in time", 1)].into());
     assert_eq!(outcome.iterations.count(), 9);
@@ -140,12 +140,12 @@ fn members_sign_in_first_where_their_tokens_are_needed() {
     const TOKEN: &str = r#"{"data":{"accessToken":"t"}}"#;
     let address = listen(|number| Some(if number < 3 { (200, TOKEN) } else { CREATED }));
     let schedule = Schedule::parse("20", &[Duration::from_millis(500)]).unwrap();
-    let bounds = Bounds { connections: 2, waiting: 100, answer: Duration::from_secs(30) };
+    let bounds = OpenLimits { connections: 2, waiting: 100, answer: Duration::from_secs(30) };
     let (mut signed_in, mut seconds) = (0, 0);
     let mut on_progress = |progress| match progress {
-        Progress::SignedIn(done, 3) => signed_in = done,
-        Progress::SignedIn(..) => panic!("three of them act"),
-        Progress::Second(_) => seconds += 1,
+        OpenProgress::SignedIn(done, 3) => signed_in = done,
+        OpenProgress::SignedIn(..) => panic!("three of them act"),
+        OpenProgress::Second(_) => seconds += 1,
     };
     let outcome =
         run(&scene(address, Journey::MainPage), &schedule, bounds, never(), &mut on_progress).unwrap();
@@ -163,7 +163,7 @@ fn stopped(
     answer: impl Fn(u64) -> Option<(u16, &'static str)> + Send + Sync + 'static,
     requests: u64,
     stops: usize,
-) -> Outcome {
+) -> OpenOutcome {
     let (stop, stopped) = mpsc::channel(2);
     let address = listen(move |number| {
         if number + 1 == requests {
@@ -172,7 +172,7 @@ fn stopped(
         answer(number)
     });
     let schedule = Schedule::parse("200", &[Duration::from_secs(3_600)]).unwrap();
-    let bounds = Bounds { connections: 2, waiting: 1_000, answer: Duration::from_secs(600) };
+    let bounds = OpenLimits { connections: 2, waiting: 1_000, answer: Duration::from_secs(600) };
     run(&scene(address, Journey::Scores), &schedule, bounds, stopped, &mut |_| ()).unwrap()
 }
 
@@ -221,7 +221,7 @@ fn one_that_is_stopped_before_its_clock_starts_has_no_figures() {
         }
     });
     let schedule = Schedule::parse("20", &[Duration::from_secs(3_600)]).unwrap();
-    let bounds = Bounds { connections: 1, waiting: 1, answer: Duration::from_secs(600) };
+    let bounds = OpenLimits { connections: 1, waiting: 1, answer: Duration::from_secs(600) };
     let error =
         run(&scene(address, Journey::Transfers), &schedule, bounds, stopped, &mut |_| ()).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::Interrupted);

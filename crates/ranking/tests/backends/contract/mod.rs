@@ -13,7 +13,7 @@ pub(crate) use memory::Memory;
 use model::{Model, check, definitions, ops, player, step};
 use proptest::test_runner::{Config, TestRunner};
 use std::collections::BTreeMap;
-use tally_ranking::{Edge, PageQuery, Published, RankedEntry, RankingChange, Reads, Start};
+use tally_ranking::{Edge, PageQuery, PageStart, Published, RankedEntry, RankingChange, Reads};
 use tally_rules::definition::{Definition, Order, Ranking, Subscore, Ties, Update};
 use tally_rules::{Micros, PlayerId, Record};
 
@@ -99,7 +99,7 @@ pub(crate) fn pages_far_inside<B: Backend>() {
         let places = model.places(&model.sorted());
         for edge in [Edge::Best, Edge::Worst] {
             for offset in [0, 1, 199, 255, 256, 257, 1_000, 1_500, 2_743, 2_990, 3_000, 9_000, u64::MAX] {
-                let start = Start::Offset(offset);
+                let start = PageStart::Offset(offset);
                 let query = PageQuery { edge, start, limit: 40, min: None, max: None };
                 let page = backend.read(|it| it.page(&query));
                 let skip = usize::try_from(offset).unwrap();

@@ -6,9 +6,9 @@
 use super::Backend;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use tally_ranking::{Edge, PageQuery, Published, RankedEntry, RankingChange, Start};
+use tally_ranking::{Edge, PageQuery, PageStart, Published, RankedEntry, RankingChange};
 use tally_rules::definition::{Definition, Order, Ranking, ScoreType, Subscore, Ties, Update};
-use tally_rules::rank::{self, Counts};
+use tally_rules::rank::{self, RankCounts};
 use tally_rules::{Micros, PlayerId, Record, order_key, record};
 
 /// A player, the score, subscore and instant now, and whether ranks are wanted.
@@ -88,13 +88,13 @@ impl Model {
         all
     }
 
-    fn counts(&self, list: &[(&PlayerId, &Record)], at: usize) -> Counts {
+    fn counts(&self, list: &[(&PlayerId, &Record)], at: usize) -> RankCounts {
         let key = |record: &Record| order_key::normal(&self.definition, record);
         let mut better: Vec<_> =
             list.iter().map(|(_, record)| key(record)).filter(|other| *other < key(list[at].1)).collect();
         let count = better.len() as u64;
         better.dedup();
-        Counts { before: at as u64, better: count, distinct_better: better.len() as u64 }
+        RankCounts { before: at as u64, better: count, distinct_better: better.len() as u64 }
     }
 
     pub(super) fn places(&self, list: &[(&PlayerId, &Record)]) -> Vec<RankedEntry> {
@@ -140,7 +140,7 @@ fn check_pages(places: &[RankedEntry], ranking: &impl Backend) {
         if edge == Edge::Worst {
             expected.reverse();
         }
-        let (mut start, mut walked) = (Start::Edge, Vec::new());
+        let (mut start, mut walked) = (PageStart::Edge, Vec::new());
         loop {
             let query = PageQuery { edge, start, limit: 3, min: None, max: None };
             let page = ranking.read(|it| it.page(&query));
@@ -149,10 +149,10 @@ fn check_pages(places: &[RankedEntry], ranking: &impl Backend) {
                 break;
             }
             let last: &RankedEntry = walked.last().unwrap();
-            start = Start::After(last.record, last.player.clone());
+            start = PageStart::After(last.record, last.player.clone());
         }
         assert_eq!(walked, expected);
-        let start = Start::Offset(2);
+        let start = PageStart::Offset(2);
         let query = PageQuery { edge, start, limit: 2, min: None, max: None };
         let page = ranking.read(|it| it.page(&query));
         assert_eq!(page.entries, expected.iter().skip(2).take(2).cloned().collect::<Vec<_>>());

@@ -26,13 +26,16 @@ fn prize(from: u32, to: u32, currency: &str) -> Prize {
 #[test]
 fn a_title_is_all_it_takes() {
     let spec = ContestSpec { title: Some("Cup".into()), ..ContestSpec::default() };
-    let made = spec.create(&currencies(), Bounds::default()).unwrap();
+    let made = spec.create(&currencies(), ContestLimits::default()).unwrap();
     assert_eq!(made, Contest { title: "Cup".into(), capacity: 100_000, ..Contest::default() });
     let fee = Some(Some(Fee { currency: code("KRW"), amount: amount(1) }));
     let paid = ContestSpec { entry_fee: fee, ..spec };
-    assert_eq!(paid.create(&currencies(), Bounds::default()).unwrap().capacity, 10_000);
+    assert_eq!(paid.create(&currencies(), ContestLimits::default()).unwrap().capacity, 10_000);
     let too_large = ContestSpec { capacity: Some(10_001), ..paid };
-    assert_eq!(too_large.create(&currencies(), Bounds::default()), Err(Rejection::ContestTooLarge(10_000)));
+    assert_eq!(
+        too_large.create(&currencies(), ContestLimits::default()),
+        Err(Rejection::ContestTooLarge(10_000))
+    );
 }
 
 #[test]
@@ -47,7 +50,7 @@ fn every_wrong_field_is_named() {
         entry_fee: Some(Some(Fee { currency: code("EUR"), amount: amount(1) })),
         leaderboard: Some(Definition { all_time: false, periods: Vec::new(), ..Definition::default() }),
         prizes: Some(vec![prize(1, 2, "KRW"), prize(2, 2, "EUR")]),
-        pool: Some(Some(Pool {
+        pool: Some(Some(PrizePool {
             prizes: vec![PoolPrize { from: 1, to: 3, share: 4_000 }],
             rake: 1,
             min: None,
@@ -57,7 +60,7 @@ fn every_wrong_field_is_named() {
         ends_at: Some(Some(Micros(4))),
         ..ContestSpec::default()
     };
-    let Err(Rejection::InvalidContest(wrong)) = spec.create(&currencies(), Bounds::default()) else {
+    let Err(Rejection::InvalidContest(wrong)) = spec.create(&currencies(), ContestLimits::default()) else {
         panic!()
     };
     let pointers: Vec<&str> = wrong.iter().map(|one| one.pointer.as_str()).collect();
@@ -85,7 +88,7 @@ fn times_follow_each_other_and_any_may_be_missing() {
         let [opens_at, starts_at, ends_at] = [opens, starts, ends].map(|at| Some(at.map(Micros)));
         let spec =
             ContestSpec { title: Some("x".into()), opens_at, starts_at, ends_at, ..ContestSpec::default() };
-        match spec.create(&currencies(), Bounds::default()) {
+        match spec.create(&currencies(), ContestLimits::default()) {
             Ok(_) => Vec::new(),
             Err(Rejection::InvalidContest(wrong)) => wrong.into_iter().map(|one| one.pointer).collect(),
             Err(other) => panic!("{other:?}"),
@@ -107,14 +110,14 @@ fn fields_freeze_one_after_the_other() {
         capacity: Some(8),
         ends_at: Some(Some(Micros(100))),
         entry_fee: Some(Some(Fee { currency: code("KRW"), amount: amount(7) })),
-        pool: Some(Some(Pool {
+        pool: Some(Some(PrizePool {
             prizes: vec![PoolPrize { from: 1, to: 1, share: 9_000 }],
             rake: 0,
             min: None,
         })),
         ..ContestSpec::default()
     };
-    let base = base.create(&currencies(), Bounds::default()).unwrap();
+    let base = base.create(&currencies(), ContestLimits::default()).unwrap();
     let one = ContestSpec::default;
     let ascending = Definition { order: crate::definition::Order::Ascending, ..Definition::default() };
     let changes = [
@@ -146,14 +149,14 @@ fn fields_freeze_one_after_the_other() {
     let names: Vec<&str> = changes.iter().map(|(name, ..)| *name).collect();
     assert_eq!(names, FROZEN_FROM.iter().map(|field| field.0).collect::<Vec<_>>());
     let whole = ContestSpec { capacity: Some(8), title: Some("Cup".into()), ..one() };
-    for state in State::ALL {
+    for state in ContestState::ALL {
         for (name, spec, last) in &changes {
-            let may = *state <= State::parse(last).unwrap();
-            let done = spec.change(&base, *state, &currencies(), Bounds::default());
+            let may = *state <= ContestState::parse(last).unwrap();
+            let done = spec.change(&base, *state, &currencies(), ContestLimits::default());
             let refused = Rejection::ContestFrozen { state: *state, fields: vec![*name] };
             assert_eq!(done.map(drop), if may { Ok(()) } else { Err(refused) }, "{name} in {state}");
         }
-        assert_eq!(whole.change(&base, *state, &currencies(), Bounds::default()), Ok(base.clone()));
+        assert_eq!(whole.change(&base, *state, &currencies(), ContestLimits::default()), Ok(base.clone()));
     }
 }
 
@@ -179,9 +182,10 @@ fn the_clock_cancels_with_fewer_members_than_it_needs() {
 #[test]
 fn a_contest_keeps_the_places_of_an_earlier_bound() {
     let large = ContestSpec { title: Some("Cup".into()), capacity: Some(9), ..ContestSpec::default() };
-    let present = large.create(&currencies(), Bounds::default()).unwrap();
-    let lower = Bounds { members_max: 8, ..Bounds::default() };
-    let change = |spec: ContestSpec| spec.change(&present, State::Draft, &currencies(), lower).map(drop);
+    let present = large.create(&currencies(), ContestLimits::default()).unwrap();
+    let lower = ContestLimits { members_max: 8, ..ContestLimits::default() };
+    let change =
+        |spec: ContestSpec| spec.change(&present, ContestState::Draft, &currencies(), lower).map(drop);
     assert_eq!(
         change(ContestSpec { title: Some("Cup 2".into()), capacity: Some(9), ..ContestSpec::default() }),
         Ok(())

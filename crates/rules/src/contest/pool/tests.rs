@@ -14,9 +14,9 @@ fn amount(units: i64) -> Amount {
     Amount::new(units).unwrap()
 }
 
-fn pool(shares: &[(u32, u32, u32)], rake: u32, min: i64) -> Pool {
+fn pool(shares: &[(u32, u32, u32)], rake: u32, min: i64) -> PrizePool {
     let prizes = shares.iter().map(|(from, to, share)| PoolPrize { from: *from, to: *to, share: *share });
-    Pool { prizes: prizes.collect(), rake, min: Amount::new(min).ok() }
+    PrizePool { prizes: prizes.collect(), rake, min: Amount::new(min).ok() }
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn what_is_to_be_won() {
         assert_eq!(pool(&[(1, 1, 1)], rake, min).to_win(fees), wanted, "{fees} {rake} {min}");
     }
     assert_eq!(
-        [(2, 3), (1, 3), (0, 3), (0, 0)].map(|(some, all)| Pool::of_division(100, some, all)),
+        [(2, 3), (1, 3), (0, 3), (0, 0)].map(|(some, all)| PrizePool::of_division(100, some, all)),
         [66, 33, 0, 0]
     );
 }
@@ -154,36 +154,39 @@ fn which_transfers_of_a_pool_can_be_reversed() {
         pool: Some(pool(&[(1, 1, WHOLE)], 0, 0)),
         ..Contest::default()
     };
-    let mut record = Record::new(Uuid([2; 16]), contest, None, Micros(1));
+    let mut record = ContestRecord::new(Uuid([2; 16]), contest, None, Micros(1));
     let (pool, ann) = (record.pool_account().unwrap(), MemberId(Uuid([1; 16])));
     let transfer = |kind, debit: Option<MemberId>, credit: Option<MemberId>| {
         let [debit, credit] = [debit, credit].map(|member| member.map(|member| (member, 1)));
         let origin = crate::actor::Origin::default();
         Transfer { kind, reverses: None, currency: krw(), amount: 9, debit, credit, origin }
     };
-    let fee = transfer(Kind::Fee, Some(ann), Some(pool));
-    let prize = transfer(Kind::PrizeOut, Some(pool), Some(ann));
-    let never = [transfer(Kind::Fee, Some(pool), None), transfer(Kind::Prize, None, Some(pool))];
+    let fee = transfer(EntryKind::Fee, Some(ann), Some(pool));
+    let prize = transfer(EntryKind::PrizeOut, Some(pool), Some(ann));
+    let never = [transfer(EntryKind::Fee, Some(pool), None), transfer(EntryKind::Prize, None, Some(pool))];
     let (ok, over) = (Ok(()), |state| Err(Rejection::ContestState(state)));
-    record.enter(State::Running, Micros(2), Micros(2));
+    record.enter(ContestState::Running, Micros(2), Micros(2));
     assert_eq!(record.check_reversal(&fee), ok);
     record.members = 3;
     record.note_reversal(&fee, 4);
     assert_eq!((record.reversed_fee(ann), record.fees_left()), (4, 23));
-    record.enter(State::Finished, Micros(3), Micros(3));
+    record.enter(ContestState::Finished, Micros(3), Micros(3));
     assert_eq!(record.check_reversal(&fee), ok);
     record.work = super::super::record::ContestTask::Determine;
-    assert_eq!(record.check_reversal(&fee), over(State::Settled));
-    record.enter(State::Settled, Micros(4), Micros(4));
-    assert_eq!((record.check_reversal(&fee), record.check_reversal(&prize)), (over(State::Settled), ok));
+    assert_eq!(record.check_reversal(&fee), over(ContestState::Settled));
+    record.enter(ContestState::Settled, Micros(4), Micros(4));
+    assert_eq!(
+        (record.check_reversal(&fee), record.check_reversal(&prize)),
+        (over(ContestState::Settled), ok)
+    );
     record.note_reversal(&prize, 1);
     assert_eq!(record.reversed_payouts, 1);
-    record.enter(State::Cancelled, Micros(4), Micros(4));
+    record.enter(ContestState::Cancelled, Micros(4), Micros(4));
     record.work = super::super::record::ContestTask::None;
-    assert_eq!(record.check_reversal(&fee), over(State::Cancelled));
+    assert_eq!(record.check_reversal(&fee), over(ContestState::Cancelled));
     for one in &never {
         assert_eq!(record.check_reversal(one), Err(Rejection::NotReversible), "{one:?}");
     }
     // A prize of a period has nothing to do with the pool.
-    assert_eq!(record.check_reversal(&transfer(Kind::Prize, None, Some(ann))), Ok(()));
+    assert_eq!(record.check_reversal(&transfer(EntryKind::Prize, None, Some(ann))), Ok(()));
 }

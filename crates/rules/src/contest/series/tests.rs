@@ -88,7 +88,7 @@ proptest! {
             let times = [opens_at, starts_at, ends_at].map(|at| at.unwrap().0);
             let (opens, starts, ends) = plain(&table, *start);
             prop_assert_eq!(times, [opens, starts, ends]);
-            prop_assert!(one.contest.check(&Currencies::default(), Bounds::default()).is_ok());
+            prop_assert!(one.contest.check(&Currencies::default(), ContestLimits::default()).is_ok());
             // The scheduled time never goes back, and is before the start.
             prop_assert!(before <= one.at && one.at < Micros(*start), "{:?}", one);
             let earlier = starts_before(&table, *start, ahead);
@@ -171,7 +171,7 @@ fn wrong_fields_of_a_template_are_named_where_they_are() {
         ahead,
         ..SeriesSpec::default()
     };
-    let (currencies, bounds) = (Currencies::default(), Bounds::default());
+    let (currencies, bounds) = (Currencies::default(), ContestLimits::default());
     let pointer = |done: Result<Series, Rejection>| match done {
         Err(Rejection::InvalidContest(wrong)) => wrong[0].pointer.clone(),
         done => panic!("{done:?}"),

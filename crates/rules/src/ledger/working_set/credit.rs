@@ -3,7 +3,7 @@
 //! Not here: which transfers spend credit (`post`, `capture`, `reverse`).
 
 use super::LedgerWorkingSet;
-use crate::ledger::entry::Kind;
+use crate::ledger::entry::EntryKind;
 use crate::ledger::id::TransferId;
 use crate::ledger::transfer_request::Posted;
 use crate::ledger::wallet::WalletKey;
@@ -18,6 +18,6 @@ impl LedgerWorkingSet<'_> {
             return None;
         };
         let sides = (Some((key.member, wallet)), None);
-        Some(self.write(id, (Kind::Expiry, None), (key.currency, amount), sides, None))
+        Some(self.write(id, (EntryKind::Expiry, None), (key.currency, amount), sides, None))
     }
 }

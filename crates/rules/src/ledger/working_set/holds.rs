@@ -6,8 +6,8 @@ use super::{LedgerWorkingSet, Slot};
 use crate::actor::Origin;
 use crate::clock::DecisionTime;
 use crate::instant::Micros;
-use crate::ledger::entry::Kind;
-use crate::ledger::hold::{End, Ending, Hold, Verdict};
+use crate::ledger::entry::EntryKind;
+use crate::ledger::hold::{Ending, Hold, HoldDecision, HoldEnd};
 use crate::ledger::id::{HoldId, MemberId, TransferId};
 use crate::ledger::money::Amount;
 use crate::ledger::transfer_request::TransferKind;
@@ -61,14 +61,14 @@ impl LedgerWorkingSet<'_> {
     ) -> Result<Hold, Rejection> {
         let hold = self.hold(&id).ok_or(Rejection::HoldNotFound)?;
         let end = match (hold.decide_end(ending, time)?, ending) {
-            (Verdict::AsItStands, _) => return Ok(hold),
-            (Verdict::Capture(amount), Ending::Capture { to, .. }) => {
+            (HoldDecision::AsItStands, _) => return Ok(hold),
+            (HoldDecision::Capture(amount), Ending::Capture { to, .. }) => {
                 self.capture(&hold, (amount, to), transfer, reference)?;
-                End::Captured { amount: amount.units(), to, transfer }
+                HoldEnd::Captured { amount: amount.units(), to, transfer }
             }
-            (Verdict::Void | Verdict::Capture(_), _) => {
+            (HoldDecision::Void | HoldDecision::Capture(_), _) => {
                 self.release(&hold);
-                End::Voided
+                HoldEnd::Voided
             }
         };
         Ok(self.ended(id, hold, end, time.now))
@@ -78,10 +78,10 @@ impl LedgerWorkingSet<'_> {
     pub fn expire(&mut self, id: HoldId, now: Micros) -> Option<Hold> {
         let hold = self.hold(&id).filter(|hold| hold.is_due(now))?;
         self.release(&hold);
-        Some(self.ended(id, hold, End::Expired, now))
+        Some(self.ended(id, hold, HoldEnd::Expired, now))
     }
 
-    fn ended(&mut self, id: HoldId, hold: Hold, end: End, now: Micros) -> Hold {
+    fn ended(&mut self, id: HoldId, hold: Hold, end: HoldEnd, now: Micros) -> Hold {
         let hold = Hold { end: Some((end, now)), ended_by: self.origin.clone(), ..hold };
         self.holds.get_mut(&id).expect("it was read").now = Some(hold.clone());
         hold
@@ -128,7 +128,7 @@ impl LedgerWorkingSet<'_> {
             None => source.capture(hold.amount, amount),
         }
         // A capture with a reference is an entry fee.
-        let kind = if reference.is_some() { Kind::Fee } else { Kind::Capture };
+        let kind = if reference.is_some() { EntryKind::Fee } else { EntryKind::Capture };
         let sides = (Some((member, source)), to.zip(target));
         self.write(transfer, (kind, None), (currency, amount), sides, reference);
         Ok(())

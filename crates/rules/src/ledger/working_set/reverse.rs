@@ -5,7 +5,7 @@
 //! to reverse (`reversal`).
 
 use super::{LedgerWorkingSet, Slot};
-use crate::ledger::entry::Kind;
+use crate::ledger::entry::EntryKind;
 use crate::ledger::id::TransferId;
 use crate::ledger::reversal::{ReversalLink, ReversalRequest};
 use crate::ledger::transfer_request::Posted;
@@ -43,10 +43,10 @@ impl LedgerWorkingSet<'_> {
         let mut target = to.map(|to| self.wallet(&key(to)).unwrap_or_default());
         target.as_mut().map_or(Ok(()), |wallet| wallet.credit(amount))?;
         source.as_mut().map_or(Ok(()), |wallet| match request.transfer.kind {
-            Kind::Promotion => wallet.debit_credit(amount),
+            EntryKind::Promotion => wallet.debit_credit(amount),
             _ => wallet.debit_plain(amount),
         })?;
-        let kind = (Kind::of_reversal(from.is_some()), Some(request.transfer.kind));
+        let kind = (EntryKind::of_reversal(from.is_some()), Some(request.transfer.kind));
         let sides = (from.zip(source), to.zip(target));
         let posted = self.write(id, kind, (currency, amount), sides, request.reference.as_ref());
         parts.push((id, amount.units()));

@@ -5,7 +5,7 @@ use crate::http::call::Call;
 use crate::http::response::{self, Response};
 use serde_json::json;
 use std::time::Instant;
-use tally_rules::contest::{ContestId, Event};
+use tally_rules::contest::{ContestId, ContestTrigger};
 use tally_rules::idempotency::IdempotencyKey;
 use tally_service::contests::actions::ContestDone;
 use tally_service::contests::execute::ContestActor;
@@ -20,30 +20,34 @@ type StateChange =
 
 /// `POST …/open`
 pub(in crate::http) async fn open(call: Call) -> Result<Response, Problem> {
-    change_state(call, Event::Open, change::open).await
+    change_state(call, ContestTrigger::Open, change::open).await
 }
 
 /// `POST …/finish`
 pub(in crate::http) async fn finish(call: Call) -> Result<Response, Problem> {
-    change_state(call, Event::Finish, finish::finish).await
+    change_state(call, ContestTrigger::Finish, finish::finish).await
 }
 
 /// `POST …/settle`
 pub(in crate::http) async fn settle(call: Call) -> Result<Response, Problem> {
-    change_state(call, Event::Settle, settle::settle).await
+    change_state(call, ContestTrigger::Settle, settle::settle).await
 }
 
 /// `POST …/repay`
 pub(in crate::http) async fn repay(call: Call) -> Result<Response, Problem> {
-    change_state(call, Event::Repay, pay_again::pay_again).await
+    change_state(call, ContestTrigger::Repay, pay_again::pay_again).await
 }
 
 /// `POST …/cancel`
 pub(in crate::http) async fn cancel(call: Call) -> Result<Response, Problem> {
-    change_state(call, Event::Cancel, finish::cancel).await
+    change_state(call, ContestTrigger::Cancel, finish::cancel).await
 }
 
-async fn change_state(mut call: Call, event: Event, change: StateChange) -> Result<Response, Problem> {
+async fn change_state(
+    mut call: Call,
+    event: ContestTrigger,
+    change: StateChange,
+) -> Result<Response, Problem> {
     let origin = call.origin_of_query();
     call.finish_query()?;
     call.no_body().await?;
@@ -68,7 +72,7 @@ pub(in crate::http) async fn start(mut call: Call) -> Result<Response, Problem> 
     let actor = actor(&call, &tally).await?.with(origin);
     let (name, began) = (id.clone(), Instant::now());
     let started = blocking(move || starting::start(&tally, &name, &actor, idempotency.as_ref())).await;
-    let started = started.map_err(|problem| of_event(problem, Event::Start))?;
+    let started = started.map_err(|problem| of_event(problem, ContestTrigger::Start))?;
     let took_ms = began.elapsed().as_micros() as f64 / 1_000.0;
     let done = &started.done;
     // No applications are left after a start.

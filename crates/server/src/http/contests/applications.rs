@@ -8,7 +8,7 @@ use crate::http::response::{self, Response};
 use crate::http::span;
 use hyper::StatusCode;
 use serde_json::{Value, json};
-use tally_rules::contest::{Application, Event, Status};
+use tally_rules::contest::{Application, ContestTrigger, Status};
 use tally_rules::scope::Scope;
 use tally_rules::{PlayerId, Rejection};
 use tally_service::contests::actions::ActionResult;
@@ -37,7 +37,7 @@ pub(in crate::http) async fn apply(mut call: Call) -> Result<Response, Problem> 
     let sees = sees_wallet(&call, &actor, &player);
     let done = blocking(move || applying::apply(&tally, &id, &actor, &applicant, idempotency.as_ref())).await;
     let done = done.map_err(|problem| {
-        problem::with_balance_if(sees, with_player(of_event(problem, Event::Apply), &player))
+        problem::with_balance_if(sees, with_player(of_event(problem, ContestTrigger::Apply), &player))
     })?;
     let ActionResult::Applied(application) = &done.result else { return Err(unexpected(&done.result)) };
     let body = ApplicationJson::new(&player, application);
@@ -107,7 +107,8 @@ async fn decide(mut call: Call, accept: bool) -> Result<Response, Problem> {
         let present = applying::present(&tally, &done.record, &asked).unwrap_or_default();
         Ok((done, present))
     };
-    let (done, present) = blocking(decided).await.map_err(|problem| of_event(problem, Event::Decide))?;
+    let (done, present) =
+        blocking(decided).await.map_err(|problem| of_event(problem, ContestTrigger::Decide))?;
     let ActionResult::Decided(results) = &done.result else { return Err(unexpected(&done.result)) };
     let present = present.into_iter().chain(std::iter::repeat(None));
     let rows = players.iter().zip(results).zip(present);
@@ -139,7 +140,7 @@ pub(in crate::http) async fn withdraw(mut call: Call) -> Result<Response, Proble
     let (tally, id, player) = (call.tally()?, call.contest()?, call.player()?);
     let (idempotency, actor) = (idempotency(&call, &tally, None)?, actor(&call, &tally).await?);
     let done = move || applying::withdraw(&tally, &id, &actor, &player, idempotency.as_ref());
-    let done = blocking(done).await.map_err(|problem| of_event(problem, Event::Withdraw))?;
+    let done = blocking(done).await.map_err(|problem| of_event(problem, ContestTrigger::Withdraw))?;
     let replayed = done.replayed;
     Ok(response::replayed(response::none(), replayed))
 }

@@ -9,7 +9,7 @@ use hyper::StatusCode;
 use serde_json::json;
 use std::sync::Arc;
 use tally_rules::contest::application::ApplicationCounts;
-use tally_rules::contest::{ContestId, Record, State};
+use tally_rules::contest::{ContestId, ContestRecord, ContestState};
 use tally_rules::ids::ID_BYTES_MAX;
 use tally_service::contests::change;
 use tally_service::contests::read::{self, ContestFilter};
@@ -74,10 +74,10 @@ pub(in crate::http) async fn list(mut call: Call) -> Result<Response, Problem> {
     if prefix.as_ref().is_some_and(|prefix| !(1..=ID_BYTES_MAX).contains(&prefix.trim().len())) {
         call.query.wrong("prefix", "must be 1 to 128 bytes: the beginning of an id or a title");
     }
-    let state = span::choice(&mut call.query, "state", State::ALL);
+    let state = span::choice(&mut call.query, "state", ContestState::ALL);
     call.finish_query()?;
     let tally = Arc::clone(&call.tally()?);
-    let of = state.map_or("", State::as_str);
+    let of = state.map_or("", ContestState::as_str);
     let mut of = series.as_ref().map_or_else(|| of.to_owned(), |series| format!("{of}:{}", series.as_str()));
     if let Some(prefix) = &prefix {
         of = format!("{of}?{prefix}");
@@ -96,7 +96,7 @@ pub(in crate::http) async fn list(mut call: Call) -> Result<Response, Problem> {
     });
     let (rows, broken_off) = found.await?;
     let encode = |id: &ContestId| cursor::encode_name_of(Names::Contests, &of, id.as_str());
-    let show = |((id, record), counts): &((ContestId, Record), Option<ApplicationCounts>)| {
+    let show = |((id, record), counts): &((ContestId, ContestRecord), Option<ApplicationCounts>)| {
         contests::write(id, record, *counts)
     };
     let mut body = page(rows, limit, show, |((id, _), _)| encode(id));

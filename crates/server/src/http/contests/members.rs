@@ -10,7 +10,7 @@ use crate::http::response::{self, Response};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use tally_rules::PlayerId;
-use tally_rules::contest::{ContestId, Event, Payout};
+use tally_rules::contest::{ContestId, ContestTrigger, Payout};
 use tally_rules::ledger::Currency;
 use tally_rules::role::Permission;
 use tally_service::contests::of_player::{self as entered, Entered};
@@ -161,7 +161,8 @@ pub(in crate::http) async fn correct(mut call: Call) -> Result<Response, Problem
         return Err(Problem::field("/reason", "is required"));
     }
     let done = corrections::correct(&tally, &id, &actor, &player, score, idempotency).await;
-    let (board, done) = done.map_err(|failure| of_event(problem::of_failure(&failure), Event::Correct))?;
+    let (board, done) =
+        done.map_err(|failure| of_event(problem::of_failure(&failure), ContestTrigger::Correct))?;
     let body = write_submitted(&board, &player, &done, int64, false);
     Ok(response::replayed(response::ok(&body), done.replayed))
 }
@@ -175,7 +176,7 @@ async fn set_ban(mut call: Call, banned: bool) -> Result<Response, Problem> {
     let actor = actor(&call, &tally).await?.with(origin);
     let money = sees_money(&call, &tally, Some(&id)).await?;
     let done = bans::ban(&tally, &id, &actor, &player, banned, idempotency).await;
-    let replayed = done.map_err(|failure| of_event(problem::of_failure(&failure), Event::Ban))?;
+    let replayed = done.map_err(|failure| of_event(problem::of_failure(&failure), ContestTrigger::Ban))?;
     let mut body = json!({"player": player.as_str()});
     let contest = json!(id.as_str());
     // The ban is stored: a row that cannot be read now does not undo it.

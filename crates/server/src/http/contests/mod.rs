@@ -16,7 +16,7 @@ use super::problem;
 use super::response;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use tally_rules::contest::{ContestId, Event, Record, State, state};
+use tally_rules::contest::{ContestId, ContestRecord, ContestState, ContestTrigger, state};
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::{Origin, PlayerId};
 use tally_service::contests::execute::{ActingAs, ContestActor};
@@ -63,10 +63,10 @@ pub(in crate::http) async fn sees_money(
 }
 
 /// Says in which states an event is possible, in the problem of a contest in another state.
-fn of_event(mut problem: Problem, event: Event) -> Problem {
-    let at = problem.more.get("state").and_then(Value::as_str).and_then(State::parse);
+fn of_event(mut problem: Problem, event: ContestTrigger) -> Problem {
+    let at = problem.more.get("state").and_then(Value::as_str).and_then(ContestState::parse);
     let detail = match (problem.code, event, at) {
-        ("contest_state", Event::Apply, Some(at)) => Some(format!(
+        ("contest_state", ContestTrigger::Apply, Some(at)) => Some(format!(
             "players apply while a contest is open, or within `join_s` of its start, and this one is {at}"
         )),
         ("contest_state", _, Some(at)) => state::out_of_place(event, at),
@@ -79,7 +79,7 @@ fn of_event(mut problem: Problem, event: Event) -> Problem {
 }
 
 /// The JSON form of a contest. Blocks.
-fn shown(tally: &Tally, id: &ContestId, record: &Record) -> Value {
+fn shown(tally: &Tally, id: &ContestId, record: &ContestRecord) -> Value {
     contests::write(id, record, read::counts(tally, &[record]).pop().flatten())
 }
 

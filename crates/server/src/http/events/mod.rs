@@ -21,7 +21,7 @@ use stream_task::StreamTask;
 use tally_service::Failure;
 use tally_service::contests::read;
 use tally_service::events::hub::Subject;
-use tally_service::events::log::{Log, Offset, StreamStart};
+use tally_service::events::log::{EventLog, Offset, StreamStart};
 use tally_wire::Problem;
 use tally_wire::api::events;
 
@@ -44,7 +44,7 @@ pub(super) async fn leaderboard(mut call: Call) -> Result<Response, Problem> {
     let opened = tally.events.read(move || {
         let (tally, board) = reading;
         tally.events.poll(&tally, &board)?;
-        Log::of_board(&tally, &board, after)
+        EventLog::of_board(&tally, &board, after)
     });
     let opened = opened.await;
     begin(&call, slot, (scores, Names::Board(board)), opened)
@@ -59,7 +59,7 @@ pub(super) async fn contest(mut call: Call) -> Result<Response, Problem> {
     let (reading, contest) = (Arc::clone(&tally), id.clone());
     let opened = tally.events.read(move || {
         let no = read::get(&reading, &contest)?.no;
-        Log::of_subject(&reading, Subject::Contest(no), after)
+        EventLog::of_subject(&reading, Subject::Contest(no), after)
     });
     begin(&call, slot, (None, Names::Contest(id)), opened.await)
 }
@@ -71,7 +71,7 @@ pub(super) async fn own(mut call: Call) -> Result<Response, Problem> {
     let after = after(&call, |id| events::read_entries_id(id).map(Offset::Entries))?;
     let slot = acquire(&call)?;
     let reading = Arc::clone(&tally);
-    let opened = tally.events.read(move || Log::of_subject(&reading, Subject::Member(me), after)).await;
+    let opened = tally.events.read(move || EventLog::of_subject(&reading, Subject::Member(me), after)).await;
     begin(&call, slot, (None, Names::Own), opened)
 }
 
@@ -101,7 +101,7 @@ fn begin(
     call: &Call,
     slot: StreamSlot,
     (scores, names): (source::Scores, Names),
-    opened: Result<(Log, StreamStart), Failure>,
+    opened: Result<(EventLog, StreamStart), Failure>,
 ) -> Result<Response, Problem> {
     let (log, start) = opened.map_err(|failure| problem::of_failure(&failure))?;
     let (body, queue) = EventBody::new(EVENTS_WAITING_MAX);

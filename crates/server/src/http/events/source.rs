@@ -9,7 +9,7 @@ use tally_rules::contest::ContestId;
 use tally_rules::event::{Event, EventKind};
 use tally_service::boards::Board;
 use tally_service::events::live::{ScoreBatch, TooSlow, Watch};
-use tally_service::events::log::{Log, Offset, PAGE, StreamItem, StreamStart};
+use tally_service::events::log::{EventLog, Offset, PAGE, StreamItem, StreamStart};
 use tally_service::{Failure, Tally};
 use tally_wire::api::events;
 use tally_wire::api::scores::Style;
@@ -38,7 +38,7 @@ impl Sent {
 pub(super) struct Source {
     pub(super) scores: Scores,
     /// The stored events.
-    pub(super) log: Log,
+    pub(super) log: EventLog,
     pub(super) names: Names,
     /// How the stream begins.
     pub(super) start: StreamStart,

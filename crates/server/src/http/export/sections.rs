@@ -14,7 +14,7 @@ use tally_service::contests::of_player::{self, Entered, Subject};
 use tally_service::ledger::{lists, read};
 use tally_service::members::export;
 use tally_service::players::profile;
-use tally_service::scan::Span;
+use tally_service::scan::ListRange;
 use tally_service::{Failure, Tally, blocking};
 use tally_wire::api::contests::{ApplicationJson, write_member, write_payout};
 use tally_wire::api::holds::HoldJson;
@@ -205,7 +205,7 @@ impl Export {
         out.begin("holds");
         // A hold is not older than its member.
         let from = Some(Member::created_at(self.id));
-        let mut span = Span { from, limit: ROWS, ..Span::default() };
+        let mut span = ListRange { from, limit: ROWS, ..ListRange::default() };
         loop {
             let (tally, member, part) = (Arc::clone(&self.tally), Some(self.id), span.clone());
             let time = tally.decision_time();
@@ -226,7 +226,7 @@ impl Export {
 
     async fn audit(&self, out: &mut Document) -> Result<(), Stopped> {
         out.begin("audit");
-        let mut span = Span { limit: ROWS, ..Span::default() };
+        let mut span = ListRange { limit: ROWS, ..ListRange::default() };
         loop {
             let (tally, player, member, part) =
                 (Arc::clone(&self.tally), self.member.player.clone(), self.id, span.clone());

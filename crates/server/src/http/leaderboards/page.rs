@@ -6,7 +6,7 @@ use crate::http::keys::invalid_cursor;
 use crate::http::response::{self, Response};
 use tally_rules::score::{self, ScoreInput};
 use tally_service::boards::Board;
-use tally_service::{Edge, PageQuery, Start};
+use tally_service::{Edge, PageQuery, PageStart};
 use tally_wire::Problem;
 use tally_wire::api::scores::{PageJson, Style};
 use tally_wire::cursor::ScoreCursor;
@@ -37,10 +37,10 @@ pub(in crate::http) async fn page(mut call: Call) -> Result<Response, Problem> {
     let start = match (cursor, offset) {
         (Some(text), _) => {
             let cursor = ScoreCursor::decode(&text, list).ok_or_else(invalid_cursor)?;
-            Start::After(cursor.record, cursor.player)
+            PageStart::After(cursor.record, cursor.player)
         }
-        (None, Some(offset)) => Start::Offset(offset),
-        (None, None) => Start::Edge,
+        (None, Some(offset)) => PageStart::Offset(offset),
+        (None, None) => PageStart::Edge,
     };
     let (min, max) = (bound(&board, "min", min)?, bound(&board, "max", max)?);
     let query = PageQuery { edge, start, limit, min, max };

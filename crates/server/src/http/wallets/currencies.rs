@@ -6,7 +6,7 @@ use crate::http::call::Call;
 use crate::http::response::{self, Response};
 use serde_json::{Value, json};
 use tally_rules::ledger::Currency;
-use tally_rules::ledger::limits::Limits;
+use tally_rules::ledger::limits::CurrencyLimits;
 use tally_service::Tally;
 use tally_wire::Problem;
 
@@ -22,7 +22,7 @@ pub(in crate::http) async fn list(mut call: Call) -> Result<Response, Problem> {
 /// A currency; a limit that is off is left out.
 fn shown(tally: &Tally, currency: Currency) -> Value {
     let settings = &tally.settings.ledger;
-    let Limits { per_transfer, per_day, balance, no_transfers, no_withdrawals } =
+    let CurrencyLimits { per_transfer, per_day, balance, no_transfers, no_withdrawals } =
         settings.limits.get(&currency).copied().unwrap_or_default();
     let mut row = json!({
         "currency": currency.as_str(),

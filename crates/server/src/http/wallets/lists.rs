@@ -10,7 +10,7 @@ use serde_json::json;
 use tally_rules::contest::ContestId;
 use tally_rules::ledger::hold::{Hold, HoldState};
 use tally_rules::ledger::money::AMOUNT_MAX;
-use tally_rules::ledger::{HoldId, Kind, MemberId, Uuid};
+use tally_rules::ledger::{EntryKind, HoldId, MemberId, Uuid};
 use tally_service::ledger::lists::{self, Referenced, TransferFilter};
 use tally_wire::api::holds::HoldJson;
 use tally_wire::api::metadata;
@@ -85,7 +85,8 @@ fn contest(query: &mut Query) -> Option<ContestId> {
 }
 
 /// The type of a transfer, which is that of the wallet that it debits: no transfer has the type of what arrives.
-fn kind(query: &mut Query) -> Option<Kind> {
-    let all: Vec<Kind> = Kind::ALL.iter().copied().filter(|kind| *kind != Kind::TransferIn).collect();
+fn kind(query: &mut Query) -> Option<EntryKind> {
+    let all: Vec<EntryKind> =
+        EntryKind::ALL.iter().copied().filter(|kind| *kind != EntryKind::TransferIn).collect();
     span::choice(query, "type", &all)
 }

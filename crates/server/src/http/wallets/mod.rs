@@ -19,14 +19,14 @@ use tally_rules::ledger::{Currency, MemberId};
 use tally_service::Tally;
 use tally_service::ledger::transfers::NewTransfer;
 use tally_wire::Problem;
-use tally_wire::api::wallets::{OrderRead, TransactionJson, Wrong, read_currency, read_id};
+use tally_wire::api::wallets::{BadBody, OrderRead, TransactionJson, read_currency, read_id};
 use tally_wire::fields::FieldError;
 
 /// The problem of a rejected body. A rejection of a field names the field.
-fn wrong(wrong: Wrong) -> Problem {
+fn wrong(wrong: BadBody) -> Problem {
     match wrong {
-        Wrong::Fields(errors) => Problem::fields(errors),
-        Wrong::Rejected(pointer, rejection) => {
+        BadBody::Fields(errors) => Problem::fields(errors),
+        BadBody::Rejected(pointer, rejection) => {
             let error =
                 FieldError { pointer: pointer.into(), code: rejection.code(), detail: rejection.detail() };
             Problem { errors: vec![error], ..problem::of_rejection(&rejection) }

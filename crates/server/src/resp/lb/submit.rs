@@ -11,7 +11,7 @@ use tally_rules::idempotency::{IdempotencyKey, RequestKey};
 use tally_rules::score::ScoreInput;
 use tally_rules::{Micros, PlayerId};
 use tally_service::boards::Board;
-use tally_service::scores::steps::{Step, StepReply};
+use tally_service::scores::steps::{PipelineStep, StepReply};
 use tally_service::scores::submit::{Submit, Submitted, checked};
 use tally_wire::api::scores::read_key;
 use tally_wire::resp::{Encoder, number};
@@ -88,7 +88,7 @@ fn step(
     player: PlayerId,
     score: &[u8],
     options: Options,
-) -> error::Result<Step> {
+) -> error::Result<PipelineStep> {
     let Options { subscore, at, id } = options;
     let score = match number::integer(score) {
         Some(score) => ScoreInput::Int(score),
@@ -104,7 +104,7 @@ fn step(
         builder.begin(key).map_err(refused)?;
     }
     let idempotency = key.zip(fingerprint).map(|(key, fingerprint)| IdempotencyKey { key, fingerprint });
-    Ok(Step::Submit(Submit { board: Arc::clone(board), write, idempotency, names_windows: false }))
+    Ok(PipelineStep::Submit(Submit { board: Arc::clone(board), write, idempotency, names_windows: false }))
 }
 
 /// `[score, rank, previous-score | nil, previous-rank | nil]`

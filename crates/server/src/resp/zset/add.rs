@@ -7,7 +7,7 @@ use crate::resp::shape::Shape;
 use crate::resp::target::{board_id, player, score};
 use tally_rules::definition::ScoreType;
 use tally_rules::sorted_set::Add;
-use tally_service::scores::steps::Step;
+use tally_service::scores::steps::PipelineStep;
 
 /// `ZADD key [NX | XX] [GT | LT] [CH] [INCR] score member [score member …]`
 pub(in crate::resp) fn zadd(builder: &mut StepBuilder<'_>, args: Args<'_>) -> error::Result<Prepared> {
@@ -72,5 +72,5 @@ fn add(
     let items = pairs.zip(scores).map(|(at, score)| Ok((player(args.get(at + 1))?, score)));
     let items = items.collect::<error::Result<_>>()?;
     let shape = if options.increment { Shape::Incremented(kind) } else { Shape::Added { changed } };
-    Ok(Prepared::Step(Step::Add { board, items, options }, shape))
+    Ok(Prepared::Step(PipelineStep::Add { board, items, options }, shape))
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use tally_rules::Definition;
 use tally_service::boards::Board;
 use tally_service::scores::select::RankSelection;
-use tally_service::scores::steps::{Step, TAKE_ALL_MAX, TAKE_MAX};
+use tally_service::scores::steps::{PipelineStep, TAKE_ALL_MAX, TAKE_MAX};
 use tally_wire::resp::number;
 
 /// `ZREM key member [member …]`
@@ -21,7 +21,7 @@ pub(in crate::resp) fn zrem(builder: &mut StepBuilder<'_>, args: Args<'_>) -> er
     let Some(board) = board(builder, args)? else { return Ok(Prepared::Reply(|to| to.integer(0))) };
     // An invalid player id is no member.
     let players = args.from(2).filter_map(|member| player(member).ok()).collect();
-    Ok(Prepared::Step(Step::Remove { board, players }, Shape::Count))
+    Ok(Prepared::Step(PipelineStep::Remove { board, players }, Shape::Count))
 }
 
 /// `ZPOPMIN key [count]`
@@ -49,7 +49,7 @@ fn pop(
         Some(board) if count > 0 => {
             let shape = Shape::Members { kind: board.definition.score, pairs };
             let which = taken(count.min(most(builder)));
-            Ok(Prepared::Step(Step::Take { board, which, all: builder.atomic }, shape))
+            Ok(Prepared::Step(PipelineStep::Take { board, which, all: builder.atomic }, shape))
         }
         _ => Ok(Prepared::Reply(|to| to.array(0))),
     }
@@ -95,7 +95,7 @@ fn take(
 ) -> error::Result<Prepared> {
     let Some(board) = board(builder, args)? else { return Ok(Prepared::Reply(|to| to.integer(0))) };
     let Some(which) = which(&board)? else { return Ok(Prepared::Reply(|to| to.integer(0))) };
-    Ok(Prepared::Step(Step::Take { board, which, all: builder.atomic }, Shape::Count))
+    Ok(Prepared::Step(PipelineStep::Take { board, which, all: builder.atomic }, Shape::Count))
 }
 
 /// The board to change, if there is one.

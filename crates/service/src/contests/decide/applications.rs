@@ -4,7 +4,7 @@ use super::{ContestDecision, outdated};
 use crate::contests::actions::{ActionResult, ContestRequest, ExternalChange, ObservedApplication};
 use crate::ledger::state::BatchState;
 use tally_rules::contest::record::{ApplicationLocation, ContestTask};
-use tally_rules::contest::{Application, Event, Record, State as Stands, Status, state};
+use tally_rules::contest::{Application, ContestRecord, ContestState, ContestTrigger, Status, state};
 use tally_rules::ledger::hold::Ending;
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{HoldId, MemberId, TransferId, WalletKey};
@@ -16,18 +16,18 @@ impl BatchState<'_> {
     pub(crate) fn open(
         &mut self,
         request: &ContestRequest,
-        mut record: Record,
+        mut record: ContestRecord,
         kept: ApplicationLocation,
     ) -> ContestDecision {
-        let anew = record.state == Stands::Open && record.kept != kept;
+        let anew = record.state == ContestState::Open && record.kept != kept;
         record.kept = kept;
         if !anew {
-            return self.change_state(request, record, Event::Open, ContestTask::None);
+            return self.change_state(request, record, ContestTrigger::Open, ContestTask::None);
         }
-        state::transition(record.state, Event::Decide, request.by)?;
+        state::transition(record.state, ContestTrigger::Decide, request.by)?;
         record.revision += 1;
         // A start that has passed is over.
-        record.enter(Stands::Open, self.time.now, self.time.now);
+        record.enter(ContestState::Open, self.time.now, self.time.now);
         self.keep(request, record, ActionResult::Nothing)
     }
 
@@ -35,15 +35,17 @@ impl BatchState<'_> {
     pub(crate) fn external(
         &mut self,
         request: &ContestRequest,
-        mut record: Record,
+        mut record: ContestRecord,
         what: ExternalChange,
     ) -> ContestDecision {
         match what {
             ExternalChange::Thaw => {
-                state::transition(record.state, Event::Start, request.by)?;
+                state::transition(record.state, ContestTrigger::Start, request.by)?;
                 record.revision += 1;
             }
-            ExternalChange::Lost if record.state == Stands::Open => record.kept = ApplicationLocation::Lost,
+            ExternalChange::Lost if record.state == ContestState::Open => {
+                record.kept = ApplicationLocation::Lost
+            }
             ExternalChange::Cleared if record.is_to_be_cleared() => record.kept = ApplicationLocation::Store,
             ExternalChange::Lost | ExternalChange::Cleared => {}
         }
@@ -53,11 +55,11 @@ impl BatchState<'_> {
     pub(crate) fn apply(
         &mut self,
         request: &ContestRequest,
-        mut record: Record,
+        mut record: ContestRecord,
         (player, member, accept): (&PlayerId, Option<MemberId>, Option<u32>),
         id: HoldId,
     ) -> ContestDecision {
-        state::transition(record.state, Event::Apply, request.by)?;
+        state::transition(record.state, ContestTrigger::Apply, request.by)?;
         record.check_may_apply(self.expected)?;
         let key = Self::entrant(&record, player);
         let is_staff = record.contest.is_staff(player);
@@ -85,14 +87,19 @@ impl BatchState<'_> {
     }
 
     /// Whether a player that needs a member has another one than was read.
-    pub(super) fn has_moved(&self, record: &Record, player: &PlayerId, member: Option<MemberId>) -> bool {
+    pub(super) fn has_moved(
+        &self,
+        record: &ContestRecord,
+        player: &PlayerId,
+        member: Option<MemberId>,
+    ) -> bool {
         record.contest.needs_members() && self.handles.get(&Handle::Player(player.clone())).copied() != member
     }
 
     /// Holds the fee, if there is one, in the wallet of an open member.
     pub(super) fn hold_fee(
         &mut self,
-        record: &Record,
+        record: &ContestRecord,
         member: Option<MemberId>,
         id: HoldId,
     ) -> Result<Option<HoldId>, Rejection> {
@@ -136,11 +143,11 @@ impl BatchState<'_> {
     pub(crate) fn decide_rows(
         &mut self,
         request: &ContestRequest,
-        mut record: Record,
+        mut record: ContestRecord,
         rows: &[ObservedApplication],
         accept: Option<u32>,
     ) -> ContestDecision {
-        state::transition(record.state, Event::Decide, request.by)?;
+        state::transition(record.state, ContestTrigger::Decide, request.by)?;
         let key = |player: &PlayerId| Self::entrant(&record, player);
         if !rows.iter().all(|(player, observed)| self.is_unchanged(&key(player), observed.as_ref())) {
             return outdated(record);
@@ -169,10 +176,10 @@ impl BatchState<'_> {
     pub(crate) fn withdraw(
         &mut self,
         request: &ContestRequest,
-        mut record: Record,
+        mut record: ContestRecord,
         (player, observed): &ObservedApplication,
     ) -> ContestDecision {
-        state::transition(record.state, Event::Withdraw, request.by)?;
+        state::transition(record.state, ContestTrigger::Withdraw, request.by)?;
         let key = Self::entrant(&record, player);
         if !self.is_unchanged(&key, observed.as_ref()) {
             return outdated(record);

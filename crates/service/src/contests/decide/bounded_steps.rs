@@ -12,7 +12,7 @@ use tally_rules::audit::{AuditAction, AuditEntry, AuditId, Audited};
 use tally_rules::contest::member::UnpaidReason;
 use tally_rules::contest::record::ContestTask;
 use tally_rules::contest::{
-    ActorKind, Application, ContestPlayer, Event, Payout, Record, State as Stands, state,
+    ActorKind, Application, ContestPlayer, ContestRecord, ContestState, ContestTrigger, Payout, state,
 };
 use tally_rules::ledger::{Amount, Currency, TransferId, TransferKind, TransferRequest, Uuid};
 use tally_rules::{PlayerId, Rejection};
@@ -21,7 +21,11 @@ use tally_store::{EntrantKey, PayoutKey};
 impl BatchState<'_> {
     /// Clears all applications with the start, if the accepted ones are all and fit into one step: it saves two transactions.
     /// The revision proves that they have not changed, so they are not read again. Returns the remaining work.
-    pub(crate) fn clear_at_once(&mut self, record: &Record, rows: &[(PlayerId, Application)]) -> ContestTask {
+    pub(crate) fn clear_at_once(
+        &mut self,
+        record: &ContestRecord,
+        rows: &[(PlayerId, Application)],
+    ) -> ContestTask {
         if rows.len() > STEP_ROWS || record.applications.all() as usize != rows.len() {
             return ContestTask::Clear;
         }
@@ -43,7 +47,7 @@ impl BatchState<'_> {
     pub(crate) fn clear(
         &mut self,
         request: &ContestRequest,
-        mut record: Record,
+        mut record: ContestRecord,
         rows: &[(PlayerId, Application)],
         last: bool,
     ) -> ContestDecision {
@@ -58,7 +62,7 @@ impl BatchState<'_> {
             }
         }
         if last {
-            let refunds = record.state == Stands::Cancelled && record.members > 0;
+            let refunds = record.state == ContestState::Cancelled && record.members > 0;
             let refunds = refunds && record.contest.entry_fee.is_some();
             record.work = if refunds { ContestTask::Refund { after: None } } else { ContestTask::None };
         }
@@ -66,8 +70,8 @@ impl BatchState<'_> {
     }
 
     /// Closes the review, once: no ban counts from now on.
-    pub(crate) fn settle(&mut self, request: &ContestRequest, mut record: Record) -> ContestDecision {
-        state::transition(record.state, Event::Settle, request.by)?;
+    pub(crate) fn settle(&mut self, request: &ContestRequest, mut record: ContestRecord) -> ContestDecision {
+        state::transition(record.state, ContestTrigger::Settle, request.by)?;
         if record.is_in_review() {
             // The remaining work of a start comes first.
             if record.work != ContestTask::None {
@@ -82,7 +86,7 @@ impl BatchState<'_> {
     pub(crate) fn determine(
         &mut self,
         request: &ContestRequest,
-        mut record: Record,
+        mut record: ContestRecord,
         (payouts, first): (&[Payout], u32),
         id: TransferId,
     ) -> ContestDecision {
@@ -102,7 +106,7 @@ impl BatchState<'_> {
     pub(crate) fn pay_prizes(
         &mut self,
         request: &ContestRequest,
-        mut record: Record,
+        mut record: ContestRecord,
         first: u32,
         (rows, ids): (&[Payout], &[Uuid]),
     ) -> ContestDecision {
@@ -115,7 +119,7 @@ impl BatchState<'_> {
         record.work = ContestTask::Pay { done };
         if record.prizes.is_none_or(|count| done >= count) {
             record.work = ContestTask::None;
-            record.enter(Stands::Settled, self.time.now.max(record.since), self.time.now);
+            record.enter(ContestState::Settled, self.time.now.max(record.since), self.time.now);
         }
         self.keep(request, record, ActionResult::Paid(became))
     }
@@ -169,7 +173,7 @@ impl BatchState<'_> {
     pub(crate) fn repay(
         &mut self,
         request: &ContestRequest,
-        mut record: Record,
+        mut record: ContestRecord,
         rows: &[(u32, Payout)],
         ids: &[Uuid],
     ) -> ContestDecision {
@@ -215,7 +219,7 @@ impl BatchState<'_> {
     pub(crate) fn refund(
         &mut self,
         request: &ContestRequest,
-        mut record: Record,
+        mut record: ContestRecord,
         (rows, last): (&[(PlayerId, ContestPlayer)], bool),
         ids: &[Uuid],
     ) -> ContestDecision {

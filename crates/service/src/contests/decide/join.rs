@@ -4,7 +4,9 @@ use super::{ContestDecision, outdated};
 use crate::contests::actions::{ActionResult, ContestRequest};
 use crate::ledger::state::BatchState;
 use std::sync::Arc;
-use tally_rules::contest::{Application, ContestPlayer, Event, Record, Status, division, state};
+use tally_rules::contest::{
+    Application, ContestPlayer, ContestRecord, ContestTrigger, Status, division, state,
+};
 use tally_rules::ledger::hold::Ending;
 use tally_rules::ledger::{HoldId, MemberId, TransferId};
 use tally_rules::{PlayerId, Rejection};
@@ -13,11 +15,11 @@ impl BatchState<'_> {
     pub(super) fn join(
         &mut self,
         request: &ContestRequest,
-        mut record: Record,
+        mut record: ContestRecord,
         (player, member): (&PlayerId, Option<MemberId>),
         (hold, capture): (HoldId, TransferId),
     ) -> ContestDecision {
-        state::transition(record.state, Event::Apply, request.by)?;
+        state::transition(record.state, ContestTrigger::Apply, request.by)?;
         record.check_may_apply(self.expected)?;
         let (key, place) = (Self::entrant(&record, player), record.members);
         if self.joined.get(&key).is_some() {

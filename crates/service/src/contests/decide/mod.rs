@@ -17,8 +17,8 @@ use crate::ledger::request::{LedgerRequest, Needs};
 use crate::ledger::state::{Added, BatchState};
 use crate::outcomes;
 use tally_rules::contest::record::{ApplicationLocation, ContestTask};
-use tally_rules::contest::{Application, ContestId, Event, Record, State as Stands, state};
-use tally_rules::event::{ContestChanged, Event as Happening, EventKind};
+use tally_rules::contest::{Application, ContestId, ContestRecord, ContestState, ContestTrigger, state};
+use tally_rules::event::{ContestChanged, Event, EventKind};
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::transfer_request::wallets_of;
 use tally_rules::ledger::{Currency, HoldId, MemberId, TransferId, Uuid};
@@ -30,15 +30,15 @@ impl Added {
     /// Adds the event that a contest was made, changed, or changed its state.
     pub(crate) fn add_event(
         &mut self,
-        (id, record): (&ContestId, &Record),
-        before: Option<Stands>,
+        (id, record): (&ContestId, &ContestRecord),
+        before: Option<ContestState>,
         now: Micros,
     ) {
         let is_turned = before != Some(record.state);
         let at = if is_turned { record.since } else { record.updated_at };
         let (contest, members) = (Some(id.clone()), record.members);
         let changed = ContestChanged { contest, before, state: record.state, at, members };
-        let event = Happening { at: now, what: EventKind::Contest(changed) };
+        let event = Event { at: now, what: EventKind::Contest(changed) };
         self.events.push((Topic::Contest(record.no), event));
     }
 }
@@ -70,7 +70,7 @@ impl LedgerRequest for ContestRequest {
     fn decide(&self, state: &mut BatchState<'_>, ids: &[Uuid]) -> ContestDecision {
         let stored = state.contests.get(&self.id);
         let before = stored.map(|record| record.state);
-        let was_in_review = stored.is_some_and(Record::is_in_review);
+        let was_in_review = stored.is_some_and(ContestRecord::is_in_review);
         let kept_before = stored.map(|record| record.kept);
         let mut done = state.decide_action(self, ids)?;
         done.state_changed = before != Some(done.record.state);
@@ -125,7 +125,7 @@ fn read(plan: &mut ReadSet, request: &ContestRequest, settings: &LedgerSettings)
         | Action::NoteDecision { .. } => {}
         Action::Apply { player, member, .. } => {
             match observed.state {
-                Stands::Running => ledger.contests.members.push(entrant(player)),
+                ContestState::Running => ledger.contests.members.push(entrant(player)),
                 _ => ledger.contests.applications.push(entrant(player)),
             }
             ledger.handles.push(Handle::Player(player.clone()));
@@ -165,12 +165,12 @@ fn read(plan: &mut ReadSet, request: &ContestRequest, settings: &LedgerSettings)
 }
 
 /// The reply to an action that was done.
-fn done(record: Record, result: ActionResult) -> ContestDecision {
+fn done(record: ContestRecord, result: ActionResult) -> ContestDecision {
     Ok(ContestDone { record: Box::new(record), replayed: false, state_changed: false, result })
 }
 
 /// The reply if the contest has changed since it was read.
-fn outdated(record: Record) -> ContestDecision {
+fn outdated(record: ContestRecord) -> ContestDecision {
     done(record, ActionResult::Outdated)
 }
 
@@ -191,14 +191,14 @@ impl BatchState<'_> {
                 return Err(Rejection::ContestExists(request.id.as_str().into()));
             }
             let contest = spec.create(&settings.currencies, settings.contests)?;
-            let record = Record::new(ids[0], contest, series.clone(), self.time.now);
+            let record = ContestRecord::new(ids[0], contest, series.clone(), self.time.now);
             return self.keep(request, record, ActionResult::Nothing);
         }
         let record = present.ok_or(Rejection::ContestNotFound)?;
         // The caller planned the action for this contest: for its fee and prizes, the leaderboards that it has in its state, and
         // its application store.
         let has_boards = request.action.concerns_scores() || matches!(request.action, Action::Apply { .. });
-        let is_unchanged = |observed: &Record| {
+        let is_unchanged = |observed: &ContestRecord| {
             let (then, now) = (&observed.contest, &record.contest);
             (observed.no, observed.kept) == (record.no, record.kept)
                 && (then.entry_fee, then.needs_members()) == (now.entry_fee, now.needs_members())
@@ -218,7 +218,7 @@ impl BatchState<'_> {
             Action::External(what) => self.external(request, record, *what),
             Action::Apply { player, member, accept } => {
                 let hold = HoldId::of_fee(ids[0]);
-                if record.state == Stands::Running {
+                if record.state == ContestState::Running {
                     return self.join(request, record, (player, *member), (hold, TransferId(ids[1])));
                 }
                 let boards = accept.filter(|_| record.contest.auto_accept);
@@ -226,14 +226,14 @@ impl BatchState<'_> {
             }
             Action::Decide { rows, accept } => self.decide_rows(request, record, rows, *accept),
             Action::NoteDecision { .. } => {
-                state::transition(record.state, Event::Decide, request.by)?;
+                state::transition(record.state, ContestTrigger::Decide, request.by)?;
                 done(record, ActionResult::Nothing)
             }
             Action::Withdraw(row) => self.withdraw(request, record, row),
             Action::Start(rows) => self.start(request, record, rows, ids),
             Action::Finish(boards) => {
                 let work = record.work.clone();
-                let done = self.change_state(request, record, Event::Finish, work)?;
+                let done = self.change_state(request, record, ContestTrigger::Finish, work)?;
                 self.bump(boards);
                 Ok(done)
             }
@@ -261,7 +261,7 @@ impl BatchState<'_> {
     pub(crate) fn keep(
         &mut self,
         request: &ContestRequest,
-        record: Record,
+        record: ContestRecord,
         result: ActionResult,
     ) -> ContestDecision {
         self.contests.set(&request.id, Some(record.clone()));
@@ -275,7 +275,7 @@ impl BatchState<'_> {
         done(record, result)
     }
 
-    fn at(&self, request: &ContestRequest, record: &Record) -> Micros {
+    fn at(&self, request: &ContestRequest, record: &ContestRecord) -> Micros {
         request.at.unwrap_or(self.time.now).max(record.since)
     }
 
@@ -283,8 +283,8 @@ impl BatchState<'_> {
     pub(crate) fn change_state(
         &mut self,
         request: &ContestRequest,
-        mut record: Record,
-        event: Event,
+        mut record: ContestRecord,
+        event: ContestTrigger,
         work: ContestTask,
     ) -> ContestDecision {
         let row = state::transition(record.state, event, request.by)?;
@@ -292,7 +292,7 @@ impl BatchState<'_> {
             return self.keep(request, record, ActionResult::Nothing);
         }
         record.check_review()?;
-        if event == Event::Cancel && record.state == Stands::Open {
+        if event == ContestTrigger::Cancel && record.state == ContestState::Open {
             record.applications.clear();
         }
         let at = self.at(request, &record);
@@ -301,18 +301,18 @@ impl BatchState<'_> {
         self.keep(request, record, ActionResult::Nothing)
     }
 
-    fn cancel(&mut self, request: &ContestRequest, record: Record) -> ContestDecision {
+    fn cancel(&mut self, request: &ContestRequest, record: ContestRecord) -> ContestDecision {
         let work = match record.state {
-            Stands::Open if record.kept == ApplicationLocation::Store => ContestTask::Clear,
+            ContestState::Open if record.kept == ApplicationLocation::Store => ContestTask::Clear,
             // A running clear of a start comes first.
-            Stands::Running | Stands::Finished
+            ContestState::Running | ContestState::Finished
                 if record.work == ContestTask::None && record.contest.entry_fee.is_some() =>
             {
                 ContestTask::Refund { after: None }
             }
             _ => record.work.clone(),
         };
-        self.change_state(request, record, Event::Cancel, work)
+        self.change_state(request, record, ContestTrigger::Cancel, work)
     }
 
     fn bump(&mut self, boards: &[(BoardNo, tally_rules::Definition)]) {
@@ -323,17 +323,17 @@ impl BatchState<'_> {
     fn patch(
         &mut self,
         request: &ContestRequest,
-        mut record: Record,
+        mut record: ContestRecord,
         spec: &tally_rules::contest::definition::ContestSpec,
     ) -> ContestDecision {
         let settings = self.settings;
-        let row = state::transition(record.state, Event::Patch, request.by)?;
+        let row = state::transition(record.state, ContestTrigger::Patch, request.by)?;
         record.contest = spec.change(&record.contest, row.from, &settings.currencies, settings.contests)?;
         record.updated_at = self.time.now;
         self.keep(request, record, ActionResult::Nothing)
     }
 
-    pub(crate) fn entrant(record: &Record, player: &PlayerId) -> EntrantKey {
+    pub(crate) fn entrant(record: &ContestRecord, player: &PlayerId) -> EntrantKey {
         EntrantKey { contest: record.no, player: player.clone() }
     }
 }

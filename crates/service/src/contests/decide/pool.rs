@@ -5,7 +5,7 @@ use crate::ledger::state::BatchState;
 use std::sync::Arc;
 use tally_rules::Rejection;
 use tally_rules::contest::pool::PoolResult;
-use tally_rules::contest::{Payout, Record};
+use tally_rules::contest::{ContestRecord, Payout};
 use tally_rules::ledger::{Amount, TransferId, TransferKind, TransferRequest, WalletKey};
 
 impl BatchState<'_> {
@@ -14,7 +14,7 @@ impl BatchState<'_> {
     pub(super) fn balance_pool(
         &mut self,
         request: &ContestRequest,
-        record: &mut Record,
+        record: &mut ContestRecord,
         (payouts, first): (&[Payout], u32),
         id: TransferId,
     ) -> Result<(), Rejection> {

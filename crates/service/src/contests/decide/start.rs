@@ -5,10 +5,11 @@ use crate::contests::actions::{ActionResult, ContestRequest};
 use crate::ledger::state::BatchState;
 use std::sync::Arc;
 use tally_rules::PlayerId;
-use tally_rules::contest::record::{ApplicationLocation, ContestTask, FAILED_KEPT, Report};
+use tally_rules::contest::record::{ApplicationLocation, ContestTask, FAILED_KEPT, StartReport};
 use tally_rules::contest::start::{Facts, invalid_reason, select_members};
 use tally_rules::contest::{
-    ActorKind, Application, ContestId, ContestPlayer, Event, OnInvalid, Record, division, state,
+    ActorKind, Application, ContestId, ContestPlayer, ContestRecord, ContestTrigger, OnInvalid, division,
+    state,
 };
 use tally_rules::ledger::hold::Ending;
 use tally_rules::ledger::{Hold, TransferId, Uuid};
@@ -18,11 +19,11 @@ impl BatchState<'_> {
     pub(super) fn start(
         &mut self,
         request: &ContestRequest,
-        mut record: Record,
+        mut record: ContestRecord,
         rows: &[(PlayerId, Application)],
         ids: &[Uuid],
     ) -> ContestDecision {
-        let row = state::transition(record.state, Event::Start, request.by)?;
+        let row = state::transition(record.state, ContestTrigger::Start, request.by)?;
         if request.observed.as_ref().is_none_or(|observed| {
             (observed.revision, observed.contest.division_size)
                 != (record.revision, record.contest.division_size)
@@ -68,7 +69,7 @@ impl BatchState<'_> {
         };
         record.applications.clear();
         record.members = members;
-        record.report = Some(Report {
+        record.report = Some(StartReport {
             enrolled: members,
             failed: u32::try_from(failed.len()).unwrap_or(u32::MAX),
             first_failed: failed.iter().take(FAILED_KEPT).cloned().collect(),
@@ -78,7 +79,7 @@ impl BatchState<'_> {
     }
 
     /// The leaderboard, or that of each division.
-    fn make_boards(&mut self, id: &ContestId, record: &Record, members: u32) -> Vec<BoardRow> {
+    fn make_boards(&mut self, id: &ContestId, record: &ContestRecord, members: u32) -> Vec<BoardRow> {
         let divisions: Vec<Option<u32>> = match record.contest.division_size {
             None => vec![None],
             Some(size) => division::sizes(members, size).map(|(n, _)| Some(n)).collect(),
@@ -87,7 +88,12 @@ impl BatchState<'_> {
     }
 
     /// The leaderboard of one division, or of all.
-    pub(super) fn make_board(&mut self, id: &ContestId, record: &Record, division: Option<u32>) -> BoardRow {
+    pub(super) fn make_board(
+        &mut self,
+        id: &ContestId,
+        record: &ContestRecord,
+        division: Option<u32>,
+    ) -> BoardRow {
         let no = self.added.next_board;
         self.added.next_board = BoardNo(no.0 + 1);
         let definition = record.contest.leaderboard.clone().with_prizes_from(self.time.now);

@@ -17,7 +17,7 @@ use tally_rules::contest::ContestId;
 use tally_rules::ledger::erasure::{pseudonym, renamed_in_list};
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{
-    Erasure, Hold, HoldId, Kind, Member, MemberId, ReversalLink, Transfer, TransferId, Uuid, WalletKey,
+    EntryKind, Erasure, Hold, HoldId, Member, MemberId, ReversalLink, Transfer, TransferId, Uuid, WalletKey,
 };
 use tally_rules::{Micros, PlayerId};
 use tally_store::{LedgerReadSet, LedgerWriteSet, Loaded, ReadSet, Redacted, ShardSet, WindowKey, WriteSet};
@@ -163,7 +163,8 @@ impl Steps {
         let rows = ids.into_iter().zip(found).filter_map(|(id, transfer)| Some((id, transfer?)));
         let has_words = |transfer: &Transfer| transfer.origin.has_words();
         // The reason of a reversal was in its link before.
-        let has_link = |transfer: &Transfer| matches!(transfer.kind, Kind::ReversalOut | Kind::ReversalIn);
+        let has_link =
+            |transfer: &Transfer| matches!(transfer.kind, EntryKind::ReversalOut | EntryKind::ReversalIn);
         let rows: Vec<_> = rows.filter(|(_, row)| has_words(row) || has_link(row)).collect();
         let reversals = rows.iter().filter(|(_, row)| has_link(row)).map(|(id, _)| *id).collect();
         let plan = LedgerReadSet { reversals, ..LedgerReadSet::default() };

@@ -7,7 +7,7 @@ use super::steps;
 use crate::audit;
 use crate::background::{Job, Next};
 use crate::failure::Failure;
-use crate::scan::Span;
+use crate::scan::ListRange;
 use crate::tally::Tally;
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,7 +45,7 @@ pub(crate) fn finish_all(tally: &Tally) -> Result<(), Failure> {
 fn running(tally: &Tally) -> Result<Vec<MemberId>, Failure> {
     let filter = audit::Filter { action: Some(AuditAction::MemberErased), ..audit::Filter::default() };
     let from = Some(tally.now().plus(-KEPT_MICROS));
-    let page = audit::list(tally, &filter, &Span { from, limit: MEMBERS, ..Span::default() })?;
+    let page = audit::list(tally, &filter, &ListRange { from, limit: MEMBERS, ..ListRange::default() })?;
     let ids = page.rows.iter().filter_map(|(_, entry)| Uuid::parse(&entry.subject).map(MemberId));
     let ids = tally_lanes::keys_to_load(ids);
     let found = tally.store.ledger().members(&ids)?;

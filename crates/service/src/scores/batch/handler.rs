@@ -4,7 +4,7 @@
 //! separate lane, whose batches pass the barrier alone. So do bans, and batches that open a window, at their own shard: a commit
 //! in doubt delays no batch of another shard.
 
-use super::kind::{Decision, Reply, Replying, Request, on_kind};
+use super::kind::{Decision, Replying, ScoreReply, ScoreRequest, on_kind};
 use super::publish::{Versions, publish};
 use super::revision_guard::{OnShard, Planned, Replan, RevisionGuard, changes_all, changes_boards};
 use super::several::InDoubt;
@@ -17,7 +17,7 @@ use crate::periods::outdated::OutdatedArchives;
 use crate::scores::shared::Shared;
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
-use tally_lanes::{BarrierGuard, BatchHandler, Failure, Histogram, Kind, Resolution, Weight};
+use tally_lanes::{BarrierGuard, BatchFailure, BatchHandler, BatchSharing, Histogram, Resolution, Weight};
 use tally_rules::Rejection;
 use tally_store::{BatchId, BoardNo, ScoreKey, ShardSet, WindowRow};
 
@@ -84,7 +84,7 @@ impl ScoreBatchHandler {
     /// between that and the end of the batch.
     pub(super) fn target(
         &self,
-        batch: &[Request],
+        batch: &[ScoreRequest],
         shards: ShardSet,
     ) -> Result<(Targets, ClockReading, BarrierGuard), (ShardSet, Fault)> {
         let all = ShardSet::first(self.shared.store.shards());
@@ -115,21 +115,21 @@ impl ScoreBatchHandler {
 }
 
 impl BatchHandler for ScoreBatchHandler {
-    type Request = Request;
-    type Answer = Result<Reply, Rejection>;
+    type Request = ScoreRequest;
+    type Answer = Result<ScoreReply, Rejection>;
     type Fault = Fault;
     type Committed = CommittedBatch;
 
-    fn weight(request: &Request) -> Weight {
+    fn weight(request: &ScoreRequest) -> Weight {
         let rows = u32::try_from(on_kind!(request, one => one.weight())).unwrap_or(u32::MAX);
         Weight { rows, bytes: rows.saturating_mul(REQUEST_BYTES) }
     }
 
-    fn kind(request: &Request) -> Kind {
-        if on_kind!(request, one => one.is_alone()) { Kind::Alone } else { Kind::Group(0) }
+    fn kind(request: &ScoreRequest) -> BatchSharing {
+        if on_kind!(request, one => one.is_alone()) { BatchSharing::Alone } else { BatchSharing::Group(0) }
     }
 
-    fn commit(&mut self, batch: &[Request]) -> Result<CommittedBatch, Failure<Fault>> {
+    fn commit(&mut self, batch: &[ScoreRequest]) -> Result<CommittedBatch, BatchFailure<Fault>> {
         let shards = Shards::of(batch, &*self.shared.store);
         if shards.len() > 1 {
             return self.commit_each(batch, shards);
@@ -139,10 +139,10 @@ impl BatchHandler for ScoreBatchHandler {
         for _ in 0..ATTEMPTS_MAX {
             match self.attempt(batch, &more, shard)? {
                 Ok(committed) => return Ok(committed),
-                Err(replan) => self.prepare(batch, replan, &mut more).map_err(Failure::Unavailable)?,
+                Err(replan) => self.prepare(batch, replan, &mut more).map_err(BatchFailure::Unavailable)?,
             }
         }
-        Err(Failure::Retry(Fault::Contention(CONTENDED.into())))
+        Err(BatchFailure::Retry(Fault::Contention(CONTENDED.into())))
     }
 
     fn read_at(&self) -> Option<Instant> {
@@ -154,7 +154,7 @@ impl BatchHandler for ScoreBatchHandler {
     }
 
     /// The store finds the transaction by its name. The decisions were kept, because they must not be made again.
-    fn resolve(&mut self, _batch: &[Request]) -> Result<Resolution<CommittedBatch, Fault>, Fault> {
+    fn resolve(&mut self, _batch: &[ScoreRequest]) -> Result<Resolution<CommittedBatch, Fault>, Fault> {
         let (lost, _) = self.in_doubt.as_ref().expect("a commit is in doubt");
         let done = self.shared.store.resolve(lost).inspect_err(|_| match &mut self.unresolved {
             Some(Unresolved::Whole(_, planned, shard, pass)) => {
@@ -182,9 +182,9 @@ impl BatchHandler for ScoreBatchHandler {
 
     fn publish(
         &mut self,
-        mut batch: Vec<Request>,
+        mut batch: Vec<ScoreRequest>,
         committed: CommittedBatch,
-    ) -> Vec<Result<Reply, Rejection>> {
+    ) -> Vec<Result<ScoreReply, Rejection>> {
         let CommittedBatch { mut decisions, mut targets, stale, planned, done, pass: _inside } = committed;
         targets.install();
         if !stale.is_empty() {
@@ -217,26 +217,26 @@ impl ScoreBatchHandler {
     /// One transaction, if everything is as it was planned.
     fn attempt(
         &mut self,
-        batch: &[Request],
+        batch: &[ScoreRequest],
         more: &[ScoreKey],
         shard: usize,
-    ) -> Result<Result<CommittedBatch, Replan>, Failure<Fault>> {
+    ) -> Result<Result<CommittedBatch, Replan>, BatchFailure<Fault>> {
         let guard = RevisionGuard::of(batch);
         let (mut targets, time, pass) = match self.target(batch, ShardSet::of(shard)) {
             Ok(targeted) => targeted,
-            Err((shards, fault)) if shards.is_empty() => return Err(Failure::Unavailable(fault)),
-            Err((_, fault)) => return Err(Failure::Piece(fault)),
+            Err((shards, fault)) if shards.is_empty() => return Err(BatchFailure::Unavailable(fault)),
+            Err((_, fault)) => return Err(BatchFailure::Piece(fault)),
         };
         if let Some((_, fault)) = self.check_targets(batch, &mut targets, time)? {
-            return Err(Failure::Piece(fault));
+            return Err(BatchFailure::Piece(fault));
         }
         let Some(planned) = guard.plan(batch, &targets) else {
             return Ok(Err(Replan::BoardsChanged(Vec::new())));
         };
         let transacted = self.transact((batch, &targets), (&guard, &planned), (time, more), shard);
-        if let Err(Failure::Unknown(fault)) = transacted {
+        if let Err(BatchFailure::Unknown(fault)) = transacted {
             self.unresolved = Some(Unresolved::Whole(targets, planned, shard, pass));
-            return Err(Failure::Unknown(fault));
+            return Err(BatchFailure::Unknown(fault));
         }
         Ok(transacted?.map(|transacted| committed_batch(transacted, targets, planned, (shard, pass))))
     }

@@ -91,7 +91,7 @@ pub(crate) struct Replying<'a> {
 }
 
 /// A kind of request.
-pub(crate) trait Kind: Sized {
+pub(crate) trait ScoreRequestKind: Sized {
     /// What the transaction decides, unless a rule rejects the request.
     type Decision: Debug;
     /// What the caller gets.
@@ -207,21 +207,21 @@ pub(crate) trait Kind: Sized {
 }
 
 /// A kind in the list, so that its caller gets its own type of reply.
-pub(crate) trait Listed: Kind + Into<Request> {
+pub(crate) trait Listed: ScoreRequestKind + Into<ScoreRequest> {
     /// The reply, or the fault of its shard.
-    fn typed(reply: Reply) -> Result<Self::Reply, Fault>;
+    fn typed(reply: ScoreReply) -> Result<Self::Reply, Fault>;
 }
 
 macro_rules! kinds {
     ($d:tt $($kind:ident)*) => {
         /// One entry of the lane.
         #[derive(Debug)]
-        pub(crate) enum Request { $($kind($kind)),* }
+        pub(crate) enum ScoreRequest { $($kind($kind)),* }
 
         /// The decision on one request; its kind is that of the request.
         #[derive(Debug)]
         pub(crate) enum Decision {
-            $($kind(<$kind as Kind>::Decision),)*
+            $($kind(<$kind as ScoreRequestKind>::Decision),)*
             /// A rule does not allow it.
             Rejected(Rejection),
             /// Its shard has not done it.
@@ -230,40 +230,40 @@ macro_rules! kinds {
             Pending,
         }
 
-        pub(crate) enum Reply {
-            $($kind(<$kind as Kind>::Reply),)*
+        pub(crate) enum ScoreReply {
+            $($kind(<$kind as ScoreRequestKind>::Reply),)*
             /// Its shard has not done it, or not all of it.
             Failed(Fault),
         }
 
         $(
-            impl From<$kind> for Request {
+            impl From<$kind> for ScoreRequest {
                 fn from(request: $kind) -> Self {
                     Self::$kind(request)
                 }
             }
 
             impl Listed for $kind {
-                fn typed(reply: Reply) -> Result<Self::Reply, Fault> {
+                fn typed(reply: ScoreReply) -> Result<Self::Reply, Fault> {
                     match reply {
-                        Reply::$kind(reply) => Ok(reply),
-                        Reply::Failed(fault) => Err(fault),
+                        ScoreReply::$kind(reply) => Ok(reply),
+                        ScoreReply::Failed(fault) => Err(fault),
                         _ => unreachable!("a reply is of the kind of its request"),
                     }
                 }
             }
         )*
 
-        /// Calls a method of [`Kind`] on whatever kind a request is.
+        /// Calls a method of [`ScoreRequestKind`] on whatever kind a request is.
         macro_rules! on_kind {
             ($d request:expr, $d one:ident => $d call:expr) => {{
-                use $crate::scores::batch::Kind as _;
-                match $d request { $($crate::scores::batch::Request::$kind($d one) => $d call),* }
+                use $crate::scores::batch::ScoreRequestKind as _;
+                match $d request { $($crate::scores::batch::ScoreRequest::$kind($d one) => $d call),* }
             }};
         }
 
-        /// Methods of [`Kind`] with decisions, replies and slices.
-        impl Request {
+        /// Methods of [`ScoreRequestKind`] with decisions, replies and slices.
+        impl ScoreRequest {
             pub(crate) fn decide(&self, state: &mut ScoreBatchState, rows: &[RowTarget], targets: &Targets) -> Decision {
                 match self { $(Self::$kind(one) => {
                     one.decide(state, rows, targets).map_or_else(Decision::Rejected, Decision::$kind)
@@ -304,10 +304,10 @@ macro_rules! kinds {
                 }
             }
 
-            pub(crate) fn reply(&self, decision: Decision, with: Replying<'_>) -> Result<Reply, Rejection> {
+            pub(crate) fn reply(&self, decision: Decision, with: Replying<'_>) -> Result<ScoreReply, Rejection> {
                 let reply = match (self, decision) {
                     $((Self::$kind(one), Decision::$kind(decision)) => {
-                        one.reply(decision, with).map(Reply::$kind)
+                        one.reply(decision, with).map(ScoreReply::$kind)
                     })*
                     (_, Decision::Rejected(rejection)) => Err(Failure::Rejected(rejection)),
                     (_, Decision::Failed(fault)) => Err(Failure::Fault(fault)),
@@ -315,7 +315,7 @@ macro_rules! kinds {
                 };
                 match reply {
                     Ok(reply) => Ok(reply),
-                    Err(Failure::Fault(fault)) => Ok(Reply::Failed(fault)),
+                    Err(Failure::Fault(fault)) => Ok(ScoreReply::Failed(fault)),
                     Err(Failure::Rejected(rejection)) => Err(rejection),
                 }
             }
@@ -338,7 +338,7 @@ macro_rules! kinds {
             }
 
             pub(crate) fn join(&self, known: Decision, new: Decision, steps: &[usize]) -> Decision {
-                match self { $(Self::$kind(_) => <$kind as Kind>::join(known, new, steps)),* }
+                match self { $(Self::$kind(_) => <$kind as ScoreRequestKind>::join(known, new, steps)),* }
             }
         }
     };

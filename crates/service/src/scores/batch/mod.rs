@@ -20,7 +20,8 @@ mod transact;
 
 pub(crate) use handler::{ScoreBatchHandler, StoreTimes};
 pub(crate) use kind::{
-    Access, Decision, Kind, Listed, Players, Reply, Replying, Request, TargetRow, on_kind,
+    Access, Decision, Listed, Players, Replying, ScoreReply, ScoreRequest, ScoreRequestKind, TargetRow,
+    on_kind,
 };
 pub(crate) use publish::{Effect, Effects, Versions};
 pub(crate) use read::score_key;

@@ -1,6 +1,6 @@
 //! Publishing a batch: the rankings change as it was decided, in order, leaderboard by leaderboard and window by window.
 
-use super::kind::{Decision, Request, on_kind};
+use super::kind::{Decision, ScoreRequest, on_kind};
 use super::revision_guard::OnShard;
 use super::state::RecordChange;
 use super::targets::Targets;
@@ -99,7 +99,7 @@ type WindowChanges = (Vec<RankingChange>, Vec<Option<usize>>);
 
 /// Publishes a batch; returns the ranks around the ranked change of each request.
 pub(super) fn publish(
-    batch: &mut [Request],
+    batch: &mut [ScoreRequest],
     decisions: &mut [Decision],
     targets: &Targets,
     versions: &Versions<'_>,
@@ -119,7 +119,7 @@ pub(super) fn publish(
 
 /// Publishes neighbours whose replies need no more than the ranks around them.
 fn publish_together(
-    batch: &[Request],
+    batch: &[ScoreRequest],
     decisions: &[Decision],
     (targets, versions): (&Targets, &Versions<'_>),
     which: Range<usize>,

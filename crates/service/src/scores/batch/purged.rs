@@ -3,7 +3,7 @@
 //! Each shard is queried once for each window, before the first record of it there. So an unavailable shard keeps no period of
 //! the others from beginning. Not here: purging (`periods/purge`).
 
-use super::kind::{Access, Request, on_kind};
+use super::kind::{Access, ScoreRequest, on_kind};
 use super::targets::{Targets, each_row};
 use crate::failure::Failure;
 use crate::seeded_faults::{SeededFault, is_seeded};
@@ -22,7 +22,7 @@ impl Targets {
     /// this returns what must be purged first. It returns unavailable shards too: the batch does nothing there.
     pub(super) fn settle_purged(
         &mut self,
-        batch: &[Request],
+        batch: &[ScoreRequest],
         store: &dyn Store,
         now: Micros,
     ) -> Result<(Vec<WindowKey>, UnavailableShards), StoreError> {
@@ -93,7 +93,7 @@ impl Targets {
     }
 
     /// New scores do not count for a window, as if it were closed.
-    fn leave(&mut self, batch: &[Request], key: WindowKey) {
+    fn leave(&mut self, batch: &[ScoreRequest], key: WindowKey) {
         let Some((board, live)) = self.opened.remove(&key) else { return };
         let name = board.periods().rule_no(live.rule).map(|state| state.name(live.span.start));
         each_row(batch, |place, row| {

@@ -3,7 +3,7 @@
 //! Only the lane publishes, so a ranking in memory is exact while a batch is decided. It has the record of every player that is
 //! not banned and has no corrupt row. The store has those, and closed periods, requests and profiles.
 
-use super::kind::{Access, Request, on_kind};
+use super::kind::{Access, ScoreRequest, on_kind};
 use super::targets::{Targets, each_row};
 use crate::boards::Board;
 use crate::contests::play;
@@ -28,7 +28,12 @@ pub(crate) fn score_key(board: BoardNo, window: Window, player: &PlayerId) -> Sc
 }
 
 /// Everything that a batch reads, and `more`.
-pub(super) fn read(batch: &[Request], targets: &Targets, store: &dyn Store, more: &[ScoreKey]) -> Reading {
+pub(super) fn read(
+    batch: &[ScoreRequest],
+    targets: &Targets,
+    store: &dyn Store,
+    more: &[ScoreKey],
+) -> Reading {
     let mut plan = ReadSet::default();
     let mut records: Vec<(&Arc<Board>, Window, &PlayerId)> = Vec::with_capacity(batch.len());
     for request in batch {

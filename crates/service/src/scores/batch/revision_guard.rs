@@ -5,7 +5,7 @@
 //! planned again. So no score counts by an old schedule or in a closed period, and no banned player is published. Between the
 //! plan and the publication of a batch that changes a leaderboard, this server does not renew it.
 
-use super::kind::{Request, on_kind};
+use super::kind::{ScoreRequest, on_kind};
 use super::targets::Targets;
 use crate::boards::{Board, Changing};
 use crate::scores::unpublished;
@@ -60,7 +60,7 @@ pub(super) struct Planned {
 }
 
 impl RevisionGuard {
-    pub(super) fn of(batch: &[Request]) -> Self {
+    pub(super) fn of(batch: &[ScoreRequest]) -> Self {
         let mut boards = BTreeMap::new();
         let mut add = |board: &Arc<Board>| {
             if board.is_shared() {
@@ -72,7 +72,7 @@ impl RevisionGuard {
     }
 
     /// Protects leaderboards that the batch may change. `None` if one has changed already.
-    pub(super) fn plan(&self, batch: &[Request], targets: &Targets) -> Option<Planned> {
+    pub(super) fn plan(&self, batch: &[ScoreRequest], targets: &Targets) -> Option<Planned> {
         let is_exclusive = targets.stores_windows() || changes_boards(batch);
         let (outbox, began) = (!self.boards.is_empty(), Instant::now());
         let mut planned = Planned { outbox, is_exclusive, began, changing: Vec::new() };
@@ -111,7 +111,7 @@ impl RevisionGuard {
     }
 
     /// Whether all that the batch has committed is published.
-    pub(super) fn is_published(batch: &[Request]) -> bool {
+    pub(super) fn is_published(batch: &[ScoreRequest]) -> bool {
         !Self::of(batch).boards.values().any(|(board, _)| unpublished::has_some(board))
     }
 }
@@ -123,7 +123,7 @@ impl Planned {
     }
 
     /// Marks the rankings in Redis as lagging if this process was stopped for long since the plan.
-    pub(super) fn check_age(&self, batch: &[Request]) {
+    pub(super) fn check_age(&self, batch: &[ScoreRequest]) {
         if self.began.elapsed() > PUBLISHED_WITHIN {
             for (board, _) in RevisionGuard::of(batch).boards.values() {
                 board.each_ranking(|_, ranking| ranking.remote().map_or((), RemoteRanking::miss));
@@ -142,11 +142,11 @@ impl Planned {
 }
 
 /// Whether a batch changes what other lanes read. Then no other batch of its shards may run beside it.
-pub(super) fn changes_boards(batch: &[Request]) -> bool {
+pub(super) fn changes_boards(batch: &[ScoreRequest]) -> bool {
     batch.iter().any(|request| on_kind!(request, one => one.changes_boards()))
 }
 
 /// Whether it changes that for all players, as a new definition does. Then no other batch may run beside it on any shard.
-pub(super) fn changes_all(batch: &[Request]) -> bool {
+pub(super) fn changes_all(batch: &[ScoreRequest]) -> bool {
     batch.iter().any(|request| on_kind!(request, one => one.changes_boards() && one.player().is_none()))
 }

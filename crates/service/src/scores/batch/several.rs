@@ -5,7 +5,7 @@
 //! resolved. The first shard comes last, because it has the position of an import.
 
 use super::handler::{ATTEMPTS_MAX, CONTENDED, CommittedBatch, ScoreBatchHandler, Unresolved};
-use super::kind::Request;
+use super::kind::ScoreRequest;
 use super::revision_guard::{OnShard, Planned, Replan, RevisionGuard};
 use super::slices::{Slice, Whole};
 use super::targets::Targets;
@@ -13,7 +13,7 @@ use super::transact::Transacted;
 use crate::clock::ClockReading;
 use crate::failure::Fault;
 use std::time::{Duration, Instant};
-use tally_lanes::{BarrierGuard, Failure, backoff};
+use tally_lanes::{BarrierGuard, BatchFailure, backoff};
 use tally_store::{BoardNo, ShardSet, WindowRow};
 
 /// How long failed attempts of one slice may take in all. The batch holds the barrier meanwhile, and only a wait for locked rows
@@ -44,23 +44,23 @@ impl ScoreBatchHandler {
     /// Returns the decisions of the shards, or why none of them has done anything.
     pub(super) fn commit_each(
         &mut self,
-        batch: &[Request],
+        batch: &[ScoreRequest],
         shards: ShardSet,
-    ) -> Result<CommittedBatch, Failure<Fault>> {
+    ) -> Result<CommittedBatch, BatchFailure<Fault>> {
         let guard = RevisionGuard::of(batch);
         let (mut available, mut stuck): (ShardSet, Option<(ShardSet, Fault)>) = (shards, None);
         let (mut targets, time, pass) = loop {
             match self.target(batch, available) {
                 Ok(targeted) => break targeted,
                 Err((unavailable, fault)) if unavailable.is_empty() => {
-                    return Err(Failure::Unavailable(fault));
+                    return Err(BatchFailure::Unavailable(fault));
                 }
                 // The rest of the batch continues without them, once each request stands alone.
-                Err((_, fault)) if batch.len() > 1 => return Err(Failure::PoisonRequest(fault)),
+                Err((_, fault)) if batch.len() > 1 => return Err(BatchFailure::PoisonRequest(fault)),
                 Err((unavailable, fault)) => {
                     available = available.iter().filter(|shard| !unavailable.has(*shard)).collect();
                     if available.is_empty() {
-                        return Err(Failure::Piece(fault));
+                        return Err(BatchFailure::Piece(fault));
                     }
                     stuck = Some((shards_of(&stuck).and(unavailable), fault));
                 }
@@ -69,9 +69,9 @@ impl ScoreBatchHandler {
         if let Some((unavailable, fault)) = self.check_targets(batch, &mut targets, time)? {
             stuck = Some((shards_of(&stuck).and(unavailable), fault));
         }
-        let whole = Whole::of(batch, &targets).map_err(|error| Failure::Unavailable(error.into()))?;
+        let whole = Whole::of(batch, &targets).map_err(|error| BatchFailure::Unavailable(error.into()))?;
         let Some(planned) = guard.plan(batch, &targets) else {
-            return Err(Failure::Retry(Fault::Contention(CONTENDED.into())));
+            return Err(BatchFailure::Retry(Fault::Contention(CONTENDED.into())));
         };
         let mut progress = Progress { whole, targets, planned, pass, stale: Vec::new(), done: Vec::new() };
         let (mut last, mut lost) = (None, None);
@@ -83,15 +83,15 @@ impl ScoreBatchHandler {
             let earlier =
                 stuck.as_ref().filter(|(stuck, _)| stuck.has(shard)).map(|(_, fault)| fault.clone());
             let done = match (earlier, &lost) {
-                (Some(fault), _) => Err(Failure::Piece(fault)),
-                (None, Some(_)) => Err(Failure::Piece(Fault::StoreUnavailable(IN_DOUBT.into()))),
+                (Some(fault), _) => Err(BatchFailure::Piece(fault)),
+                (None, Some(_)) => Err(BatchFailure::Piece(Fault::StoreUnavailable(IN_DOUBT.into()))),
                 (None, None) => self.slice_done(&slice, (&guard, &progress.planned), time, shard),
             };
             match done {
                 Ok(transacted) => progress.join(shard, &slice, transacted),
-                Err(Failure::Unknown(fault)) => lost = Some((shard, slice, fault)),
+                Err(BatchFailure::Unknown(fault)) => lost = Some((shard, slice, fault)),
                 // A poison request is found by bisection, as long as nothing is done.
-                Err(failure @ Failure::PoisonRequest(_))
+                Err(failure @ BatchFailure::PoisonRequest(_))
                     if progress.done.is_empty() && lost.is_none() && batch.len() > 1 =>
                 {
                     return Err(failure);
@@ -105,7 +105,7 @@ impl ScoreBatchHandler {
         match (lost, last) {
             (Some((shard, slice, fault)), _) => {
                 self.unresolved = Some(Unresolved::Slice(Box::new(InDoubt { progress, slice, shard })));
-                Err(Failure::Unknown(fault))
+                Err(BatchFailure::Unknown(fault))
             }
             (None, Some(failure)) if progress.done.is_empty() => Err(failure),
             (None, _) => Ok(progress.end()),
@@ -120,7 +120,7 @@ impl ScoreBatchHandler {
         guard: (&RevisionGuard, &Planned),
         time: ClockReading,
         shard: usize,
-    ) -> Result<Transacted, Failure<Fault>> {
+    ) -> Result<Transacted, BatchFailure<Fault>> {
         let (mut more, mut failed) = (Vec::new(), Fault::Contention(CONTENDED.into()));
         let mut waited = Duration::ZERO;
         for attempt in 1..=ATTEMPTS_MAX {
@@ -130,12 +130,12 @@ impl ScoreBatchHandler {
                 // The whole batch was planned on its leaderboards: they cannot be read again in between.
                 Ok(Err(Replan::BoardsChanged(_))) => break,
                 Ok(Err(replan)) => {
-                    self.prepare(&slice.batch, replan, &mut more).map_err(Failure::Unavailable)?
+                    self.prepare(&slice.batch, replan, &mut more).map_err(BatchFailure::Unavailable)?
                 }
-                Err(Failure::Retry(fault)) => {
+                Err(BatchFailure::Retry(fault)) => {
                     waited += began.elapsed();
                     if waited >= WAITED_MAX {
-                        return Err(Failure::Piece(fault));
+                        return Err(BatchFailure::Piece(fault));
                     }
                     failed = fault;
                     let attempts = u32::try_from(attempt).unwrap_or(u32::MAX);
@@ -144,7 +144,7 @@ impl ScoreBatchHandler {
                 Err(failure) => return Err(failure),
             }
         }
-        Err(Failure::Retry(failed))
+        Err(BatchFailure::Retry(failed))
     }
 }
 
@@ -152,13 +152,13 @@ fn shards_of(stuck: &Option<(ShardSet, Fault)>) -> ShardSet {
     stuck.as_ref().map_or_else(ShardSet::default, |(shards, _)| *shards)
 }
 
-fn fault_of(failure: &Failure<Fault>) -> &Fault {
+fn fault_of(failure: &BatchFailure<Fault>) -> &Fault {
     match failure {
-        Failure::Retry(fault)
-        | Failure::PoisonRequest(fault)
-        | Failure::Piece(fault)
-        | Failure::Unavailable(fault)
-        | Failure::Unknown(fault) => fault,
+        BatchFailure::Retry(fault)
+        | BatchFailure::PoisonRequest(fault)
+        | BatchFailure::Piece(fault)
+        | BatchFailure::Unavailable(fault)
+        | BatchFailure::Unknown(fault) => fault,
     }
 }
 

@@ -1,6 +1,6 @@
 //! The shards of a batch, if a store spreads players over several databases.
 
-use super::kind::{Access, Request, TargetRow, on_kind};
+use super::kind::{Access, ScoreRequest, TargetRow, on_kind};
 use tally_rules::PlayerId;
 use tally_store::{ShardSet, Store};
 
@@ -19,7 +19,7 @@ impl<'a> Shards<'a> {
     }
 
     /// The shards of a batch. Rows without a player belong to the first one.
-    pub(super) fn of(batch: &[Request], store: &'a dyn Store) -> ShardSet {
+    pub(super) fn of(batch: &[ScoreRequest], store: &'a dyn Store) -> ShardSet {
         let mut shards = Self::new(store);
         if store.shards() > 1 {
             batch.iter().for_each(|request| on_kind!(request, one => one.shards(&mut shards)));

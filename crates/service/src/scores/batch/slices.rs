@@ -4,7 +4,7 @@
 //! separate replies: those of an unavailable shard have its fault, and the others are done. The reply to a request that is done
 //! on only some of its shards says so.
 
-use super::kind::{Decision, Request};
+use super::kind::{Decision, ScoreRequest};
 use super::targets::{RowTarget, Targets};
 use crate::failure::{Failure, Fault};
 use tally_ranking::RankingError;
@@ -13,7 +13,7 @@ use tally_store::Store;
 
 /// What one shard has of a batch.
 pub(super) struct Slice {
-    pub(super) batch: Vec<Request>,
+    pub(super) batch: Vec<ScoreRequest>,
     pub(super) targets: Targets,
     /// The index of each request in the whole batch, and those of its steps in the request.
     places: Vec<(usize, Vec<usize>)>,
@@ -56,7 +56,7 @@ impl Slicing<'_> {
 pub(super) struct Whole(pub(super) Vec<Decision>);
 
 impl Whole {
-    pub(super) fn of(batch: &[Request], targets: &Targets) -> Result<Self, RankingError> {
+    pub(super) fn of(batch: &[ScoreRequest], targets: &Targets) -> Result<Self, RankingError> {
         let each = batch.iter().enumerate();
         each.map(|(at, request)| request.pending(targets.of(at), targets)).collect::<Result<_, _>>().map(Self)
     }
@@ -64,7 +64,7 @@ impl Whole {
     /// Cuts out what one shard has.
     pub(super) fn cut(
         &self,
-        (batch, targets): (&[Request], &Targets),
+        (batch, targets): (&[ScoreRequest], &Targets),
         shard: usize,
         store: &dyn Store,
     ) -> Slice {

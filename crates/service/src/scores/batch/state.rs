@@ -2,7 +2,7 @@
 //!
 //! Pure: loaded rows and the instants are arguments, so a batch can be decided again after a conflict.
 
-use super::kind::{Decision, Request};
+use super::kind::{Decision, ScoreRequest};
 use super::read::{Reading, score_key};
 use super::revision_guard::Replan;
 use super::targets::Targets;
@@ -28,14 +28,14 @@ use tally_store::{
 
 /// Applies a batch to what its transaction loaded.
 pub(super) fn decide(
-    batch: &[Request],
+    batch: &[ScoreRequest],
     targets: &Targets,
     reading: &Reading,
     loaded: &Loaded,
     when: (Micros, Retention),
 ) -> Result<(WriteSet, Vec<Decision>), Replan> {
     let mut state = ScoreBatchState::new(reading, loaded, when);
-    let decide = |(at, request): (usize, &Request)| request.decide(&mut state, targets.of(at), targets);
+    let decide = |(at, request): (usize, &ScoreRequest)| request.decide(&mut state, targets.of(at), targets);
     let decisions = batch.iter().enumerate().map(decide).collect();
     if let Some(fault) = state.fault.take() {
         return Err(fault.into());

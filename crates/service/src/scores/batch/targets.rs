@@ -2,7 +2,7 @@
 //!
 //! Instants are given in order of arrival. A window without scores is made here. It becomes visible with the batch that stores it.
 
-use super::kind::{Access, Request, TargetRow, on_kind};
+use super::kind::{Access, ScoreRequest, TargetRow, on_kind};
 use crate::boards::Board;
 use crate::contests::play;
 use crate::periods::{ALL_TIME_NAME, LiveWindow, TARGET_ALL_TIME, TargetWindow};
@@ -57,7 +57,7 @@ pub(crate) struct Targets {
 }
 
 /// Calls `each` for every row of a batch, with its index among all of them.
-pub(super) fn each_row<'a>(batch: &'a [Request], mut each: impl FnMut(usize, TargetRow<'a>)) {
+pub(super) fn each_row<'a>(batch: &'a [ScoreRequest], mut each: impl FnMut(usize, TargetRow<'a>)) {
     let mut place = 0;
     for request in batch {
         let mut next = |row| {
@@ -69,7 +69,12 @@ pub(super) fn each_row<'a>(batch: &'a [Request], mut each: impl FnMut(usize, Tar
 }
 
 impl Targets {
-    pub(super) fn new(batch: &[Request], instants: &mut Instants, now: Micros, shards: ShardSet) -> Self {
+    pub(super) fn new(
+        batch: &[ScoreRequest],
+        instants: &mut Instants,
+        now: Micros,
+        shards: ShardSet,
+    ) -> Self {
         let mut targets = Self { shards, ..Self::empty(batch.len()) };
         for request in batch {
             targets.begins.push(targets.rows.len());
@@ -116,7 +121,7 @@ impl Targets {
     }
 
     /// Drops new windows that no row counts for.
-    pub(super) fn keep_parts_of(&mut self, batch: &[Request]) {
+    pub(super) fn keep_parts_of(&mut self, batch: &[ScoreRequest]) {
         let mut used = BTreeSet::new();
         each_row(batch, |place, row| {
             let key = |window: &Window| Some(WindowKey { board: row.board?.no, window: *window });
@@ -130,7 +135,7 @@ impl Targets {
     /// removals.
     pub(super) fn check_contests(
         &mut self,
-        batch: &[Request],
+        batch: &[ScoreRequest],
         store: &dyn Store,
         now: Micros,
     ) -> Result<(), StoreError> {

@@ -1,7 +1,7 @@
 //! The transaction of a batch on one shard: its reads, its decisions, and the preparation of a new plan.
 
 use super::handler::ScoreBatchHandler;
-use super::kind::{Decision, Request, on_kind};
+use super::kind::{Decision, ScoreRequest, on_kind};
 use super::revision_guard::{Planned, Replan, RevisionGuard};
 use super::shards::Shards;
 use super::targets::Targets;
@@ -14,7 +14,7 @@ use crate::scores::shared::Shared;
 use crate::servers::{self, outbox};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tally_lanes::Failure;
+use tally_lanes::BatchFailure;
 use tally_store::{
     BoardNo, Committed, Durability, Loaded, ScoreKey, ShardSet, StoreError, WindowRow, WriteSet,
 };
@@ -34,30 +34,34 @@ impl ScoreBatchHandler {
     /// not be queried for such rows.
     pub(super) fn check_targets(
         &self,
-        batch: &[Request],
+        batch: &[ScoreRequest],
         targets: &mut Targets,
         time: ClockReading,
-    ) -> Result<Option<(ShardSet, Fault)>, Failure<Fault>> {
+    ) -> Result<Option<(ShardSet, Fault)>, BatchFailure<Fault>> {
         let store = &*self.shared.store;
         targets.check_contests(batch, store, time.now).map_err(in_lane)?;
         let (purging, unavailable) = targets.settle_purged(batch, store, time.now).map_err(in_lane)?;
         if !purging.is_empty() {
             let is_forgotten = targets
                 .is_forgotten(&purging, store)
-                .map_err(|why| Failure::Unavailable(why.into_fault()))?;
+                .map_err(|why| BatchFailure::Unavailable(why.into_fault()))?;
             let purging = Fault::Purging(purging);
-            return Err(if is_forgotten { Failure::Retry(purging) } else { Failure::PoisonRequest(purging) });
+            return Err(if is_forgotten {
+                BatchFailure::Retry(purging)
+            } else {
+                BatchFailure::PoisonRequest(purging)
+            });
         }
         Ok(unavailable.map(|(shards, error)| (shards, error.into())))
     }
 
     pub(super) fn transact(
         &mut self,
-        (batch, targets): (&[Request], &Targets),
+        (batch, targets): (&[ScoreRequest], &Targets),
         (guard, planned): (&RevisionGuard, &Planned),
         (time, more): (ClockReading, &[ScoreKey]),
         shard: usize,
-    ) -> Result<Result<Transacted, Replan>, Failure<Fault>> {
+    ) -> Result<Result<Transacted, Replan>, BatchFailure<Fault>> {
         let Shared { store, keep_micros, .. } = &*self.shared;
         let when = (time.now, time.retention(*keep_micros));
         let mut reading = read::read(batch, targets, &**store, more);
@@ -93,7 +97,7 @@ impl ScoreBatchHandler {
         let done = store.run(&reading.plan, &mut run);
         times.commit.record(since.elapsed());
         let (decisions, changed, stale) = match decided {
-            Err(Replan::Ranking(error)) => return Err(Failure::Unavailable(error.into())),
+            Err(Replan::Ranking(error)) => return Err(BatchFailure::Unavailable(error.into())),
             Err(replan) => return Ok(Err(replan)),
             Ok(decided) => decided,
         };
@@ -112,7 +116,7 @@ impl ScoreBatchHandler {
     /// Prepares a new plan of a batch.
     pub(super) fn prepare(
         &self,
-        batch: &[Request],
+        batch: &[ScoreRequest],
         why: Replan,
         more: &mut Vec<ScoreKey>,
     ) -> Result<(), Fault> {

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use tally_ranking::RankedEntry;
 use tally_rules::definition::Definition;
 use tally_rules::instant::SECOND;
-use tally_rules::period::{PeriodRule, Span};
-use tally_rules::rank::{self, Counts, Percentile};
+use tally_rules::period::{PeriodRule, TimeSpan};
+use tally_rules::rank::{self, Percentile, RankCounts};
 use tally_rules::record::{self, Updated};
 use tally_rules::{Micros, PlayerId, Record, Rejection, order_key};
 use tally_service::calendar::Calendar;
@@ -35,15 +35,15 @@ impl Rule {
         Self { says, serial, calendars }
     }
 
-    pub(crate) fn span_at(&self, at: Micros) -> Span {
+    pub(crate) fn span_at(&self, at: Micros) -> TimeSpan {
         let after = self.calendars.partition_point(|(from, _)| *from <= at.0);
         let (from, calendar) = &self.calendars[after - 1];
         let span = calendar.span(at).unwrap();
         let to = self.calendars.get(after).map_or(i64::MAX, |(to, _)| *to);
-        Span { start: span.start.max(Micros(*from)), end: span.end.min(Micros(to)) }
+        TimeSpan { start: span.start.max(Micros(*from)), end: span.end.min(Micros(to)) }
     }
 
-    pub(crate) fn window(&self, span: Span) -> Window {
+    pub(crate) fn window(&self, span: TimeSpan) -> Window {
         (self.serial, span.start.0)
     }
 
@@ -53,7 +53,7 @@ impl Rule {
         format!("{}:{}", self.says.name, calendar.name(Micros(start)))
     }
 
-    fn due(&self, span: Span) -> Micros {
+    fn due(&self, span: TimeSpan) -> Micros {
         span.end.plus(i64::from(self.says.grace_s) * SECOND)
     }
 }
@@ -93,7 +93,7 @@ impl Model {
         model
     }
 
-    fn open(&self, rule: &Rule, span: Span, now: Micros) -> bool {
+    fn open(&self, rule: &Rule, span: TimeSpan, now: Micros) -> bool {
         let newest = self.sealed.range((rule.serial, i64::MIN)..(rule.serial + 1, i64::MIN)).next_back();
         now < rule.due(span) && newest.is_none_or(|(_, newest)| *newest < span.start.0)
     }
@@ -227,13 +227,13 @@ impl Model {
     }
 
     /// The countable properties of each of a sorted list.
-    pub(crate) fn counts(&self, list: &[(&PlayerId, &Record)], at: usize) -> Counts {
+    pub(crate) fn counts(&self, list: &[(&PlayerId, &Record)], at: usize) -> RankCounts {
         let key = |record: &Record| order_key::normal(&self.definition, record);
         let mut better: Vec<_> =
             list.iter().map(|(_, one)| key(one)).filter(|one| *one < key(list[at].1)).collect();
         let count = better.len() as u64;
         better.dedup();
-        Counts { before: at as u64, better: count, distinct_better: better.len() as u64 }
+        RankCounts { before: at as u64, better: count, distinct_better: better.len() as u64 }
     }
 
     pub(crate) fn places(&self, window: Window) -> Vec<RankedEntry> {
@@ -273,7 +273,7 @@ impl Model {
         let mut all = Vec::new();
         for rule in &self.rules {
             let known = self.records.keys().filter(|window| window.0 == rule.serial);
-            let mut spans: Vec<Span> = known.map(|window| rule.span_at(Micros(window.1))).collect();
+            let mut spans: Vec<TimeSpan> = known.map(|window| rule.span_at(Micros(window.1))).collect();
             spans.extend(Some(rule.span_at(now)).filter(|present| !spans.contains(present)));
             for span in spans {
                 let total = self.places(rule.window(span)).len() as u64;

@@ -4,8 +4,8 @@ use super::Random;
 use super::model::{ALL_TIME, Model, Window};
 use crate::world::{World, player};
 use std::cmp::Ordering;
-use tally_ranking::{Among, Edge, Page, PageQuery, Ranked, RankedEntry, Start};
-use tally_rules::rank::{self, Counts, Percentile};
+use tally_ranking::{Among, Edge, Page, PageQuery, PageStart, Ranked, RankedEntry};
+use tally_rules::rank::{self, Percentile, RankCounts};
 use tally_rules::{Micros, PlayerId, Record};
 use tally_service::periods::scheduler;
 use tally_service::periods::view::{View, list};
@@ -63,7 +63,7 @@ fn all_reads(world: &World, model: &Model, window: Window, name: &str, random: &
         assert_eq!(reads.view.name, model.period(window), "{name}");
     }
     assert_eq!(reads.view.total(), sorted.len() as u64, "{}", reads.what);
-    reads.page(Edge::Best, Start::Edge, 1_000, (None, None));
+    reads.page(Edge::Best, PageStart::Edge, 1_000, (None, None));
     for _ in 0..3 {
         match random.below(5) {
             0 | 1 => reads.random_page(random),
@@ -75,7 +75,13 @@ fn all_reads(world: &World, model: &Model, window: Window, name: &str, random: &
 }
 
 impl Reads<'_> {
-    fn page(&self, edge: Edge, start: Start, limit: usize, (min, max): (Option<i64>, Option<i64>)) -> Page {
+    fn page(
+        &self,
+        edge: Edge,
+        start: PageStart,
+        limit: usize,
+        (min, max): (Option<i64>, Option<i64>),
+    ) -> Page {
         let mut wanted = self.places.clone();
         if edge == Edge::Worst {
             wanted.reverse();
@@ -85,9 +91,9 @@ impl Reads<'_> {
         };
         wanted.retain(in_range);
         match &start {
-            Start::Edge => {}
-            Start::Offset(offset) => drop(wanted.drain(..wanted.len().min(*offset as usize))),
-            Start::After(record, player) => {
+            PageStart::Edge => {}
+            PageStart::Offset(offset) => drop(wanted.drain(..wanted.len().min(*offset as usize))),
+            PageStart::After(record, player) => {
                 let beyond = if edge == Edge::Best { Ordering::Greater } else { Ordering::Less };
                 let after =
                     |one: &RankedEntry| self.model.compare((&one.record, &one.player), (record, player));
@@ -107,11 +113,11 @@ impl Reads<'_> {
     fn random_page(&self, random: &mut Random) {
         let edge = random.pick(&[Edge::Best, Edge::Worst]);
         let start = match random.below(3) {
-            0 => Start::Edge,
-            1 => Start::Offset(random.below(8)),
+            0 => PageStart::Edge,
+            1 => PageStart::Offset(random.below(8)),
             _ => {
                 let (player, record) = self.any(random);
-                Start::After(record, player)
+                PageStart::After(record, player)
             }
         };
         let mut bound = || (random.below(2) == 0).then(|| self.model_score(random));
@@ -122,12 +128,12 @@ impl Reads<'_> {
     /// Page after page from one end.
     fn walk(&self, random: &mut Random) {
         let (edge, limit) = (random.pick(&[Edge::Best, Edge::Worst]), 1 + random.below(4) as usize);
-        let (mut start, mut seen) = (Start::Edge, 0);
+        let (mut start, mut seen) = (PageStart::Edge, 0);
         loop {
             let page = self.page(edge, start, limit, (None, None));
             seen += page.entries.len();
             let Some(last) = page.entries.last().filter(|_| page.more) else { break };
-            start = Start::After(last.record, last.player.clone());
+            start = PageStart::After(last.record, last.player.clone());
         }
         assert_eq!(seen, self.places.len(), "a walk through {}", self.what);
     }
@@ -176,7 +182,8 @@ impl Reads<'_> {
                 list[..at].iter().map(|one| normal(one)).filter(|one| *one != normal(list[at])).collect();
             let count = better.len() as u64;
             better.dedup();
-            let counts = Counts { before: at as u64, better: count, distinct_better: better.len() as u64 };
+            let counts =
+                RankCounts { before: at as u64, better: count, distinct_better: better.len() as u64 };
             (rank::rank(self.model.definition.ranking, counts), list[at].clone())
         };
         let entries = (0..list.len()).map(entry).collect();

@@ -7,7 +7,7 @@ use crate::wallets::world::{World, settings, start_set};
 use std::sync::Arc;
 use std::time::Instant;
 use tally_rules::contest::definition::ContestSpec;
-use tally_rules::contest::{ContestId, State};
+use tally_rules::contest::{ContestId, ContestState};
 use tally_rules::definition::BoardSpec;
 use tally_rules::ledger::{MemberId, TransferKind};
 use tally_rules::score::ScoreInput;
@@ -86,7 +86,10 @@ fn no_score_waits_for_the_queue_in_which_a_change_of_a_contest_is() {
         assert!(waited && scores.iter().all(Result::is_ok), "{scores:?}");
     });
     let late = score(&world, id.board(None), player);
-    assert!(matches!(late, Err(Failure::Rejected(Rejection::ContestState(State::Finished)))), "{late:?}");
+    assert!(
+        matches!(late, Err(Failure::Rejected(Rejection::ContestState(ContestState::Finished)))),
+        "{late:?}"
+    );
     score(&world, other(), player_of(ann)).unwrap();
     world.end(&[ann]);
 }
@@ -165,7 +168,7 @@ fn no_score_comes_in_after_an_end_whose_answer_was_lost() {
         match cut {
             Cut::Before => done.unwrap(),
             _ => assert!(
-                matches!(done, Err(Failure::Rejected(Rejection::ContestState(State::Finished)))),
+                matches!(done, Err(Failure::Rejected(Rejection::ContestState(ContestState::Finished)))),
                 "{done:?}"
             ),
         }

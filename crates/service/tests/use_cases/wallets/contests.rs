@@ -16,8 +16,8 @@ use tally_rules::contest::definition::OnInvalid;
 use tally_rules::contest::definition::{ContestSpec, Fee};
 use tally_rules::contest::member::UnpaidReason;
 use tally_rules::contest::start::{InvalidApplication, InvalidReason};
-use tally_rules::contest::{ContestId, ContestRight, Payout, State};
-use tally_rules::ledger::Kind as Entered;
+use tally_rules::contest::{ContestId, ContestRight, ContestState, Payout};
+use tally_rules::ledger::EntryKind;
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::hold::Ending;
 use tally_rules::ledger::money::{AMOUNT_MAX, BALANCE_MAX};
@@ -31,7 +31,7 @@ use tally_service::contests::{apply, ban, change, finish, pay_again, read, sched
 use tally_service::ledger::holds::{self, NewHold};
 use tally_service::members;
 use tally_service::members::change::MemberChange;
-use tally_service::scan::Span;
+use tally_service::scan::ListRange;
 use tally_service::settings::Background;
 use tally_service::{Clock, Failure, Settings, Tally, boards};
 
@@ -76,28 +76,31 @@ fn what_the_clock_missed_happens_in_order_before_any_request() {
         let record = read::get(tally, id).unwrap();
         (record.state, (record.since.0 - now.0) / 1_000_000)
     };
-    assert_eq!((after(&cup), after(&idle)), ((State::Open, 10), (State::Draft, 0)));
+    assert_eq!((after(&cup), after(&idle)), ((ContestState::Open, 10), (ContestState::Draft, 0)));
     // The server is down at both moments.
     tally.drain();
     let late = Arc::new(AtomicI64::new(now.0 + 100_000_000));
     let next = start(Arc::clone(&tally.store), &late, settings()).unwrap();
     let record = read::get(&next, &cup).unwrap();
-    assert_eq!((record.state, record.members, record.since), (State::Finished, 1, now.plus(30_000_000)));
+    assert_eq!(
+        (record.state, record.members, record.since),
+        (ContestState::Finished, 1, now.plus(30_000_000))
+    );
     let of_cup = audit::Filter { subject: Some("cup".into()), ..audit::Filter::default() };
-    let acts = audit::list(&next, &of_cup, &Span { limit: 9, ..Span::default() }).unwrap().rows;
+    let acts = audit::list(&next, &of_cup, &ListRange { limit: 9, ..ListRange::default() }).unwrap().rows;
     let mut acts: Vec<_> = acts.iter().map(|(_, row)| (row.action, row.origin.actor)).collect();
     // The clock of the test stands still: acts of one instant are in no order.
     acts.sort_unstable_by_key(|(action, _)| action.number());
     use AuditAction::{ContestAccepted, ContestCreated, ContestFinished, ContestOpened, ContestStarted};
     let wanted = [ContestCreated, ContestOpened, ContestAccepted, ContestStarted, ContestFinished];
     assert_eq!(acts, wanted.map(|action| (action, Actor::Background)));
-    assert_eq!(read::get(&next, &idle).unwrap().state, State::Draft);
+    assert_eq!(read::get(&next, &idle).unwrap().state, ContestState::Draft);
     assert_eq!(next.store.ledger().wallets_of(member).unwrap()[0].1.balance, 40);
     // Opened by hand after its start has passed, it waits for a start by hand.
     change::open(&next, &idle, &ContestActor::ADMIN, None).unwrap();
     late.fetch_add(1_000_000, Ordering::SeqCst);
     scheduler::do_due(&next).unwrap();
-    assert_eq!(read::get(&next, &idle).unwrap().state, State::Open);
+    assert_eq!(read::get(&next, &idle).unwrap().state, ContestState::Open);
     next.drain();
 }
 
@@ -134,7 +137,7 @@ fn a_player_that_is_banned_in_the_review_gets_no_prize_and_final_ranks_hold() {
         set_ban(boss(), first.clone(), banned).unwrap();
     }
     act(&world, &world.tally, &id, Op::Settle, &members).unwrap();
-    let ended = Rejection::ContestState(State::Settled);
+    let ended = Rejection::ContestState(ContestState::Settled);
     assert_eq!(refused(set_ban(boss(), first.clone(), false)), ended);
     // Nor by a request to the board itself.
     let board = id.board(None);
@@ -170,10 +173,10 @@ fn two_starts_at_once_are_one() {
     });
     assert_eq!(done.iter().filter(|done| done.is_ok()).count(), 1);
     for failed in done.into_iter().filter(Result::is_err) {
-        assert_eq!(refused(failed), Rejection::ContestState(State::Running));
+        assert_eq!(refused(failed), Rejection::ContestState(ContestState::Running));
     }
     let record = read::get(&world.tally, &id).unwrap();
-    assert_eq!((record.state, record.members), (State::Running, 2));
+    assert_eq!((record.state, record.members), (ContestState::Running, 2));
     assert_eq!(world.balance(members[0]), 40);
     assert!(world.tally.store.ledger().first_applications(record.no, None, 9).unwrap().is_empty());
     world.end(&members);
@@ -221,7 +224,7 @@ fn staff_does_not_take_part_however_late_it_became_staff() {
         let wallet = WalletKey { member: members[0], currency: code("KRW") };
         let entry =
             world.tally.store.ledger().entries(&[EntryKey { wallet, sequence: 2 }]).unwrap().remove(0);
-        assert_eq!(entry.map(|entry| (entry.kind, entry.amount)), Some((Entered::Fee, FEE)));
+        assert_eq!(entry.map(|entry| (entry.kind, entry.amount)), Some((EntryKind::Fee, FEE)));
         world.end(&members);
     }
 }
@@ -369,9 +372,9 @@ fn applications_close_when_the_contest_is_to_start() {
         // A retry of a done request is no new application.
         apply(&players[0]).unwrap();
         let late = apply::apply(&own, &id, &ContestActor::SERVER, &players[1], None).map(drop);
-        assert_eq!(refused(late), Rejection::ContestState(State::Running));
+        assert_eq!(refused(late), Rejection::ContestState(ContestState::Running));
         scheduler::do_due(&own).unwrap();
-        assert_eq!(read::get(&own, &id).unwrap().state, State::Running);
+        assert_eq!(read::get(&own, &id).unwrap().state, ContestState::Running);
         // A contest that is opened after its start has passed takes applications until a start by hand.
         let passed = ContestId::new("passed").unwrap();
         change::create(&own, &passed, &ContestActor::SERVER, &timed, None).unwrap();
@@ -453,7 +456,7 @@ fn what_a_full_balance_cannot_take_is_written_down() {
     assert!(world.tally.store.ledger().transfer(*transfer).unwrap().is_some());
     assert_eq!(paid(read::refunds(&world.tally, &ids[1], 1, 9).unwrap().rows), refunds[1..]);
     let state = refused(read::refunds(&world.tally, &ids[0], 0, 9));
-    assert_eq!(state, Rejection::ContestState(State::Settled));
+    assert_eq!(state, Rejection::ContestState(ContestState::Settled));
     assert_eq!(world.balance(members[1]), 1);
     let owed = crate::wallets::verify::owed(&crate::wallets::verify::verify(&*world.tally.store).0);
     let debt = |id: &ContestId, what| {
@@ -482,7 +485,8 @@ fn what_a_full_balance_cannot_take_is_written_down() {
     }
     // The audit log has each payment by its player.
     let payments = audit::Filter { action: Some(AuditAction::PlayerPaid), ..audit::Filter::default() };
-    let payments = audit::list(&world.tally, &payments, &Span { limit: 9, ..Span::default() }).unwrap().rows;
+    let payments =
+        audit::list(&world.tally, &payments, &ListRange { limit: 9, ..ListRange::default() }).unwrap().rows;
     assert!(payments.iter().all(|(_, row)| *row.subject == *first.as_str()), "{payments:?}");
     let detail =
         |(_, row): &(_, AuditEntry)| row.detail.as_deref().unwrap().split(',').next().unwrap().to_owned();
@@ -516,7 +520,7 @@ fn hiding_asked_again_after_the_end_is_what_was_done() {
     act(&world, &world.tally, &id, Op::Settle, &members).unwrap();
     assert!(set_ban("hide", 1).unwrap());
     assert_eq!(refused(set_ban("hide", 2)), Rejection::IdempotencyKeyReused);
-    assert_eq!(refused(set_ban("anew", 1)), Rejection::ContestState(State::Settled));
+    assert_eq!(refused(set_ban("anew", 1)), Rejection::ContestState(ContestState::Settled));
     world.end(&members);
 }
 
@@ -548,7 +552,7 @@ fn a_clock_that_jumps_opens_no_contest_and_ends_no_hold() {
     let hold = world.wait(holds::place(&tally, hold)).unwrap();
     wall.fetch_add(3_600_000_000, Ordering::SeqCst);
     scheduler::do_due(&tally).unwrap();
-    assert_eq!(read::get(&tally, &cup).unwrap().state, State::Draft);
+    assert_eq!(read::get(&tally, &cup).unwrap().state, ContestState::Draft);
     wall.fetch_sub(3_600_000_000, Ordering::SeqCst);
     scheduler::do_due(&tally).unwrap();
     let ending = Ending::Capture { amount: None, to: None };
@@ -558,6 +562,6 @@ fn a_clock_that_jumps_opens_no_contest_and_ends_no_hold() {
     // By a clock that does not jump due work is done.
     wall.fetch_add(20_000_000, Ordering::SeqCst);
     scheduler::do_due(&tally).unwrap();
-    assert_eq!(read::get(&tally, &cup).unwrap().state, State::Open);
+    assert_eq!(read::get(&tally, &cup).unwrap().state, ContestState::Open);
     tally.drain();
 }

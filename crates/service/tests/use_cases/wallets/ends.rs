@@ -16,7 +16,7 @@ use std::time::Duration;
 use tally_rules::contest::definition::ContestSpec;
 use tally_rules::contest::record::ContestTask;
 use tally_rules::contest::series::SeriesSpec;
-use tally_rules::contest::{ContestId, ContestRight, State};
+use tally_rules::contest::{ContestId, ContestRight, ContestState};
 use tally_rules::ledger::lines::MemberLine;
 use tally_rules::ledger::member::Login;
 use tally_rules::ledger::{Member, MemberId};
@@ -207,7 +207,7 @@ fn staff_of_a_series_is_not_renamed() {
         let boss = world.create(heir("boss", "a")).unwrap().id;
         let weekly = ContestId::new("weekly").unwrap();
         series::create(tally, &weekly, &ContestActor::SERVER, &weekly_series(), None).unwrap();
-        for (id, _) in read::list(tally, Some(State::Draft), None, 99).unwrap().rows {
+        for (id, _) in read::list(tally, Some(ContestState::Draft), None, 99).unwrap().rows {
             finish::cancel(tally, &id, &ContestActor::ADMIN, None).unwrap();
         }
         let rename = |member, name| {
@@ -261,7 +261,7 @@ fn work_of_a_contest_waits_for_no_clock() {
         let record = read::get(&process, &cup()).unwrap();
         assert_eq!(
             (record.state, record.work, record.since.0),
-            (State::Cancelled, ContestTask::Refund { after: None }, ahead.load(Ordering::SeqCst))
+            (ContestState::Cancelled, ContestTask::Refund { after: None }, ahead.load(Ordering::SeqCst))
         );
         drop(process);
         let world = World::on(store, tempfile::tempdir().unwrap());
@@ -297,12 +297,12 @@ fn settling_dies(kind: Kind, after: u32) {
     dying.arm(after, End::Before);
     let done = settle::settle(&process, &cup(), &ContestActor::ADMIN, idempotency("s", 1).as_ref()).unwrap();
     // The reply is that of the closing.
-    assert_eq!((done.record.state, &done.record.work), (State::Finished, &ContestTask::Determine));
+    assert_eq!((done.record.state, &done.record.work), (ContestState::Finished, &ContestTask::Determine));
     drop(process);
     let next = World::on(store, tempfile::tempdir().unwrap());
     let again =
         settle::settle(&next.tally, &cup(), &ContestActor::ADMIN, idempotency("s", 1).as_ref()).unwrap();
-    assert_eq!((again.record.state, again.replayed), (State::Settled, true));
+    assert_eq!((again.record.state, again.replayed), (ContestState::Settled, true));
     assert_eq!(next.balance(members[0]), 50 - FEE + 101);
     next.end(&members);
 }
@@ -360,7 +360,7 @@ fn the_leaderboard_of_a_start_that_was_in_doubt_is_there() {
         dying.arm(0, End::Unknown);
         let lost = begin::start(&process, &cup(), &ContestActor::ADMIN, None);
         assert!(matches!(lost, Err(Failure::Fault(Fault::OutcomeUnknown(_)))), "{lost:?}");
-        while read::get(&process, &cup()).unwrap().state != State::Running {
+        while read::get(&process, &cup()).unwrap().state != ContestState::Running {
             std::thread::yield_now();
         }
         let hand = Hand { tally: &process, runtime: &world.runtime, members: &members };
@@ -374,7 +374,7 @@ fn the_leaderboard_of_a_start_that_was_in_doubt_is_there() {
         hand.act(&cup(), Op::Score(0, 5), None, None).unwrap();
         hand.act(&cup(), Op::Finish, None, None).unwrap();
         let done = settle::settle(&process, &cup(), &ContestActor::ADMIN, None).unwrap();
-        assert_eq!(done.record.state, State::Settled);
+        assert_eq!(done.record.state, ContestState::Settled);
         process.drain();
         drop(process);
         World::on(store, tempfile::tempdir().unwrap()).end(&members);
@@ -503,7 +503,7 @@ fn a_contest_opens_only_where_a_leaderboard_may_be_made() {
             refused(change::open(tally, &cup(), &ContestActor::ADMIN, None).map(drop)),
             Rejection::TooManyBoards
         );
-        assert_eq!(read::get(tally, &cup()).unwrap().state, State::Draft);
+        assert_eq!(read::get(tally, &cup()).unwrap().state, ContestState::Draft);
         tally.drain();
         world.end(&[]);
     }

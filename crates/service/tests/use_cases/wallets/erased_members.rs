@@ -8,7 +8,7 @@ use crate::wallets::world::*;
 use tally_rules::audit::AuditAction;
 use tally_rules::contest::definition::{ContestSpec, Fee};
 use tally_rules::contest::member::UnpaidReason;
-use tally_rules::contest::{ContestId, Payout, Record, State};
+use tally_rules::contest::{ContestId, ContestRecord, ContestState, Payout};
 use tally_rules::ledger::{Amount, Erasure, MemberId, ReversalLink, TransferId, TransferKind};
 use tally_rules::{Actor, Origin, PlayerId};
 use tally_service::audit;
@@ -19,7 +19,7 @@ use tally_service::ledger::{read, transfers::NewTransfer};
 use tally_service::members::change::MemberChange;
 use tally_service::members::{self, NewMember, erase};
 use tally_service::periods::{prizes, scheduler};
-use tally_service::scan::Span;
+use tally_service::scan::ListRange;
 use tally_store::{ContestWriteSet, LedgerWriteSet, PayoutKey, ReadSet, WriteSet};
 use tally_testkit::wait_until;
 
@@ -137,7 +137,8 @@ fn words_from_before_go_and_a_later_reversal_keeps_its_reason() {
 /// Subjects and reasons of the payments in the audit log.
 fn payments(world: &World) -> Vec<(String, Option<String>)> {
     let filter = audit::Filter { action: Some(AuditAction::PlayerPaid), ..audit::Filter::default() };
-    let rows = audit::list(&world.tally, &filter, &Span { limit: 9, ..Span::default() }).unwrap().rows;
+    let rows =
+        audit::list(&world.tally, &filter, &ListRange { limit: 9, ..ListRange::default() }).unwrap().rows;
     let row = |(_, row): (_, tally_rules::audit::AuditEntry)| {
         (row.subject.to_string(), row.origin.reason.as_deref().map(str::to_owned))
     };
@@ -170,7 +171,7 @@ fn owes_a_fee(world: &World, member: MemberId, player: &PlayerId) -> ContestId {
         paid: Some(Err(UnpaidReason::LimitExceeded)),
     };
     let payouts = vec![(PayoutKey { contest: record.no, no: 0 }, refund)];
-    let rows = vec![(id.clone(), Record { state: State::Cancelled, ..record })];
+    let rows = vec![(id.clone(), ContestRecord { state: ContestState::Cancelled, ..record })];
     let contests = ContestWriteSet { contests: rows, payouts, ..ContestWriteSet::default() };
     let ledger = LedgerWriteSet { contests, ..LedgerWriteSet::default() };
     let changes = WriteSet { ledger, ..WriteSet::default() };

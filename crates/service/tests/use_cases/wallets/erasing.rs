@@ -3,7 +3,7 @@
 
 use crate::wallets::world::{Kind, World, code, idempotency, refused};
 use tally_rules::contest::definition::{ContestSpec, Fee};
-use tally_rules::contest::{ContestId, ContestRight, Payout, Prize, State, Status};
+use tally_rules::contest::{ContestId, ContestRight, ContestState, Payout, Prize, Status};
 use tally_rules::ledger::{Amount, MemberId};
 use tally_rules::score::ScoreInput;
 use tally_rules::{Origin, PlayerId, Rejection};
@@ -208,7 +208,7 @@ fn of_one_that_has_ended_what_is_paid_stays(kind: Kind) {
     let empty = finished(&world, "empty", &[cid, ann]);
     erased(&world, cid);
     let done = settle::settle(tally, &empty, &ContestActor::ADMIN, None).unwrap();
-    assert_eq!((done.record.state, done.record.prizes), (State::Settled, Some(0)));
+    assert_eq!((done.record.state, done.record.prizes), (ContestState::Settled, Some(0)));
     let kept = 200 - 2 * FEE;
     let wanted = [kept + FIRST, kept + FIRST + SECOND, kept + SECOND - FEE, 200];
     assert_eq!(balances(&world, &members), wanted);

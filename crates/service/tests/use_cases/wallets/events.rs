@@ -4,14 +4,14 @@
 
 use crate::wallets::world::{Kind, World, code, order};
 use tally_rules::contest::definition::ContestSpec;
-use tally_rules::contest::{ContestId, State};
+use tally_rules::contest::{ContestId, ContestState};
 use tally_rules::event::{Event, EventKind};
 use tally_rules::ledger::{MemberId, TransferKind};
 use tally_service::contests::execute::ContestActor;
 use tally_service::contests::{change, finish, read, scheduler};
 use tally_service::events::KEEP_MICROS;
 use tally_service::events::hub::Subject;
-use tally_service::events::log::{Log, Offset, PAGE, StreamItem, StreamStart};
+use tally_service::events::log::{EventLog, Offset, PAGE, StreamItem, StreamStart};
 
 const SECOND: i64 = 1_000_000;
 
@@ -20,12 +20,12 @@ fn deposit(world: &World, to: MemberId, units: i64) {
     done.into_iter().for_each(|one| drop(one.unwrap()));
 }
 
-fn mine(world: &World, member: MemberId, after: Option<Offset>) -> (Log, StreamStart) {
-    Log::of_subject(&world.tally, Subject::Member(member), after).unwrap()
+fn mine(world: &World, member: MemberId, after: Option<Offset>) -> (EventLog, StreamStart) {
+    EventLog::of_subject(&world.tally, Subject::Member(member), after).unwrap()
 }
 
 /// All following events, page by page; and the position then.
-fn rest(world: &World, log: &mut Log) -> Vec<StreamItem> {
+fn rest(world: &World, log: &mut EventLog) -> Vec<StreamItem> {
     let mut all = Vec::new();
     loop {
         let found = log.reader().next(&world.tally).unwrap();
@@ -101,7 +101,7 @@ fn a_contest_is_read_on_exactly_until_something_of_it_is_forgotten() {
         world.advance(100 * SECOND);
         scheduler::do_due(tally).unwrap();
         let subject = Subject::Contest(read::get(tally, &cup).unwrap().no);
-        let open = |after: u64| Log::of_subject(tally, subject, Some(Offset::Event(after))).unwrap();
+        let open = |after: u64| EventLog::of_subject(tally, subject, Some(Offset::Event(after))).unwrap();
         let states = |told: &[StreamItem]| {
             let one = |told: &StreamItem| match told {
                 StreamItem::Event(Event { at, what: EventKind::Contest(changed) }) => {
@@ -111,7 +111,8 @@ fn a_contest_is_read_on_exactly_until_something_of_it_is_forgotten() {
             };
             told.iter().map(one).collect::<Vec<_>>()
         };
-        let all = [(State::Draft, 0, 0), (State::Open, 10, 100), (State::Running, 20, 100)];
+        let all =
+            [(ContestState::Draft, 0, 0), (ContestState::Open, 10, 100), (ContestState::Running, 20, 100)];
         let (mut log, begun) = open(0);
         assert_eq!(
             (&states(&rest(&world, &mut log))[..], begun),
@@ -138,7 +139,7 @@ fn a_contest_is_read_on_exactly_until_something_of_it_is_forgotten() {
         );
         let (mut log, _) = open(3);
         finish::cancel(tally, &cup, &ContestActor::ADMIN, None).unwrap();
-        assert_eq!(states(&rest(&world, &mut log))[0].0, State::Cancelled);
+        assert_eq!(states(&rest(&world, &mut log))[0].0, ContestState::Cancelled);
         assert_eq!(log.offset, Offset::Event(4));
         world.end(&[]);
     }

@@ -4,7 +4,7 @@ use crate::wallets::world::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use tally_rules::instant::SECOND;
-use tally_rules::ledger::hold::{End, Ending, HoldState};
+use tally_rules::ledger::hold::{Ending, HoldEnd, HoldState};
 use tally_rules::ledger::{Amount, MemberId, WalletKey};
 use tally_rules::{Origin, Rejection};
 use tally_service::Failure;
@@ -39,7 +39,7 @@ fn a_hold_is_captured_once_and_told_as_it_was() {
     assert_eq!(refused(world.transfer(ann, bob, 41, None)), short);
     let capture = Ending::Capture { amount: Some(Amount::new(20).unwrap()), to: Some(bob) };
     let captured = end(&world, &hold, capture, "c").unwrap();
-    assert!(matches!(captured.hold.end, Some((End::Captured { amount: 20, .. }, _))), "{captured:?}");
+    assert!(matches!(captured.hold.end, Some((HoldEnd::Captured { amount: 20, .. }, _))), "{captured:?}");
     assert_eq!((world.balance(ann), world.balance(bob)), (80, 20));
     // The same again, under its key and under another; and the first reply for the hold itself.
     assert!(end(&world, &hold, capture, "c").unwrap().replayed);
@@ -67,7 +67,7 @@ fn what_a_hold_held_is_free_when_its_time_has_run_out() {
             std::thread::sleep(std::time::Duration::from_millis(10));
         }
         let hold = world.wait(holds::find(&world.tally, hold.id)).unwrap();
-        assert!(matches!(hold.end, Some((End::Expired, _))), "{hold:?}");
+        assert!(matches!(hold.end, Some((HoldEnd::Expired, _))), "{hold:?}");
         world.end(&[ann]);
     }
 }
@@ -95,9 +95,9 @@ fn a_wrong_clock_ends_no_hold_and_refuses_no_end() {
         assert_eq!(world.tally.clock_jump(), Some(25 * HOUR));
         let capture = Ending::Capture { amount: None, to: Some(bob) };
         let done = end(&world, &captured, capture, "c").unwrap();
-        assert!(matches!(done.hold.end, Some((End::Captured { amount: 30, .. }, _))), "{done:?}");
+        assert!(matches!(done.hold.end, Some((HoldEnd::Captured { amount: 30, .. }, _))), "{done:?}");
         let done = end(&world, &voided, Ending::Void, "v").unwrap();
-        assert!(matches!(done.hold.end, Some((End::Voided, _))), "{done:?}");
+        assert!(matches!(done.hold.end, Some((HoldEnd::Voided, _))), "{done:?}");
         assert_eq!((world.balance(ann), world.balance(bob)), (70, 30));
         // What was voided is free, and the rest is held.
         world.transfer(ann, bob, 10, None).unwrap();
@@ -108,7 +108,7 @@ fn a_wrong_clock_ends_no_hold_and_refuses_no_end() {
         world.advance(HOUR);
         assert_eq!(refused(end(&world, &kept, Ending::Void, "late")), Rejection::HoldExpired);
         world.tally.work().unwrap();
-        assert!(matches!(find(&kept).end, Some((End::Expired, _))));
+        assert!(matches!(find(&kept).end, Some((HoldEnd::Expired, _))));
         world.transfer(ann, bob, 60, None).unwrap();
         world.end(&[ann, bob]);
     }

@@ -12,9 +12,9 @@ use tally_rules::contest::definition::{ContestSpec, Fee};
 use tally_rules::contest::member::UnpaidReason;
 use tally_rules::contest::record::ContestTask;
 use tally_rules::contest::series::SeriesSpec;
-use tally_rules::contest::{Contest, ContestId, Payout, Prize, Record, State};
+use tally_rules::contest::{Contest, ContestId, ContestRecord, ContestState, Payout, Prize};
 use tally_rules::ledger::{Currencies, MemberId, TransferKind, TransferRequest, Uuid};
-use tally_rules::period::Payment;
+use tally_rules::period::PeriodPayment;
 use tally_rules::{BoardId, Definition, Micros, Origin};
 use tally_service::contests::execute::ContestActor;
 use tally_service::contests::{apply, change, finish, read, scheduler, series, start as begin};
@@ -76,7 +76,12 @@ fn listed(tally: &Tally) -> Vec<String> {
 }
 
 /// A contest of these members.
-pub(crate) fn running(world: &World, id: &ContestId, spec: &ContestSpec, members: &[MemberId]) -> Record {
+pub(crate) fn running(
+    world: &World,
+    id: &ContestId,
+    spec: &ContestSpec,
+    members: &[MemberId],
+) -> ContestRecord {
     let tally = &world.tally;
     change::create(tally, id, &ContestActor::SERVER, spec, None).unwrap();
     change::open(tally, id, &ContestActor::ADMIN, None).unwrap();
@@ -107,10 +112,13 @@ fn what_a_missing_currency_keeps_back_is_paid_when_it_is_there() {
         let mut lacking = vec!["contest cup: fee 10 USD, currency_mismatch".to_owned(); 2];
         assert_eq!(listed(&poor), lacking);
         let record = read::get(&world.tally, &id).unwrap();
-        assert_eq!((record.state, record.work), (State::Cancelled, ContestTask::Refund { after: None }));
+        assert_eq!(
+            (record.state, record.work),
+            (ContestState::Cancelled, ContestTask::Refund { after: None })
+        );
         // The prizes of a period: those before the first that cannot be paid are paid.
         let (no, board, period) = (Uuid([7; 16]), BoardId::new("gone").unwrap(), "daily:1".to_owned());
-        let payment = Payment { no, board, period, count: 3, done: 0, at: Micros(5) };
+        let payment = PeriodPayment { no, board, period, count: 3, done: 0, at: Micros(5) };
         let rows = ["KRW", "USD", "KRW"].map(|currency| payout(members[0], 1, currency, None));
         let key = WindowKey { board: BoardNo(77), window: Window(5) };
         let payouts = (0..).map(|place| PayoutKey { contest: no, no: place }).zip(rows).collect();
@@ -171,7 +179,7 @@ fn a_start_without_a_currency_in_use_is_refused() {
         series::create(tally, &weekly, &ContestActor::SERVER, &spec, None).unwrap();
         names("the series `weekly`");
         series::delete(tally, &weekly, &ContestActor::SERVER, None).unwrap();
-        for (id, _) in read::list(tally, Some(State::Draft), None, 99).unwrap().rows {
+        for (id, _) in read::list(tally, Some(ContestState::Draft), None, 99).unwrap().rows {
             finish::cancel(tally, &id, &ContestActor::ADMIN, None).unwrap();
         }
         free();
@@ -185,7 +193,7 @@ fn a_start_without_a_currency_in_use_is_refused() {
         tally.drain();
         let no = Uuid([7; 16]);
         let (board, period) = (BoardId::new("gone").unwrap(), "daily:1".to_owned());
-        let payment = Payment { no, board, period, count: 1, done: 0, at: Micros(5) };
+        let payment = PeriodPayment { no, board, period, count: 1, done: 0, at: Micros(5) };
         let key = WindowKey { board: BoardNo(77), window: Window(5) };
         let payouts = vec![(PayoutKey { contest: no, no: 0 }, payout(ann, 1, "USD", None))];
         store(
@@ -214,7 +222,7 @@ fn left_by_an_earlier_release(world: &World) -> [MemberId; 2] {
     let closed = Some(UnpaidReason::MemberClosed);
     let payment_no = Uuid([7; 16]);
     let (board, period) = (BoardId::new("gone").unwrap(), "daily:1".to_owned());
-    let payment = Payment { no: payment_no, board, period, count: 2, done: 2, at: Micros(5) };
+    let payment = PeriodPayment { no: payment_no, board, period, count: 2, done: 2, at: Micros(5) };
     let mut payouts: Vec<_> = [(cancelled.no, 0), (settled.no, 1), (payment_no, 1)]
         .into_iter()
         .flat_map(|(contest, rank)| {
@@ -224,8 +232,8 @@ fn left_by_an_earlier_release(world: &World) -> [MemberId; 2] {
         .collect();
     payouts.sort_by_key(|(key, _)| *key);
     let contests = vec![
-        (lost, Record { state: State::Cancelled, ..cancelled }),
-        (won, Record { state: State::Settled, prizes: Some(2), ..settled }),
+        (lost, ContestRecord { state: ContestState::Cancelled, ..cancelled }),
+        (won, ContestRecord { state: ContestState::Settled, prizes: Some(2), ..settled }),
     ];
     let payments = vec![(WindowKey { board: BoardNo(77), window: Window(5) }, payment)];
     world.tally.drain();
@@ -279,8 +287,8 @@ fn a_page_of_what_is_owed_is_bounded() {
         let id = ContestId::new(&format!("c{number:04}")).unwrap();
         let mut no = [0; 16];
         no[..2].copy_from_slice(&number.to_be_bytes());
-        let record = Record::new(Uuid(no), Contest::default(), None, Micros(1));
-        (id, Record { state: State::Settled, prizes: Some(1), ..record })
+        let record = ContestRecord::new(Uuid(no), Contest::default(), None, Micros(1));
+        (id, ContestRecord { state: ContestState::Settled, prizes: Some(1), ..record })
     };
     let contests: Vec<_> = (0..450).map(settled).collect();
     let last = PayoutKey { contest: contests[449].1.no, no: 0 };

@@ -9,7 +9,7 @@ use tally_rules::ledger::{Amount, MemberId, TransferKind};
 use tally_rules::{Origin, Rejection};
 use tally_service::Failure;
 use tally_service::members::change::{MemberChange, Set};
-use tally_service::members::pay::{self, NewPayment, Payment};
+use tally_service::members::pay::{self, NewPayment, PaymentReply};
 use tally_service::members::{self, NewMember};
 
 fn phone(text: &str) -> Phone {
@@ -39,15 +39,21 @@ fn payment(
     }
 }
 
-fn pay(world: &World, from: MemberId, pin: &str, to: &str, key: Option<&str>) -> Result<Payment, Failure> {
+fn pay(
+    world: &World,
+    from: MemberId,
+    pin: &str,
+    to: &str,
+    key: Option<&str>,
+) -> Result<PaymentReply, Failure> {
     let idempotency = key.and_then(|key| idempotency(key, 1));
     world.wait(pay::pay(&world.tally, payment(world, from, pin, to, idempotency)))
 }
 
 #[track_caller]
-fn paid(done: Result<Payment, Failure>) -> (bool, Option<MemberId>) {
+fn paid(done: Result<PaymentReply, Failure>) -> (bool, Option<MemberId>) {
     match done {
-        Ok(Payment::Paid(receipt)) => (receipt.replayed, receipt.posted.entry.counterparty),
+        Ok(PaymentReply::Paid(receipt)) => (receipt.replayed, receipt.posted.entry.counterparty),
         done => panic!("{done:?}"),
     }
 }
@@ -114,17 +120,17 @@ fn numbers_are_not_told(kind: Kind) {
     for number in 0..100 {
         assert_eq!(refused(probe(&format!("010-9{number:03}"))), Rejection::RecipientNotFound);
     }
-    assert_eq!(probe("010-9999").unwrap(), Payment::Wait(300));
-    assert_eq!(probe("010-1111").unwrap(), Payment::Wait(300), "whether somebody has it or not");
+    assert_eq!(probe("010-9999").unwrap(), PaymentReply::Wait(300));
+    assert_eq!(probe("010-1111").unwrap(), PaymentReply::Wait(300), "whether somebody has it or not");
     world.advance(299 * SECOND);
-    assert_eq!(probe("010-1111").unwrap(), Payment::Wait(1));
+    assert_eq!(probe("010-1111").unwrap(), PaymentReply::Wait(1));
     world.advance(SECOND);
     // Paid transfers use up no attempt, and are replayed.
     for _ in 0..3 {
         assert_eq!(paid(pay(&world, ann, "0042", "010-1111", Some("k"))).1, Some(bob));
     }
     assert_eq!(refused(probe("010-9999")), Rejection::RecipientNotFound);
-    assert_eq!(probe("010-1111").unwrap(), Payment::Wait(300));
+    assert_eq!(probe("010-1111").unwrap(), PaymentReply::Wait(300));
     // With too little money, the owner of the number makes no difference, and counts for nothing.
     world.post(order(TransferKind::Withdrawal { from: ann }, 985), None).unwrap();
     world.advance(300 * SECOND);
@@ -219,7 +225,7 @@ fn money_goes_to_the_present_owner_of_the_number() {
     let before = payment(&world, ann, "0042", "010-2222", None);
     let password = MemberChange { password: Set::To(Some("x".into())), ..MemberChange::default() };
     world.wait(members::change(&world.tally, ann, password, Some(Origin::BACKGROUND), None)).unwrap();
-    assert_eq!(world.wait(pay::pay(&world.tally, before)).unwrap(), Payment::SignedOut);
+    assert_eq!(world.wait(pay::pay(&world.tally, before)).unwrap(), PaymentReply::SignedOut);
     assert_eq!(world.balance(ann), 970);
     world.end(&[ann, bob, eve]);
 }

@@ -12,12 +12,12 @@ use crate::wallets::world::*;
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 use tally_rules::contest::definition::{ContestSpec, Fee};
-use tally_rules::contest::pool::{Pool, PoolPrize, PoolResult};
+use tally_rules::contest::pool::{PoolPrize, PoolResult, PrizePool};
 use tally_rules::contest::record::ContestTask;
-use tally_rules::contest::{ContestId, Payout, Prize, State};
+use tally_rules::contest::{ContestId, ContestState, Payout, Prize};
 use tally_rules::definition::Ranking;
 use tally_rules::ledger::account::Account;
-use tally_rules::ledger::entry::Kind as Entered;
+use tally_rules::ledger::entry::EntryKind;
 use tally_rules::ledger::hold::Ending;
 use tally_rules::ledger::money::{AMOUNT_MAX, BALANCE_MAX};
 use tally_rules::ledger::{Amount, MemberId, TransferId, TransferKind, WalletKey};
@@ -44,7 +44,7 @@ fn pool(rake: u32, min: i64) -> ContestSpec {
         capacity: Some(9),
         entry_fee: Some(Some(Fee { currency: code("KRW"), amount: amount(FEE) })),
         leaderboard: Some(Definition { ranking: Ranking::Competition, ..Definition::default() }),
-        pool: Some(Some(Pool { prizes, rake, min: Amount::new(min).ok() })),
+        pool: Some(Some(PrizePool { prizes, rake, min: Amount::new(min).ok() })),
         ..ContestSpec::default()
     }
 }
@@ -66,13 +66,13 @@ fn settled(world: &World) -> PoolResult {
     let preview = || preview::preview(&world.tally, &cup(), &ContestActor::ADMIN, (0, 99));
     let promised = preview().unwrap();
     let done = settle::settle(&world.tally, &cup(), &ContestActor::ADMIN, None).unwrap();
-    assert_eq!(done.record.state, State::Settled);
+    assert_eq!(done.record.state, ContestState::Settled);
     let result = done.record.pool_result.unwrap();
     let stored = read::prizes(&world.tally, &cup(), 0, 99).unwrap().rows;
     let unpaid = |(no, row)| (no, Payout { paid: None, ..row });
     assert_eq!(promised.rows, stored.into_iter().map(unpaid).collect::<Vec<_>>());
     assert_eq!((promised.first_of_pool, promised.prizes), (result.first, promised.rows.len()));
-    assert_eq!(refused(preview().map(drop)), Rejection::ContestState(State::Settled));
+    assert_eq!(refused(preview().map(drop)), Rejection::ContestState(ContestState::Settled));
     result
 }
 
@@ -94,7 +94,7 @@ fn reverse(world: &World, transfer: TransferId, units: Option<i64>) -> Result<()
 }
 
 /// The transfer of the only entry of that kind in a wallet.
-fn transfer_of(world: &World, member: MemberId, kind: Entered) -> TransferId {
+fn transfer_of(world: &World, member: MemberId, kind: EntryKind) -> TransferId {
     let wallet = WalletKey { member, currency: code("KRW") };
     let entries = world.tally.store.ledger().history(wallet, 1..99).unwrap();
     entries.into_iter().find(|(_, entry)| entry.kind == kind).expect("there is one").1.transfer
@@ -166,15 +166,15 @@ fn a_cancelled_contest_pays_the_fees_back_from_its_pool() {
             true => finished(&world, &pool(1_000, 100), &members, &[9]),
             false => running(&world, &cup(), &pool(1_000, 100), &members).pool_account().unwrap(),
         };
-        reverse(&world, transfer_of(&world, members[0], Entered::Fee), Some(4)).unwrap();
-        reverse(&world, transfer_of(&world, members[1], Entered::Fee), None).unwrap();
+        reverse(&world, transfer_of(&world, members[0], EntryKind::Fee), Some(4)).unwrap();
+        reverse(&world, transfer_of(&world, members[1], EntryKind::Fee), None).unwrap();
         assert_eq!(world.balance(account_of_pool), 3 * FEE - 14);
         finish::cancel(&world.tally, &cup(), &ContestActor::ADMIN, None).unwrap();
         assert_eq!((balances(&world, &members), world.balance(account_of_pool)), (vec![50; 3], 0));
-        let late = reverse(&world, transfer_of(&world, members[2], Entered::Fee), None);
-        assert_eq!(refused(late), Rejection::ContestState(State::Cancelled));
+        let late = reverse(&world, transfer_of(&world, members[2], EntryKind::Fee), None);
+        assert_eq!(refused(late), Rejection::ContestState(ContestState::Cancelled));
         // What is taken back of a refund does not stay in the pool.
-        reverse(&world, transfer_of(&world, members[2], Entered::Refund), Some(3)).unwrap();
+        reverse(&world, transfer_of(&world, members[2], EntryKind::Refund), Some(3)).unwrap();
         assert_eq!((world.balance(members[2]), world.balance(account_of_pool)), (47, 0));
         assert_eq!((account(&world, Account::Fees), account(&world, Account::Prizes)), (3, 0));
         end(world, &members, account_of_pool);
@@ -210,18 +210,18 @@ fn a_prize_that_is_taken_back_goes_to_the_operator_and_fees_of_a_settled_contest
         let world = World::new(kind);
         let members = ["ann", "bob", "cid"].map(|name| world.member(name, 50));
         let account_of_pool = finished(&world, &pool(1_000, 0), &members, &[9, 8, 7]);
-        reverse(&world, transfer_of(&world, members[2], Entered::Fee), Some(5)).unwrap();
+        reverse(&world, transfer_of(&world, members[2], EntryKind::Fee), Some(5)).unwrap();
         // 25 are left, and 23 to be won.
         assert_eq!(settled(&world), PoolResult { first: 0, rake: 25 - 11 - 6 - 4, top_up: 0 });
-        let prize = transfer_of(&world, members[0], Entered::Prize);
+        let prize = transfer_of(&world, members[0], EntryKind::Prize);
         reverse(&world, prize, Some(1)).unwrap();
         reverse(&world, prize, None).unwrap();
         assert_eq!(refused(reverse(&world, prize, None)), Rejection::ExceedsReversible { left: 0 });
         assert_eq!((world.balance(members[0]), world.balance(account_of_pool)), (40, 0));
         assert_eq!(account(&world, Account::Fees), 4 + 11);
-        let fee = reverse(&world, transfer_of(&world, members[0], Entered::Fee), None);
-        assert_eq!(refused(fee), Rejection::ContestState(State::Settled));
-        let rake = reverse(&world, transfer_of(&world, account_of_pool, Entered::Fee), None);
+        let fee = reverse(&world, transfer_of(&world, members[0], EntryKind::Fee), None);
+        assert_eq!(refused(fee), Rejection::ContestState(ContestState::Settled));
+        let rake = reverse(&world, transfer_of(&world, account_of_pool, EntryKind::Fee), None);
         assert_eq!(refused(rake), Rejection::NotReversible);
         let rows = read::prizes(&world.tally, &cup(), 0, 9).unwrap().rows;
         let reversed = read::reversed(&world.tally, &cup(), &rows).unwrap();
@@ -250,7 +250,7 @@ fn a_settling_that_dies_at_any_step_pays_the_pool_once() {
             let world = World::on(store, tempfile::tempdir().unwrap());
             scheduler::do_due(&world.tally).unwrap();
             let record = read::get(&world.tally, &cup()).unwrap();
-            assert_eq!((record.state, record.work), (State::Settled, ContestTask::None));
+            assert_eq!((record.state, record.work), (ContestState::Settled, ContestTask::None));
             assert_eq!(record.pool_result, Some(PoolResult { first: 0, rake: 0, top_up: 10 }));
             assert_eq!(balances(&world, &members), [40 + 20, 40 + 12, 40 + 8]);
             assert_eq!(world.balance(account_of_pool), 0);
@@ -338,9 +338,9 @@ fn histories_say_what_moved() {
         entries.sort_by_key(|(no, _)| *no);
         entries.into_iter().map(|(_, entry)| (entry.kind, entry.amount)).collect::<Vec<_>>()
     };
-    let (arrived, out) = (Entered::TransferIn, Entered::PrizeOut);
-    assert_eq!(kinds(pool), [(arrived, 10), (arrived, 10), (Entered::Fee, 6), (out, 9), (out, 5)]);
-    assert_eq!(kinds(members[0]), [(Entered::Deposit, 50), (Entered::Fee, 10), (Entered::Prize, 9)]);
+    let (arrived, out) = (EntryKind::TransferIn, EntryKind::PrizeOut);
+    assert_eq!(kinds(pool), [(arrived, 10), (arrived, 10), (EntryKind::Fee, 6), (out, 9), (out, 5)]);
+    assert_eq!(kinds(members[0]), [(EntryKind::Deposit, 50), (EntryKind::Fee, 10), (EntryKind::Prize, 9)]);
     let rows: Vec<(u32, Payout)> = read::prizes(&world.tally, &cup(), 0, 9).unwrap().rows;
     assert_eq!(rows.iter().map(|(_, row)| row.player.clone()).collect::<Vec<_>>(), members.map(player_of));
     end(world, &members, pool);

@@ -9,7 +9,7 @@ use tally_rules::contest::member::UnpaidReason;
 use tally_rules::contest::{Payout, Prize, PrizeTies};
 use tally_rules::definition::{BoardSpec, Ranking};
 use tally_rules::ledger::{Amount, Member, MemberId, Uuid};
-use tally_rules::period::{Payment, PeriodPrizes, PeriodRule};
+use tally_rules::period::{PeriodPayment, PeriodPrizes, PeriodRule};
 use tally_rules::score::ScoreInput;
 use tally_rules::{Actor, BoardId, Micros, Origin, PlayerId, Rejection};
 use tally_service::members::NewMember;
@@ -18,7 +18,7 @@ use tally_service::periods::pay_again::{self, PrizeCounts};
 use tally_service::periods::view::{View, list};
 use tally_service::periods::{prizes, scheduler};
 use tally_service::players::erase;
-use tally_service::scan::Span;
+use tally_service::scan::ListRange;
 use tally_service::scores::submit::{self, NewScore};
 use tally_service::{Failure, Tally, audit, boards, owed};
 use tally_store::sqlite::SqliteStore;
@@ -139,7 +139,7 @@ fn unpaid_prizes_of_a_period_are_paid_again_by_hand() {
         prizes::pay_due(tally).unwrap();
         let rows = |action: AuditAction| {
             let filter = audit::Filter { action: Some(action), ..audit::Filter::default() };
-            audit::list(tally, &filter, &Span { limit: 9, ..Span::default() }).unwrap().rows
+            audit::list(tally, &filter, &ListRange { limit: 9, ..ListRange::default() }).unwrap().rows
         };
         let unpaid = PrizeCounts { settled: true, paid: 1, no_member: 1, ..none };
         assert_eq!(again(tally, world.now(), "one"), (unpaid, false));
@@ -341,7 +341,7 @@ fn written_down(member: MemberId, (no, key, count): (Uuid, WindowKey, u32)) -> W
     let first = std::iter::once(had).chain((1..count).map(|place| payout(place + 1)));
     let payouts = (0..).zip(first).map(|(place, row)| (PayoutKey { contest: no, no: place }, row)).collect();
     let period = "daily:2026-11-16".to_owned();
-    let payment = Payment { no, board: board(), period, count, done: 1, at: Micros(5) };
+    let payment = PeriodPayment { no, board: board(), period, count, done: 1, at: Micros(5) };
     let contests = ContestWriteSet { payouts, payments: vec![(key, payment)], ..ContestWriteSet::default() };
     let ledger = LedgerWriteSet { contests, ..LedgerWriteSet::default() };
     WriteSet { ledger, ..WriteSet::default() }

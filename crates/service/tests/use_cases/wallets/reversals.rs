@@ -4,7 +4,7 @@ use crate::wallets::verify::{Broken, GHOST, Place, fault, hex};
 use crate::wallets::world::*;
 use tally_rules::ledger::hold::Ending;
 use tally_rules::ledger::{
-    Amount, Kind as EntryKind, MemberId, ReversalLink, TransferId, TransferKind, Uuid, WalletKey,
+    Amount, EntryKind, MemberId, ReversalLink, TransferId, TransferKind, Uuid, WalletKey,
 };
 use tally_rules::{Actor, Origin, Rejection};
 use tally_service::Failure;
@@ -43,7 +43,7 @@ fn captured(world: &World, member: MemberId, to: Option<MemberId>, units: i64) -
     let ending = Ending::Capture { amount: None, to };
     let done = world.wait(holds::end(&world.tally, hold, ending, Origin::default(), None)).unwrap();
     match done.hold.end {
-        Some((tally_rules::ledger::hold::End::Captured { transfer, .. }, _)) => transfer,
+        Some((tally_rules::ledger::hold::HoldEnd::Captured { transfer, .. }, _)) => transfer,
         end => panic!("{end:?}"),
     }
 }

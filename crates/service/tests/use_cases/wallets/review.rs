@@ -12,14 +12,14 @@ use tally_rules::audit::{AuditAction, AuditEntry};
 use tally_rules::contest::definition::ContestSpec;
 use tally_rules::contest::member::UnpaidReason;
 use tally_rules::contest::record::ContestTask;
-use tally_rules::contest::{ContestId, ContestRight, Payout, State};
-use tally_rules::ledger::{Amount, Kind as Entered, MemberId, TransferId, WalletKey};
+use tally_rules::contest::{ContestId, ContestRight, ContestState, Payout};
+use tally_rules::ledger::{Amount, EntryKind, MemberId, TransferId, WalletKey};
 use tally_rules::score::ScoreInput;
 use tally_rules::{Actor, Origin, PlayerId, Rejection};
 use tally_service::contests::execute::{ActingAs, ContestActor};
 use tally_service::contests::{change, correct, finish, preview, read, scheduler, settle};
 use tally_service::ledger::reversals::{self, NewReversal};
-use tally_service::scan::Span;
+use tally_service::scan::ListRange;
 use tally_service::{Failure, Tally, audit, owed};
 
 const SECOND: i64 = 1_000_000;
@@ -56,7 +56,7 @@ fn reverse(world: &World, transfer: TransferId, units: Option<i64>) -> Result<()
 fn fee_of(world: &World, member: MemberId) -> TransferId {
     let wallet = WalletKey { member, currency: code("KRW") };
     let entries = world.tally.store.ledger().history(wallet, 1..9).unwrap();
-    entries.into_iter().find(|(_, entry)| entry.kind == Entered::Fee).expect("it has paid").1.transfer
+    entries.into_iter().find(|(_, entry)| entry.kind == EntryKind::Fee).expect("it has paid").1.transfer
 }
 
 /// The process ends after each step of a settling, and the next one goes on. The act and its key are those of the first step.
@@ -77,14 +77,16 @@ fn a_settling_that_dies_at_any_step_goes_on() {
             dying.arm(steps, End::Before);
             settle::settle(&process, &cup(), &boss, key.as_ref()).unwrap();
             let left = store.ledger().contest(&cup()).unwrap().unwrap();
-            assert_eq!((left.state, &left.work), (State::Finished, &work));
+            assert_eq!((left.state, &left.work), (ContestState::Finished, &work));
             drop(process);
             let world = World::on(store, tempfile::tempdir().unwrap());
             let again = settle::settle(&world.tally, &cup(), &boss, key.as_ref()).unwrap();
-            assert_eq!((again.record.state, again.replayed), (State::Settled, true));
+            assert_eq!((again.record.state, again.replayed), (ContestState::Settled, true));
             assert_eq!(balances(&world, &members), [50 - FEE, 50 - FEE + 101, 50 - FEE + 30]);
             let acts = audit::Filter { subject: Some("cup".into()), ..audit::Filter::default() };
-            let acts = audit::list(&world.tally, &acts, &Span { limit: 99, ..Span::default() }).unwrap().rows;
+            let acts = audit::list(&world.tally, &acts, &ListRange { limit: 99, ..ListRange::default() })
+                .unwrap()
+                .rows;
             let settled = acts.iter().filter(|(_, row)| row.action == AuditAction::ContestSettled);
             assert_eq!(settled.map(|(_, row)| row.origin.actor).collect::<Vec<_>>(), [Actor::CommandLine]);
             world.end(&members);
@@ -108,15 +110,15 @@ fn while_prizes_are_determined_nothing_changes_them() {
         dying.arm(1, End::LostUndone);
         settle::settle(&process, &cup(), &ContestActor::ADMIN, None).unwrap();
         let late = finish::cancel(&process, &cup(), &ContestActor::ADMIN, None);
-        assert_eq!(refused(late), Rejection::ContestState(State::Settled));
+        assert_eq!(refused(late), Rejection::ContestState(ContestState::Settled));
         let late = preview::preview(&process, &cup(), &ContestActor::ADMIN, (0, 9)).map(drop);
-        assert_eq!(refused(late), Rejection::ContestState(State::Settled));
+        assert_eq!(refused(late), Rejection::ContestState(ContestState::Settled));
         let (board, first) = (cup().board(None), player_of(members[0]));
         let late =
             tally_service::players::erase::ban(&process, &board, first, true, Origin::BACKGROUND, None);
-        assert_eq!(refused(world.wait(late)), Rejection::ContestState(State::Settled));
+        assert_eq!(refused(world.wait(late)), Rejection::ContestState(ContestState::Settled));
         scheduler::do_due(&process).unwrap();
-        assert_eq!(read::get(&process, &cup()).unwrap().state, State::Settled);
+        assert_eq!(read::get(&process, &cup()).unwrap().state, ContestState::Settled);
         process.drain();
         let world = World::on(store, tempfile::tempdir().unwrap());
         assert_eq!(balances(&world, &members), [151, 80]);
@@ -141,7 +143,7 @@ fn a_ban_beside_a_settling_counts_exactly_if_it_is_done() {
             both.wait();
             let hand = hand(&world, &world.tally, &members);
             let banned = hand.act(&id, Op::Ban(0, true), None, None);
-            assert_eq!(settling.join().unwrap().record.state, State::Settled);
+            assert_eq!(settling.join().unwrap().record.state, ContestState::Settled);
             banned
         });
         let prizes = read::prizes(&world.tally, &id, 0, 9).unwrap().rows;
@@ -149,7 +151,7 @@ fn a_ban_beside_a_settling_counts_exactly_if_it_is_done() {
         match banned {
             Ok(()) => assert_eq!((first, prizes.len()), (player_of(members[1]), 1)),
             banned => {
-                assert_eq!(refused(banned), Rejection::ContestState(State::Settled));
+                assert_eq!(refused(banned), Rejection::ContestState(ContestState::Settled));
                 assert_eq!((first, prizes.len()), (player_of(members[0]), 2));
             }
         }
@@ -181,7 +183,7 @@ fn a_corrected_score_decides_the_prizes() {
             hand.act(&cup, op, None, None).unwrap();
         }
         let early = refused(correct(&boss, &ann, 3, "early"));
-        assert_eq!(early, Rejection::ContestState(State::Running));
+        assert_eq!(early, Rejection::ContestState(ContestState::Running));
         hand.act(&cup, Op::Finish, None, None).unwrap();
         assert_eq!(
             refused(correct(&ContestActor::SERVER, &ann, 3, "server")),
@@ -202,12 +204,13 @@ fn a_corrected_score_decides_the_prizes() {
         assert_eq!(correct(&boss, &cid, 5, "cid").unwrap().rank, Some(2));
         settle::settle(&world.tally, &cup, &ContestActor::ADMIN, None).unwrap();
         let late = refused(correct(&boss, &bob, 1, "late"));
-        assert_eq!(late, Rejection::ContestState(State::Settled));
+        assert_eq!(late, Rejection::ContestState(ContestState::Settled));
         let again = correct(&boss, &ann, 3, "ann").unwrap();
         assert_eq!((again.record, again.replayed), (done.record, true));
         assert_eq!(balances(&world, &members), [30, 101, 30].map(|prize| 50 - FEE + prize));
         let acts = audit::Filter { action: Some(AuditAction::ScoreCorrected), ..audit::Filter::default() };
-        let acts = audit::list(&world.tally, &acts, &Span { limit: 9, ..Span::default() }).unwrap().rows;
+        let acts =
+            audit::list(&world.tally, &acts, &ListRange { limit: 9, ..ListRange::default() }).unwrap().rows;
         let act = |row: &AuditEntry| {
             [Some(&row.subject), row.detail.as_ref(), row.origin.reason.as_ref()]
                 .map(|text| text.unwrap().to_string())
@@ -234,13 +237,13 @@ fn the_clock_settles_after_the_review() {
         scheduler::do_due(tally).unwrap();
         read::get(tally, &cup()).unwrap().state
     };
-    assert_eq!(state_after(59), State::Finished);
+    assert_eq!(state_after(59), ContestState::Finished);
     // The review takes longer.
     change::patch(tally, &cup(), &ContestActor::SERVER, &review(Some(90)), None).unwrap();
-    assert_eq!(state_after(30), State::Finished);
-    assert_eq!(state_after(1), State::Settled);
+    assert_eq!(state_after(30), ContestState::Finished);
+    assert_eq!(state_after(1), ContestState::Settled);
     let late = change::patch(tally, &cup(), &ContestActor::SERVER, &review(None), None);
-    assert_eq!(refused(late), Rejection::ContestState(State::Settled));
+    assert_eq!(refused(late), Rejection::ContestState(ContestState::Settled));
     assert_eq!(balances(&world, &members), [50 - FEE + 101, 50 - FEE + 30]);
     world.end(&members);
 }
@@ -269,7 +272,7 @@ fn a_reversed_fee_is_not_paid_back_again() {
         assert_eq!(owed::list(&world.tally, None, 9).unwrap().rows, []);
         // The contest has paid the rest.
         for fee in fees {
-            assert_eq!(refused(reverse(&world, fee, None)), Rejection::ContestState(State::Cancelled));
+            assert_eq!(refused(reverse(&world, fee, None)), Rejection::ContestState(ContestState::Cancelled));
         }
         // A refund can be taken back, and the contest knows.
         let refund = rows[2].1.paid.unwrap().unwrap();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use tally_rules::contest::definition;
 use tally_rules::contest::series::{MISSED_MAX, SeriesSpec};
-use tally_rules::contest::{ContestId, ContestRight, Prize, State};
+use tally_rules::contest::{ContestId, ContestRight, ContestState, Prize};
 use tally_rules::ledger::Amount;
 use tally_rules::score::ScoreInput;
 use tally_rules::{Micros, Origin, PlayerId, Rejection};
@@ -42,15 +42,15 @@ fn name(text: &str) -> ContestId {
 }
 
 /// Every contest: its name, its state, and when it reached that in hours from `zero`.
-fn all(tally: &Tally, zero: Micros) -> Vec<(String, State, i64)> {
+fn all(tally: &Tally, zero: Micros) -> Vec<(String, ContestState, i64)> {
     let listed = read::list(tally, None, None, 1_000).unwrap().rows;
-    let shown = |(id, record): (ContestId, tally_rules::contest::Record)| {
+    let shown = |(id, record): (ContestId, tally_rules::contest::ContestRecord)| {
         (id.as_str().to_owned(), record.state, (record.since.0 - zero.0).div_euclid(HOUR))
     };
     listed.into_iter().map(shown).collect()
 }
 
-fn row(name: &str, state: State, hours: i64) -> (String, State, i64) {
+fn row(name: &str, state: ContestState, hours: i64) -> (String, ContestState, i64) {
     (name.to_owned(), state, hours)
 }
 
@@ -69,7 +69,7 @@ fn a_series_makes_plays_and_settles_its_contests_by_itself() {
         // The next one starts at nine, and exists and is open.
         assert_eq!(made.last, Some(name("daily-202311150900")));
         scheduler::do_due(tally).unwrap();
-        assert_eq!(all(tally, zero), [row("daily-202311150900", State::Open, 7)]);
+        assert_eq!(all(tally, zero), [row("daily-202311150900", ContestState::Open, 7)]);
         let exists = Rejection::SeriesExists(id.as_str().into());
         assert_eq!(refused(series::create(tally, &id, &boss, &daily(), None)), exists);
         apply::apply(tally, &name("daily-202311150900"), &ContestActor::SERVER, &player, None).unwrap();
@@ -77,8 +77,10 @@ fn a_series_makes_plays_and_settles_its_contests_by_itself() {
         apply::decide(tally, &name("daily-202311150900"), &ContestActor::ADMIN, both, true, None).unwrap();
         world.advance(3 * HOUR);
         scheduler::do_due(tally).unwrap();
-        let wanted =
-            [row("daily-202311150900", State::Running, 9), row("daily-202311160900", State::Draft, 9)];
+        let wanted = [
+            row("daily-202311150900", ContestState::Running, 9),
+            row("daily-202311160900", ContestState::Draft, 9),
+        ];
         assert_eq!(all(tally, zero), wanted);
         let board = name("daily-202311150900").board(None);
         let (score, subscore, at) = (ScoreInput::Int(5), None, None);
@@ -87,10 +89,12 @@ fn a_series_makes_plays_and_settles_its_contests_by_itself() {
         world.advance(DAY);
         scheduler::do_due(tally).unwrap();
         let of_first = tally.store.ledger().contest(&name("daily-202311150900")).unwrap().unwrap();
-        assert_eq!((of_first.state, of_first.members), (State::Settled, 1));
+        assert_eq!((of_first.state, of_first.members), (ContestState::Settled, 1));
         assert_eq!(world.balance(ann), 100);
-        let rest =
-            [row("daily-202311160900", State::Running, 33), row("daily-202311170900", State::Draft, 33)];
+        let rest = [
+            row("daily-202311160900", ContestState::Running, 33),
+            row("daily-202311170900", ContestState::Draft, 33),
+        ];
         assert_eq!(all(tally, zero)[1..], rest);
         world.end(&[ann]);
     }
@@ -110,8 +114,11 @@ fn what_was_missed_of_a_series_happens_in_order_before_any_request() {
     let names: Vec<&str> = there.iter().map(|one| one.0.as_str()).collect();
     let days = [15, 16, 17, 18].map(|day| format!("daily-202311{day}0900"));
     assert_eq!(names, days);
-    let states: Vec<State> = there.iter().map(|one| one.1).collect();
-    assert_eq!(states, [State::Settled, State::Settled, State::Settled, State::Open]);
+    let states: Vec<ContestState> = there.iter().map(|one| one.1).collect();
+    assert_eq!(
+        states,
+        [ContestState::Settled, ContestState::Settled, ContestState::Settled, ContestState::Open]
+    );
     // As of its own time: it opened at midnight.
     assert_eq!(there[3].2, 72);
     let second = read::get(&next, &name("daily-202311160900")).unwrap();
@@ -123,7 +130,7 @@ fn what_was_missed_of_a_series_happens_in_order_before_any_request() {
     let last = start(Arc::clone(&tally.store), &late, settings()).unwrap();
     let there = all(&last, zero);
     assert_eq!(there.len(), days.len() + MISSED_MAX + 1);
-    assert_eq!(there.iter().filter(|one| one.1 == State::Settled).count(), there.len() - 1);
+    assert_eq!(there.iter().filter(|one| one.1 == ContestState::Settled).count(), there.len() - 1);
     last.drain();
 }
 
@@ -155,7 +162,7 @@ fn many_readers_make_a_contest_once() {
         let names: Vec<String> = all(tally, Micros(0)).into_iter().map(|one| one.0).collect();
         assert_eq!(names, [15, 16, 17, 18, 19].map(|day| format!("daily-202311{day}0900")));
         let by_hand = read::get(tally, &name("daily-202311170900")).unwrap();
-        assert_eq!((by_hand.state, by_hand.series), (State::Draft, None));
+        assert_eq!((by_hand.state, by_hand.series), (ContestState::Draft, None));
         world.end(&[]);
     }
 }
@@ -211,7 +218,7 @@ fn a_change_counts_for_what_is_made_later_and_an_end_leaves_what_there_is() {
     let made = all(tally, Micros(0)).into_iter().filter(|one| one.0 != "daily-0");
     let states: Vec<_> = made.map(|one| (one.0, one.1)).collect();
     let settled = ["daily-202311150900", "daily-202311151000", "daily-202311160900"];
-    assert_eq!(states, settled.map(|id| (id.to_owned(), State::Settled)));
+    assert_eq!(states, settled.map(|id| (id.to_owned(), ContestState::Settled)));
     world.end(&[]);
 }
 

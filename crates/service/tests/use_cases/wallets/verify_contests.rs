@@ -6,7 +6,7 @@ use crate::wallets::histories::{Hand, player_of, spec};
 use crate::wallets::verify::{Broken, GHOST, Place, fault, hex, in_a_database, owed, verify};
 use crate::wallets::world::World;
 use tally_rules::contest::record::ContestTask;
-use tally_rules::contest::{ContestId, Record};
+use tally_rules::contest::{ContestId, ContestRecord};
 use tally_rules::ledger::{MemberId, Uuid};
 use tally_service::contests::execute::ContestActor;
 use tally_service::contests::{change, read};
@@ -173,7 +173,7 @@ fn every_row_of_a_contest_that_was_broken_by_sql_is_named() {
     world.tally.drain();
     let id = ContestId::new("off").unwrap();
     let record = world.tally.store.ledger().contest(&id).unwrap().unwrap();
-    let contests = vec![(id, Record { work: ContestTask::Refund { after: None }, ..record })];
+    let contests = vec![(id, ContestRecord { work: ContestTask::Refund { after: None }, ..record })];
     let ledger =
         LedgerWriteSet { contests: ContestWriteSet { contests, ..<_>::default() }, ..<_>::default() };
     let changes = WriteSet { ledger, ..WriteSet::default() };

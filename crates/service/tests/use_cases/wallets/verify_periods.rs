@@ -4,7 +4,7 @@ use crate::wallets::prizes::{DAY, daily, player_of, put, score, table};
 use crate::wallets::verify::{Broken, GHOST, Place, fault, hex, in_a_database, verify};
 use crate::wallets::world::{World, order};
 use tally_rules::ledger::{MemberId, TransferKind, TransferRequest, Uuid};
-use tally_rules::period::Payment;
+use tally_rules::period::PeriodPayment;
 use tally_service::periods::{prizes, scheduler};
 use tally_testkit::{DatabaseKind, ScratchDatabase};
 
@@ -29,8 +29,9 @@ fn make(world: &World) -> Made {
     scheduler::close_due(&world.tally).unwrap();
     prizes::pay_due(&world.tally).unwrap();
     let mut snapshot = world.tally.store.ledger().snapshot().unwrap();
-    let paid: Vec<Payment> = snapshot.payments(None, 9).unwrap().into_iter().map(|(_, row)| row).collect();
-    let [Payment { no, board, period, count: 2, done: 2, .. }] = &paid[..] else { panic!("{paid:?}") };
+    let paid: Vec<PeriodPayment> =
+        snapshot.payments(None, 9).unwrap().into_iter().map(|(_, row)| row).collect();
+    let [PeriodPayment { no, board, period, count: 2, done: 2, .. }] = &paid[..] else { panic!("{paid:?}") };
     Made { ann, bob, no: *no, period: format!("{}/{period}", board.as_str()) }
 }
 

@@ -18,6 +18,6 @@ mod restore;
 mod sources;
 
 pub use follower::{FollowEvent, FollowOptions, FollowStep, Follower};
-pub use restore::{Found, Plan};
+pub use restore::{Restorable, RestorePlan};
 pub(super) use sources::Followed;
 pub use sources::followed_marker;

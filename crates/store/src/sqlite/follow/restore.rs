@@ -1,6 +1,6 @@
 //! Restoring a followed copy to an instant: a base, and the frames after it up to the last batch of that instant.
 //!
-//! A [`Plan`] checks every file that it needs before anything is written: the digest of the base, and the chain of all frames
+//! A [`RestorePlan`] checks every file that it needs before anything is written: the digest of the base, and the chain of all frames
 //! up to the head. Deleted windows of a leaderboard are purged where the batch that deletes them is. Later batches may use
 //! their numbers again, as a server does after its purge. Not here: choosing what to do about damage.
 
@@ -24,9 +24,9 @@ const FLUSH_BYTES: usize = 64 << 20;
 
 /// What a followed copy has for an instant.
 #[derive(Debug)]
-pub enum Found {
+pub enum Restorable {
     /// It can be restored.
-    Plan(Plan),
+    Plan(RestorePlan),
     /// The instant is before the first one of the copy, if there is any.
     TooEarly(Option<Micros>),
     /// A file is damaged or missing before the instant.
@@ -40,7 +40,7 @@ pub enum Found {
 
 /// A restore whose files were checked.
 #[derive(Debug)]
-pub struct Plan {
+pub struct RestorePlan {
     folder: Folder,
     base: Base,
     from: Position,
@@ -55,15 +55,15 @@ pub struct Plan {
     pub gap_until: Option<Micros>,
 }
 
-impl Plan {
+impl RestorePlan {
     /// Finds what can be restored of the copy in `from` for an instant, or for its newest one.
     ///
     /// # Errors
     ///
     /// If files cannot be read.
-    pub fn find(options: &Options, from: &Path, at: Option<Micros>) -> Result<Found, StoreError> {
+    pub fn find(options: &Options, from: &Path, at: Option<Micros>) -> Result<Restorable, StoreError> {
         match find(&Folder::new(Files::on(&options.disk), from), at) {
-            Err(StoreError::Corrupt(why)) => Ok(Found::Damaged { why, until: None }),
+            Err(StoreError::Corrupt(why)) => Ok(Restorable::Damaged { why, until: None }),
             found => found,
         }
     }
@@ -170,11 +170,11 @@ impl Into {
     }
 }
 
-fn find(folder: &Folder, at: Option<Micros>) -> Result<Found, StoreError> {
+fn find(folder: &Folder, at: Option<Micros>) -> Result<Restorable, StoreError> {
     let bases = folder.bases()?;
     let is_early = |base: &&Base| at.is_none_or(|at| base.at <= at);
     let Some(base) = bases.iter().rfind(is_early).cloned() else {
-        return Ok(Found::TooEarly(bases.first().map(|base| base.at)));
+        return Ok(Restorable::TooEarly(bases.first().map(|base| base.at)));
     };
     let path = folder.base(base.stream, base.no);
     if digest_of(&path)? != (base.bytes, base.digest) {
@@ -186,7 +186,7 @@ fn find(folder: &Folder, at: Option<Micros>) -> Result<Found, StoreError> {
         return Err(damaged(&path, &text));
     }
     let from = begin(folder, &base)?;
-    let mut plan = Plan {
+    let mut plan = RestorePlan {
         last: base.no,
         reached: base.at,
         left_out: 0,
@@ -230,11 +230,11 @@ fn find(folder: &Folder, at: Option<Micros>) -> Result<Found, StoreError> {
     if let Some(why) = wrong
         && at.is_none_or(|at| newest.is_none_or(|newest| newest < at))
     {
-        return Ok(Found::Damaged { why, until: newest.or(Some(plan.base.at)) });
+        return Ok(Restorable::Damaged { why, until: newest.or(Some(plan.base.at)) });
     }
     let after = bases.iter().find(|base| base.stream > stream);
     plan.gap_until = after.filter(|_| at.is_some() && plan.left_out == 0).map(|base| base.at);
-    Ok(Found::Plan(plan))
+    Ok(Restorable::Plan(plan))
 }
 
 /// Where the frames after a base begin.

@@ -56,14 +56,14 @@ fn name(no: i64) -> String {
     format!("{no:04}")
 }
 
-fn plan(copy: &Path, at: Option<Micros>) -> Plan {
-    match Plan::find(&options(), copy, at).unwrap() {
-        Found::Plan(plan) => plan,
+fn plan(copy: &Path, at: Option<Micros>) -> RestorePlan {
+    match RestorePlan::find(&options(), copy, at).unwrap() {
+        Restorable::Plan(plan) => plan,
         other => panic!("{at:?}: {other:?}"),
     }
 }
 
-fn restored(plan: &Plan) -> (Place, SqliteStore) {
+fn restored(plan: &RestorePlan) -> (Place, SqliteStore) {
     let place = Place::new();
     plan.restore(&options(), &place.path(), false, None).unwrap();
     let store = open(&place);
@@ -129,8 +129,8 @@ fn every_instant_of_a_run_is_a_prefix_of_it() {
     let newest = plan(&copy_of(&place), None);
     assert_eq!((newest.reached, newest.left_out, newest.next), (at[60], 0, None));
     assert_eq!(restored(&newest).1.meta("value").unwrap(), Some(name(56).into_bytes()));
-    let early = Plan::find(&options(), &copy_of(&place), Some(at[3])).unwrap();
-    assert!(matches!(early, Found::TooEarly(Some(first)) if first > at[6]), "{early:?}");
+    let early = RestorePlan::find(&options(), &copy_of(&place), Some(at[3])).unwrap();
+    assert!(matches!(early, Restorable::TooEarly(Some(first)) if first > at[6]), "{early:?}");
 }
 
 fn follower_again(place: &Place, old: Option<Follower>) -> Follower {
@@ -178,7 +178,7 @@ fn a_gap_is_found_and_begins_a_new_base() {
     assert_eq!(players(&restored(&plan(&copy_of(&place), None)).1), [name(1), name(2)]);
 }
 
-fn restore_again(place: &Place, plan: &Plan) {
+fn restore_again(place: &Place, plan: &RestorePlan) {
     let taken = plan.restore(&options(), &place.path(), false, None).unwrap_err();
     assert!(matches!(taken, StoreError::Row(_)), "{taken}");
     plan.restore(&options(), &place.path(), true, None).unwrap();
@@ -214,25 +214,25 @@ fn a_damaged_or_missing_file_is_found() {
                 Some(bytes) => std::fs::write(&path, bytes).unwrap(),
                 None => std::fs::remove_file(&path).unwrap(),
             }
-            Plan::find(&options(), &copy, None).unwrap()
+            RestorePlan::find(&options(), &copy, None).unwrap()
         };
         let missing = find(None);
-        assert!(!matches!(missing, Found::Plan(_)), "{name}: {missing:?}");
+        assert!(!matches!(missing, Restorable::Plan(_)), "{name}: {missing:?}");
         for byte in (0..whole.len()).step_by(whole.len() / 40 + 1).filter(|_| !name.starts_with("head")) {
             let mut bytes = whole.clone();
             bytes[byte] ^= 4;
             let found = find(Some(&bytes));
-            assert!(matches!(found, Found::Damaged { .. }), "{name} at {byte}: {found:?}");
+            assert!(matches!(found, Restorable::Damaged { .. }), "{name} at {byte}: {found:?}");
             checked += 1;
         }
         let cut = find(Some(&whole[..whole.len() / 2]));
         if name.starts_with("frames") {
-            let Found::Damaged { until: Some(until), .. } = cut else { panic!("{cut:?}") };
+            let Restorable::Damaged { until: Some(until), .. } = cut else { panic!("{cut:?}") };
             // What was before the damage can still be had.
             let plan = plan(&copy, Some(until));
             assert!(at.contains(&until) && plan.reached == until, "{until:?}");
         } else if !name.starts_with("head") {
-            assert!(matches!(cut, Found::Damaged { .. }), "{name}: {cut:?}");
+            assert!(matches!(cut, Restorable::Damaged { .. }), "{name}: {cut:?}");
         }
         std::fs::write(&path, &whole).unwrap();
     }

@@ -11,7 +11,7 @@ use tally_rules::ledger::{
     TransferRequest, Uuid, Wallet, WalletKey,
 };
 use tally_rules::{Actor, Origin};
-use tally_store::archive::{ArchivedMonth, MonthState, Step, step, to_archive};
+use tally_store::archive::{ArchiveStep, ArchivedMonth, MonthState, step, to_archive};
 use tally_store::{LedgerReadSet, LedgerWriteSet, Redacted};
 
 const MEMBERS: u8 = 3;
@@ -137,12 +137,12 @@ pub(crate) fn ask(store: &dyn Store, months: &[Month]) {
     change(store, LedgerWriteSet { archives, ..Default::default() });
 }
 
-pub(crate) fn one_step(store: &dyn Store) -> Step {
+pub(crate) fn one_step(store: &dyn Store) -> ArchiveStep {
     step_of(store, DELETED)
 }
 
 /// A step that deletes the rows of at most so many transfers.
-fn step_of(store: &dyn Store, deleted_max: usize) -> Step {
+fn step_of(store: &dyn Store, deleted_max: usize) -> ArchiveStep {
     loop {
         match step(store, deleted_max, &mut || true) {
             Err(StoreError::Conflict(_)) => std::thread::yield_now(),
@@ -152,7 +152,7 @@ fn step_of(store: &dyn Store, deleted_max: usize) -> Step {
 }
 
 fn finish(store: &dyn Store) {
-    while one_step(store) != Step::Nothing {}
+    while one_step(store) != ArchiveStep::Nothing {}
 }
 
 /// The files of the store's archives.
@@ -179,7 +179,7 @@ pub(crate) fn archived_months_are_read_as_before(backend: &dyn Backend) {
         // The second month is deleted in one step.
         let done = step_of(&*store, if steps.len() < 3 { DELETED } else { 2 * DELETED });
         assert!(look(&*store) == before, "{done:?}");
-        if done == Step::Nothing {
+        if done == ArchiveStep::Nothing {
             break;
         }
         steps.push(done);
@@ -189,8 +189,8 @@ pub(crate) fn archived_months_are_read_as_before(backend: &dyn Backend) {
         }
     }
     let [first, second] = [months[0], months[1]];
-    let first = [Step::Wrote(first), Step::Deleted(first), Step::Done(first)];
-    assert_eq!(steps, [&first[..], &[Step::Wrote(second), Step::Done(second)]].concat());
+    let first = [ArchiveStep::Wrote(first), ArchiveStep::Deleted(first), ArchiveStep::Done(first)];
+    assert_eq!(steps, [&first[..], &[ArchiveStep::Wrote(second), ArchiveStep::Done(second)]].concat());
     assert_eq!(to_archive(store.ledger(), month("2026-01")).unwrap(), []);
     let store = twice(backend, store, |store| {
         assert!(look(store) == before);
@@ -220,7 +220,7 @@ pub(crate) fn a_stopped_or_failed_attempt_leaves_no_files(backend: &dyn Backend)
     fill(&*store);
     let before = look(&*store);
     ask(&*store, &[month("2025-11")]);
-    assert_eq!(step(&*store, DELETED, &mut || false).unwrap(), Step::Stopped);
+    assert_eq!(step(&*store, DELETED, &mut || false).unwrap(), ArchiveStep::Stopped);
     assert_eq!(files(&*store), Vec::<PathBuf>::new());
     // A transfer without its entry.
     let wallet = WalletKey { member: member_id(9), currency: Currency::parse("KRW").unwrap() };
@@ -251,12 +251,12 @@ pub(crate) fn of_two_attempts_one_is_kept(backend: &dyn Backend) {
     let is_first = Cell::new(true);
     let first = step(&*store, DELETED, &mut || {
         if is_first.replace(false) {
-            assert_eq!(one_step(&*store), Step::Wrote(month("2025-11")));
+            assert_eq!(one_step(&*store), ArchiveStep::Wrote(month("2025-11")));
         }
         true
     });
     // Its files were removed by the other one, or its month was no longer its own.
-    assert!(matches!(first, Ok(Step::Stopped) | Err(StoreError::Archive { .. })), "{first:?}");
+    assert!(matches!(first, Ok(ArchiveStep::Stopped) | Err(StoreError::Archive { .. })), "{first:?}");
     assert_eq!(files(&*store).len(), 2);
     finish(&*store);
     twice(backend, store, |store| assert!(look(store) == before));

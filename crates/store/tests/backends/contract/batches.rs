@@ -2,7 +2,7 @@
 
 use super::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use tally_store::{KeyChange, SLOW, Slow, Stage};
+use tally_store::{KeyChange, SLOW, Slow, WaitStage};
 
 pub(crate) fn an_empty_store_has_nothing(backend: &dyn Backend) {
     let store = open(backend);
@@ -233,7 +233,7 @@ pub(crate) fn a_transaction_that_takes_long_is_listed_with_what_it_waited_for(ba
             changes.clone()
         };
         store.run(&plan, &mut decide).unwrap();
-        let is_it = |slow: &Slow| slow.cause == Stage::Decide && slow.waited >= 2 * SLOW;
+        let is_it = |slow: &Slow| slow.cause == WaitStage::Decide && slow.waited >= 2 * SLOW;
         store.slow().into_iter().find(is_it)
     });
     let slow = store.slow();

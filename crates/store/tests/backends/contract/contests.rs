@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use tally_rules::contest::application::ApplicationCounts;
 use tally_rules::contest::definition::Fee;
 use tally_rules::contest::member::UnpaidReason;
-use tally_rules::contest::pool::{Pool, PoolPrize, PoolResult};
-use tally_rules::contest::record::{ApplicationLocation, ContestTask, Report};
+use tally_rules::contest::pool::{PoolPrize, PoolResult, PrizePool};
+use tally_rules::contest::record::{ApplicationLocation, ContestTask, StartReport};
 use tally_rules::contest::start::{InvalidApplication, InvalidReason};
 use tally_rules::contest::{
-    Application, BelowMin, Contest, ContestId, ContestPlayer, OnInvalid, Payout, Prize, PrizeTies,
-    Record as Row, Series, SeriesRecord, State, Status,
+    Application, BelowMin, Contest, ContestId, ContestPlayer, ContestRecord, ContestState, OnInvalid, Payout,
+    Prize, PrizeTies, Series, SeriesRecord, Status,
 };
 use tally_rules::ledger::{Amount, Currency, HoldId, MemberId, TransferId, Uuid};
-use tally_rules::period::Payment;
+use tally_rules::period::PeriodPayment;
 use tally_store::{
     ContestReadSet, ContestWriteSet, EntrantKey, LedgerReadSet, LedgerWriteSet, PayoutKey, WindowKey,
 };
@@ -28,20 +28,20 @@ fn number(number: u8) -> Uuid {
     Uuid([number; 16])
 }
 
-fn pool() -> Pool {
+fn pool() -> PrizePool {
     let prizes = [(1, 1, 5_000), (2, u32::MAX, 1)].map(|(from, to, share)| PoolPrize { from, to, share });
-    Pool { prizes: prizes.to_vec(), rake: 10_000, min: Amount::new(1 << 40).ok() }
+    PrizePool { prizes: prizes.to_vec(), rake: 10_000, min: Amount::new(1 << 40).ok() }
 }
 
 /// A contest with something, or nothing, in every field.
-pub(crate) fn row(no: u8, full: bool) -> Row {
+pub(crate) fn row(no: u8, full: bool) -> ContestRecord {
     let won = Currency::parse("KRW").unwrap();
     let amount = Amount::new(1 << 40).unwrap();
     let contest = Contest { title: "Zoë's cup".into(), capacity: 7, ..Contest::default() };
     if !full {
-        return Row::new(number(no), contest, None, Micros(-3));
+        return ContestRecord::new(number(no), contest, None, Micros(-3));
     }
-    let mut row = Row::new(number(no), contest, Some(name("series")), Micros(i64::MIN));
+    let mut row = ContestRecord::new(number(no), contest, Some(name("series")), Micros(i64::MIN));
     row.contest.staff = ["日本", "a\0"].map(|name| PlayerId::new(name).unwrap()).to_vec();
     row.contest.on_invalid = OnInvalid::Skip;
     row.contest.entry_fee = Some(Fee { currency: won, amount });
@@ -52,7 +52,8 @@ pub(crate) fn row(no: u8, full: bool) -> Row {
     row.contest.opens_at = Some(Micros(-1));
     row.contest.starts_at = Some(Micros(0));
     row.contest.ends_at = Some(Micros(i64::MAX));
-    (row.state, row.since, row.revision, row.members) = (State::Running, Micros(5), u64::MAX, u32::MAX);
+    (row.state, row.since, row.revision, row.members) =
+        (ContestState::Running, Micros(5), u64::MAX, u32::MAX);
     row.kept = if no == 3 { ApplicationLocation::Redis(number(9)) } else { ApplicationLocation::Lost };
     // Earlier releases, whose row has the number 1, had neither.
     if no != 1 {
@@ -68,7 +69,7 @@ pub(crate) fn row(no: u8, full: bool) -> Row {
     }
     row.applications = ApplicationCounts { pending: 1, accepted: 2, rejected: 3, places: u64::MAX };
     let failed = InvalidApplication { player: PlayerId::new("bob").unwrap(), why: InvalidReason::HoldGone };
-    row.report = Some(Report { enrolled: 9, failed: 1, first_failed: vec![failed] });
+    row.report = Some(StartReport { enrolled: 9, failed: 1, first_failed: vec![failed] });
     (row.work, row.prizes) = (ContestTask::Refund { after: Some(PlayerId::new("zoë").unwrap()) }, Some(8));
     row
 }
@@ -94,20 +95,20 @@ fn locked(store: &dyn Store, contests: ContestReadSet) -> tally_store::ContestLo
 }
 
 /// Each of the fields that follow the location of applications makes it be written.
-fn reviews_and_reversals_read_back(store: &dyn Store, id: &ContestId, row: &Row) {
-    let keep = |row: &Row| {
+fn reviews_and_reversals_read_back(store: &dyn Store, id: &ContestId, row: &ContestRecord) {
+    let keep = |row: &ContestRecord| {
         put(
             store,
             ContestWriteSet { contests: vec![(id.clone(), row.clone())], ..ContestWriteSet::default() },
         );
         assert_eq!(store.ledger().contest(id).unwrap().as_ref(), Some(row));
     };
-    let mut changed = Row { kept: ApplicationLocation::Store, ..row.clone() };
+    let mut changed = ContestRecord { kept: ApplicationLocation::Store, ..row.clone() };
     (changed.contest.auto_accept, changed.contest.players_min) = (false, None);
     (changed.contest.join_s, changed.contest.attempts_max) = (None, None);
     changed.contest.below_min = BelowMin::Cancel;
     (changed.contest.pool, changed.pool_result) = (None, None);
-    let cases: [fn(&mut Row); 11] = [
+    let cases: [fn(&mut ContestRecord); 11] = [
         |row| row.contest.review_s = Some(0),
         |row| (row.contest.review_s, row.reversed_payouts) = (None, 1),
         |row| (row.reversed_fees, row.reversed_payouts) = (vec![(MemberId(number(7)), 5)], 0),
@@ -118,7 +119,8 @@ fn reviews_and_reversals_read_back(store: &dyn Store, id: &ContestId, row: &Row)
         |row| (row.contest.join_s, row.contest.attempts_max) = (None, Some(1.try_into().unwrap())),
         |row| (row.contest.attempts_max, row.contest.below_min) = (None, BelowMin::Start),
         |row| {
-            (row.contest.below_min, row.contest.pool) = (BelowMin::Cancel, Some(Pool { min: None, ..pool() }))
+            (row.contest.below_min, row.contest.pool) =
+                (BelowMin::Cancel, Some(PrizePool { min: None, ..pool() }))
         },
         |row| row.pool_result = Some(PoolResult { first: 0, rake: 0, top_up: i64::MAX }),
     ];
@@ -152,10 +154,11 @@ pub(crate) fn contests_read_back_and_are_listed_by_state(backend: &dyn Backend) 
         assert_eq!(store.ledger().contest(&name("b")).unwrap(), None);
         assert_eq!(listed(None, None, 9), ["B", "a", "a.1", "c"]);
         assert_eq!(listed(None, Some(&all[1]), 1), ["a.1"]);
-        assert_eq!(listed(Some(State::Draft), None, 9), ["a", "c"]);
-        assert_eq!(listed(Some(State::Running), Some(&all[0]), 9), ["a.1"]);
-        assert_eq!(listed(Some(State::Settled), None, 9), Vec::<String>::new());
-        let counts: Vec<usize> = State::ALL.iter().map(|state| listed(Some(*state), None, 9).len()).collect();
+        assert_eq!(listed(Some(ContestState::Draft), None, 9), ["a", "c"]);
+        assert_eq!(listed(Some(ContestState::Running), Some(&all[0]), 9), ["a.1"]);
+        assert_eq!(listed(Some(ContestState::Settled), None, 9), Vec::<String>::new());
+        let counts: Vec<usize> =
+            ContestState::ALL.iter().map(|state| listed(Some(*state), None, 9).len()).collect();
         assert_eq!(counts.iter().sum::<usize>(), 4);
         assert_eq!(store.ledger().count_contests(9).unwrap(), counts);
         let bounded = counts.iter().map(|count| (*count).min(1)).collect::<Vec<_>>();
@@ -189,12 +192,12 @@ pub(crate) fn contests_read_back_and_are_listed_by_state(backend: &dyn Backend) 
         store.checkpoint().unwrap();
     }
     // A contest in another state than its last count.
-    rows[1].state = State::Finished;
+    rows[1].state = ContestState::Finished;
     let contests = vec![(all[1].clone(), rows[1].clone())];
     put(&*store, ContestWriteSet { contests, ..ContestWriteSet::default() });
     for _ in 0..2 {
-        let of = |state: &State| rows.iter().filter(|row| row.state == *state).count();
-        let counts: Vec<usize> = State::ALL.iter().map(of).collect();
+        let of = |state: &ContestState| rows.iter().filter(|row| row.state == *state).count();
+        let counts: Vec<usize> = ContestState::ALL.iter().map(of).collect();
         assert_eq!(store.ledger().count_contests(9).unwrap(), counts);
         store.checkpoint().unwrap();
     }
@@ -407,10 +410,10 @@ pub(crate) fn payments_read_back_and_are_found_while_they_are_open(backend: &dyn
     let mut rng = Rng::of("payments");
     let key = |board, window| WindowKey { board: BoardNo(board), window: Window(window) };
     let keys = [key(1, 1), key(1, (1 << 62) + 5), key(2, 1)];
-    let mut rows: BTreeMap<WindowKey, Payment> = BTreeMap::new();
+    let mut rows: BTreeMap<WindowKey, PeriodPayment> = BTreeMap::new();
     for _ in 0..40 * soak(1) {
         let key = keys[rng.below(3) as usize];
-        let payment = Payment {
+        let payment = PeriodPayment {
             no: number(rng.below(200) as u8),
             board: BoardId::new("日本").unwrap(),
             period: "weekly:2026-11-16".into(),

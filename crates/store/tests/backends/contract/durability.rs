@@ -4,10 +4,10 @@ use super::windows::{block, row, window};
 use super::*;
 use tally_rules::ledger::account::{Account, AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
-use tally_rules::ledger::hold::End;
+use tally_rules::ledger::hold::HoldEnd;
 use tally_rules::ledger::member::Handle;
-use tally_rules::ledger::{Hold, HoldId, Kind, Transfer, TransferId, Uuid};
-use tally_rules::period::Span;
+use tally_rules::ledger::{EntryKind, Hold, HoldId, Transfer, TransferId, Uuid};
+use tally_rules::period::TimeSpan;
 use tally_store::{BlockKey, Durability, Garbage, ImportKey, ImportRow, KeyChange, LedgerWriteSet, Redacted};
 
 /// A row in every table, with the number of a round in it.
@@ -39,7 +39,7 @@ fn everything(round: i64) -> WriteSet {
 /// One entry more, a wallet that says so, and the sum of them all.
 fn money(number: u64) -> LedgerWriteSet {
     let wallet = ledger::wallet_key(1, "KRW");
-    let end = Some((End::Expired, Micros(number.cast_signed())));
+    let end = Some((HoldEnd::Expired, Micros(number.cast_signed())));
     let (expires_at, by) = (Some(Micros(9)), u8::try_from(number).unwrap());
     // Only the end of a hold ever changes.
     let (origin, ended_by) = (ledger::origin(2), ledger::origin(by));
@@ -47,7 +47,7 @@ fn money(number: u64) -> LedgerWriteSet {
     let origin = ledger::origin(by);
     let member = ledger::a_member("ann", number.is_multiple_of(2));
     let transfer = TransferId(Uuid([u8::try_from(number).unwrap(); 16]));
-    let (kind, currency, amount) = (Kind::Deposit, wallet.currency, 1);
+    let (kind, currency, amount) = (EntryKind::Deposit, wallet.currency, 1);
     let credit = Some((wallet.member, number));
     let moved = Transfer { kind, reverses: None, currency, amount, debit: None, credit, origin };
     let account = AccountKey { account: Account::BankPayable, currency };
@@ -210,7 +210,7 @@ pub(crate) fn what_no_table_could_hold_is_refused_at_once(backend: &dyn Backend)
     refused(scores(vec![(key(1, past, "a"), Some(record(1)))]));
     let row = |row| WriteSet { windows: vec![(window(1, 1), Some(row))], ..WriteSet::default() };
     refused(row(tally_store::WindowRow { total: past, ..super::windows::row(1, true, 1) }));
-    let backwards = Span { start: Micros(2), end: Micros(2) };
+    let backwards = TimeSpan { start: Micros(2), end: Micros(2) };
     refused(row(tally_store::WindowRow { span: backwards, ..super::windows::row(1, true, 1) }));
     refused(WriteSet { windows: vec![(window(1, past), None)], ..WriteSet::default() });
     let mut bad = block(window(1, 1), 1, 1);

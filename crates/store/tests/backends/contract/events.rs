@@ -3,10 +3,10 @@
 use super::ledger::{member_id, wallet, wallet_key};
 use super::*;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tally_rules::contest::State;
+use tally_rules::contest::ContestState;
 use tally_rules::event::{ContestChanged, Event, EventKind, PeriodClosed};
 use tally_rules::ledger::Uuid;
-use tally_rules::period::Span;
+use tally_rules::period::TimeSpan;
 use tally_store::{LedgerWriteSet, Topic};
 
 pub(crate) fn contest(number: u8) -> Topic {
@@ -15,14 +15,15 @@ pub(crate) fn contest(number: u8) -> Topic {
 
 /// An event with its number.
 pub(crate) fn event(at: i64, number: u32) -> Event {
-    let before = (number > 1).then_some(State::Draft);
+    let before = (number > 1).then_some(ContestState::Draft);
     let contest = None;
-    let changed = ContestChanged { contest, before, state: State::Open, at: Micros(-at), members: number };
+    let changed =
+        ContestChanged { contest, before, state: ContestState::Open, at: Micros(-at), members: number };
     Event { at: Micros(at), what: EventKind::Contest(changed) }
 }
 
 fn closed(at: i64, total: u64) -> Event {
-    let span = Span { start: Micros(i64::MIN), end: Micros(i64::MAX) };
+    let span = TimeSpan { start: Micros(i64::MIN), end: Micros(i64::MAX) };
     let (period, name) = ("weekly:2026-11-16".into(), "weekly".into());
     Event { at: Micros(at), what: EventKind::PeriodClosed(PeriodClosed { period, name, span, total }) }
 }

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use tally_rules::clock::DecisionTime;
 use tally_rules::ledger::account::{Account, AccountKey, Total, Totals};
 use tally_rules::ledger::entry::EntryKey;
-use tally_rules::ledger::hold::{End, Ending};
+use tally_rules::ledger::hold::{Ending, HoldEnd};
 use tally_rules::ledger::limits::Spent;
 use tally_rules::ledger::member::{Handle, HandleKind, Login, Phone, Pin, SECRET_NUMBERS};
 use tally_rules::ledger::pin::Attempts;
 use tally_rules::ledger::transfer_request::LedgerWrites;
 use tally_rules::ledger::working_set::LedgerWorkingSet;
 use tally_rules::ledger::{
-    Amount, Currencies, Currency, Entry, Hold, HoldId, Kind, Member, MemberId, ReversalLink, Transfer,
+    Amount, Currencies, Currency, Entry, EntryKind, Hold, HoldId, Member, MemberId, ReversalLink, Transfer,
     TransferId, TransferKind, TransferRequest, Uuid, Wallet, WalletKey,
 };
 use tally_rules::{Actor, KeyId, Origin};
@@ -56,7 +56,7 @@ pub(crate) fn a_member(name: &str, full: bool) -> Member {
 pub(crate) fn entry(transfer: u8, amount: i64, after: i64, full: bool) -> Entry {
     Entry {
         transfer: TransferId(Uuid([transfer; 16])),
-        kind: if full { Kind::TransferOut } else { Kind::Deposit },
+        kind: if full { EntryKind::TransferOut } else { EntryKind::Deposit },
         amount,
         after,
         counterparty: full.then(|| member_id(9)),
@@ -226,7 +226,7 @@ pub(crate) fn movements_read_back_with_their_entries(backend: &dyn Backend) {
     let store = open(backend);
     let at = |member, sequence| EntryKey { wallet: wallet_key(member, "KRW"), sequence };
     let transfer = |debit, credit| Transfer {
-        kind: Kind::TransferOut,
+        kind: EntryKind::TransferOut,
         reverses: None,
         currency: Currency::parse("KRW").unwrap(),
         amount: 1_000_000_000_000_000,
@@ -240,11 +240,11 @@ pub(crate) fn movements_read_back_with_their_entries(backend: &dyn Backend) {
         (TransferId(Uuid([2; 16])), transfer(None, sides[0])),
     ];
     // Reversals of each kind: of what they are is stored with them.
-    for (number, original) in (0x10_u8..).zip(Kind::ALL) {
+    for (number, original) in (0x10_u8..).zip(EntryKind::ALL) {
         let (debit, kind) = match original {
-            Kind::ReversalOut | Kind::ReversalIn => continue,
-            Kind::Withdrawal | Kind::Fee => (None, Kind::ReversalIn),
-            _ => (sides[1], Kind::ReversalOut),
+            EntryKind::ReversalOut | EntryKind::ReversalIn => continue,
+            EntryKind::Withdrawal | EntryKind::Fee => (None, EntryKind::ReversalIn),
+            _ => (sides[1], EntryKind::ReversalOut),
         };
         let back = Transfer { kind, reverses: Some(*original), ..transfer(debit, sides[0]) };
         transfers.push((TransferId(Uuid([number; 16])), Transfer { origin: origin(number), ..back }));
@@ -298,7 +298,7 @@ pub(crate) fn movements_read_back_with_their_entries(backend: &dyn Backend) {
 
 pub(crate) fn holds_read_back_and_are_found_when_they_are_due(backend: &dyn Backend) {
     let store = open(backend);
-    let hold = |expires_at: Option<i64>, end: Option<(End, Micros)>| Hold {
+    let hold = |expires_at: Option<i64>, end: Option<(HoldEnd, Micros)>| Hold {
         wallet: wallet_key(1, "KRW"),
         amount: 50,
         expires_at: expires_at.map(Micros),
@@ -306,7 +306,7 @@ pub(crate) fn holds_read_back_and_are_found_when_they_are_due(backend: &dyn Back
         end,
         ended_by: end.map(|(_, at)| origin(at.0.unsigned_abs() as u8)).unwrap_or_default(),
     };
-    let captured = |to| End::Captured { amount: 20, to, transfer: TransferId(Uuid([8; 16])) };
+    let captured = |to| HoldEnd::Captured { amount: 20, to, transfer: TransferId(Uuid([8; 16])) };
     let id = |number| HoldId(Uuid([number; 16]));
     let rows = vec![
         (id(1), hold(Some(30), None)),
@@ -314,7 +314,7 @@ pub(crate) fn holds_read_back_and_are_found_when_they_are_due(backend: &dyn Back
         (id(3), hold(None, None)),
         (id(4), hold(Some(5), Some((captured(Some(member_id(2))), Micros(4))))),
         (id(5), hold(Some(5), Some((captured(None), Micros(4))))),
-        (id(6), hold(None, Some((End::Voided, Micros(-4))))),
+        (id(6), hold(None, Some((HoldEnd::Voided, Micros(-4))))),
         (id(7), hold(Some(20), None)),
     ];
     change(&*store, LedgerWriteSet { holds: rows.clone(), ..Default::default() });
@@ -339,7 +339,7 @@ pub(crate) fn holds_read_back_and_are_found_when_they_are_due(backend: &dyn Back
         assert_eq!(due(store, 99, 2).len(), 2);
     });
     // Ended holds are not due any more, wherever their older state lies.
-    let ended = vec![(id(2), hold(Some(10), Some((End::Expired, Micros(11)))))];
+    let ended = vec![(id(2), hold(Some(10), Some((HoldEnd::Expired, Micros(11)))))];
     change(&*store, LedgerWriteSet { holds: ended.clone(), ..Default::default() });
     twice(backend, store, |store| {
         assert_eq!(due(store, 99, 9), [id(1), id(7)]);
@@ -393,7 +393,7 @@ pub(crate) fn money_that_cannot_be_is_refused_at_once(backend: &dyn Backend) {
     refused(LedgerWriteSet { entries: vec![(key, entry(1, 5, -1, true))], ..Default::default() });
     let none = EntryKey { sequence: 0, ..key };
     refused(LedgerWriteSet { entries: vec![(none, entry(1, 5, 5, true))], ..Default::default() });
-    let (kind, currency) = (Kind::Deposit, key.wallet.currency);
+    let (kind, currency) = (EntryKind::Deposit, key.wallet.currency);
     let credit = Some((member_id(1), 1));
     let (origin, ended_by) = (Origin::default(), Origin::default());
     let bad = Transfer { kind, reverses: None, currency, amount: 0, debit: None, credit, origin };

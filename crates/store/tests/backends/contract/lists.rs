@@ -2,8 +2,8 @@
 
 use super::ledger::{a_member, change, member_id, wallet_key};
 use super::*;
-use tally_rules::ledger::hold::End;
-use tally_rules::ledger::{Currency, Hold, HoldId, Kind, Member, MemberId, Transfer, TransferId, Uuid};
+use tally_rules::ledger::hold::HoldEnd;
+use tally_rules::ledger::{Currency, EntryKind, Hold, HoldId, Member, MemberId, Transfer, TransferId, Uuid};
 use tally_rules::{Actor, Origin};
 use tally_store::LedgerWriteSet;
 
@@ -42,7 +42,7 @@ pub(crate) fn transfers_are_listed_newest_first(backend: &dyn Backend) {
         let origin = Origin { actor: Actor::Local, reason, metadata };
         let credit = Some((member_id(1), at.unsigned_abs()));
         let currency = Currency::parse("KRW").unwrap();
-        let (kind, amount) = (Kind::Deposit, at);
+        let (kind, amount) = (EntryKind::Deposit, at);
         (id(at), Transfer { kind, reverses: None, currency, amount, debit: None, credit, origin })
     };
     let list = |store: &dyn Store, before, limit| {
@@ -89,7 +89,7 @@ fn check_oldest(newest: &[(Uuid, Transfer)], store: &dyn Store) {
 
 pub(crate) fn holds_are_listed_as_they_are(backend: &dyn Backend) {
     let store = open(backend);
-    let row = |at: i64, end: Option<End>| {
+    let row = |at: i64, end: Option<HoldEnd>| {
         // The longest that a hold may have.
         let metadata = (at % 2 == 0).then(|| format!("{{\"a\":\"{}\"}}", "x".repeat(2_040)).into());
         let origin = Origin { actor: Actor::Local, reason: None, metadata };
@@ -110,10 +110,10 @@ pub(crate) fn holds_are_listed_as_they_are(backend: &dyn Backend) {
     put((1..9).map(|at| row(at, None)).collect());
     store.checkpoint().unwrap();
     // Some end, and others begin: a page has their newest state.
-    put(vec![row(2, Some(End::Voided)), row(5, Some(End::Expired)), row(9, None)]);
+    put(vec![row(2, Some(HoldEnd::Voided)), row(5, Some(HoldEnd::Expired)), row(9, None)]);
     let state = |at: i64| match at {
-        2 => row(at, Some(End::Voided)),
-        5 => row(at, Some(End::Expired)),
+        2 => row(at, Some(HoldEnd::Voided)),
+        5 => row(at, Some(HoldEnd::Expired)),
         _ => row(at, None),
     };
     let newest: Vec<_> = (1..10).rev().map(state).collect();

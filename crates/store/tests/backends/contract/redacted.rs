@@ -4,7 +4,7 @@ use super::ledger::{change, member_id, wallet_key};
 use super::*;
 use tally_rules::audit::{AuditEntry, AuditId};
 use tally_rules::contest::{ContestPlayer, Payout};
-use tally_rules::ledger::{Amount, Currency, Hold, HoldId, Kind, Transfer, TransferId, Uuid};
+use tally_rules::ledger::{Amount, Currency, EntryKind, Hold, HoldId, Transfer, TransferId, Uuid};
 use tally_rules::{Actor, Origin};
 use tally_store::{
     ContestWriteSet, EntrantKey, LedgerReadSet, LedgerWriteSet, PayoutKey, Redacted, ShardSet,
@@ -18,7 +18,7 @@ fn origin(words: bool) -> Origin {
 fn transfer(amount: i64, words: bool) -> (TransferId, Transfer) {
     let (currency, credit) = (Currency::parse("KRW").unwrap(), Some((member_id(1), 1)));
     let row = Transfer {
-        kind: Kind::Deposit,
+        kind: EntryKind::Deposit,
         reverses: None,
         currency,
         amount,

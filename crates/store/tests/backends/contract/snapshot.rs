@@ -6,13 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use tally_rules::ledger::account::{Account, AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
-use tally_rules::ledger::hold::End;
+use tally_rules::ledger::hold::HoldEnd;
 use tally_rules::ledger::member::{Handle, Login, Phone};
 use tally_rules::ledger::{
-    Currency, Entry, Hold, HoldId, Kind, Member, MemberId, NameKey, ReversalLink, Transfer, TransferId, Uuid,
-    Wallet, WalletKey,
+    Currency, Entry, EntryKind, Hold, HoldId, Member, MemberId, NameKey, ReversalLink, Transfer, TransferId,
+    Uuid, Wallet, WalletKey,
 };
-use tally_store::snapshot::{Page, Snapshot};
+use tally_store::snapshot::{RowPage, Snapshot};
 use tally_store::{Ledger, LedgerWriteSet};
 
 /// The written rows, table by table.
@@ -93,7 +93,7 @@ impl Model {
 fn same<K: Clone + Ord + Debug, V: Clone + PartialEq + Debug>(
     model: &BTreeMap<K, V>,
     limit: usize,
-    mut page: impl FnMut(Option<&K>) -> Page<K, V>,
+    mut page: impl FnMut(Option<&K>) -> RowPage<K, V>,
 ) {
     let mut found: Vec<(K, V)> = Vec::new();
     loop {
@@ -149,7 +149,7 @@ fn rows(numbers: impl Iterator<Item = u8> + Clone, amount: i64) -> LedgerWriteSe
     let transfer = |number: u8| {
         let credit = (number.is_multiple_of(2)).then_some((member_id(number), u64::MAX >> 1));
         let debit = Some((member_id(1), 7));
-        let (kind, origin) = (Kind::Capture, origin(number));
+        let (kind, origin) = (EntryKind::Capture, origin(number));
         let transfer = Transfer { kind, reverses: None, currency, amount, debit, credit, origin };
         (TransferId(id(number)), transfer)
     };
@@ -160,7 +160,7 @@ fn rows(numbers: impl Iterator<Item = u8> + Clone, amount: i64) -> LedgerWriteSe
         (TransferId(id(number)), if number.is_multiple_of(2) { reversed } else { reverses })
     };
     let hold = |number: u8| {
-        let end = End::Captured { amount: 1, to: None, transfer: TransferId(id(number)) };
+        let end = HoldEnd::Captured { amount: 1, to: None, transfer: TransferId(id(number)) };
         let end = (number.is_multiple_of(2)).then_some((end, Micros(5)));
         // Only the end of a hold ever changes.
         let end = end.filter(|_| amount > 10);

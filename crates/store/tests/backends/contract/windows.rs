@@ -3,21 +3,21 @@
 use super::*;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tally_rules::period::Span;
-use tally_store::{Block, BlockKey, Garbage, WindowKey, WindowRow};
+use tally_rules::period::TimeSpan;
+use tally_store::{BlockKey, Garbage, StoredBlock, WindowKey, WindowRow};
 
 pub(super) fn window(board: u32, window: u64) -> WindowKey {
     WindowKey { board: BoardNo(board), window: Window(window) }
 }
 
 pub(crate) fn row(window: u64, closed: bool, version: u32) -> WindowRow {
-    let span = Span { start: Micros(-1), end: Micros(i64::MAX) };
+    let span = TimeSpan { start: Micros(-1), end: Micros(i64::MAX) };
     WindowRow { window: Window(window), rule: 7, span, closed, version, stale: closed, total: window }
 }
 
-pub(super) fn block(of: WindowKey, version: u32, block: u64) -> (BlockKey, Block) {
+pub(super) fn block(of: WindowKey, version: u32, block: u64) -> (BlockKey, StoredBlock) {
     let entries = vec![u8::try_from(block).unwrap(); 3];
-    (BlockKey { window: of, version, block }, Block { distinct_better: block, entries })
+    (BlockKey { window: of, version, block }, StoredBlock { distinct_better: block, entries })
 }
 
 fn blocks_of(store: &dyn Store, of: WindowKey, version: u32) -> usize {

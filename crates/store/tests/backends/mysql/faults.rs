@@ -2,7 +2,7 @@
 
 use super::*;
 use std::sync::Barrier;
-use tally_store::{Block, BlockKey, BoardNo, Maintenance, Reads, Transactions, Window, WindowKey};
+use tally_store::{BlockKey, BoardNo, Maintenance, Reads, StoredBlock, Transactions, Window, WindowKey};
 
 for_both!(
     a_connection_that_is_refused_is_away,
@@ -290,7 +290,7 @@ fn a_batch_larger_than_a_message_is_one_transaction(kind: DatabaseKind) {
     assert!(store.records(&plan.scores).unwrap().iter().all(|found| *found == Some(record(2))));
     // A row that is too large by itself is refused.
     let window = WindowKey { board: BoardNo(1), window: Window(5) };
-    let large = Block { distinct_better: 0, entries: vec![7; 200 << 10] };
+    let large = StoredBlock { distinct_better: 0, entries: vec![7; 200 << 10] };
     let blocks = vec![(BlockKey { window, version: 1, block: 0 }, large)];
     let changes = WriteSet { blocks, ..WriteSet::default() };
     let refused = store.run(&ReadSet::default(), &mut |_| changes.clone());

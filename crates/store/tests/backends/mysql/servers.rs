@@ -5,7 +5,7 @@ use crate::contract::{archives, create, key_row, load, write};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tally_rules::{BoardId, Definition, PlayerId};
-use tally_store::archive::Step;
+use tally_store::archive::ArchiveStep;
 use tally_store::{
     BanKey, Bans, BoardChange, BoardNo, BoardRef, BoardState, Coordination, FeedPage, FeedPosition,
     KeyChange, Maintenance, OutboxContent, Reads, Revisions, Task, Transactions, Window, WindowKey,
@@ -39,7 +39,7 @@ fn a_month_that_one_server_archives_is_read_by_the_other_at_once(kind: DatabaseK
     for at in 0.. {
         let done = archives::one_step(&both[at % 2]);
         assert!(both.iter().all(|store| archives::look(store) == before), "{done:?}");
-        if done == Step::Nothing {
+        if done == ArchiveStep::Nothing {
             break;
         }
     }

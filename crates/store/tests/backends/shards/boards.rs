@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::contract::{create, load};
-use tally_rules::period::Span;
+use tally_rules::period::TimeSpan;
 use tally_rules::{Definition, Micros};
 use tally_store::{
     BoardChange, BoardNo, Garbage, Maintenance, Reads, Transactions, Window, WindowKey, WindowRow,
@@ -17,7 +17,7 @@ fn alter(store: &dyn Store, changes: &WriteSet) -> Result<(), StoreError> {
 
 /// A period of board 2 as one that has begun.
 fn begun(row: bool) -> WriteSet {
-    let span = Span { start: Micros(0), end: Micros(9) };
+    let span = TimeSpan { start: Micros(0), end: Micros(9) };
     let row = row.then_some(WindowRow {
         window: PART,
         rule: 0,

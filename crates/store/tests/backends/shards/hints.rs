@@ -3,7 +3,7 @@
 use super::*;
 use crate::contract::{create, load, request, stored};
 use tally_rules::outcome::Outcome;
-use tally_rules::period::Span;
+use tally_rules::period::TimeSpan;
 use tally_rules::{Definition, Micros};
 use tally_store::{
     BoardNo, ImportKey, ImportRow, Reads, ShardSet, Transactions, Window, WindowKey, WindowRow,
@@ -17,7 +17,7 @@ fn there(store: &dyn Store) -> PlayerId {
 }
 
 fn window(number: u64, closed: bool) -> (WindowKey, Option<WindowRow>) {
-    let (window, span) = (Window(number), Span { start: Micros(0), end: Micros(9) });
+    let (window, span) = (Window(number), TimeSpan { start: Micros(0), end: Micros(9) });
     let row = WindowRow { window, rule: 0, span, closed, version: 0, stale: false, total: 0 };
     (WindowKey { board: BoardNo(1), window }, Some(row))
 }

@@ -4,10 +4,10 @@ use super::*;
 use crate::contract::{create, load, request, stored, walk};
 use std::collections::BTreeMap;
 use tally_rules::outcome::Outcome;
-use tally_rules::period::Span;
+use tally_rules::period::TimeSpan;
 use tally_rules::{BoardId, Definition, Micros};
 use tally_store::mysql::MySqlStore;
-use tally_store::shards::{Progress, check_alone, reshard};
+use tally_store::shards::{MoveProgress, check_alone, reshard};
 use tally_store::{BanKey, BoardNo, ScoreKey, Window, WindowKey, WindowRow};
 use tally_testkit::{Cut, Proxy};
 
@@ -50,7 +50,7 @@ fn fill(store: &dyn Store) {
         .map(|number| (ScoreKey { board: BoardNo(1), window: Window(0), player: player(number) }, None));
     let plan = plan_of(removed.clone().map(|(key, _)| key).collect());
     store.run(&plan, &mut |_| scores(removed.clone().collect())).unwrap();
-    let span = Span { start: Micros(0), end: Micros(9) };
+    let span = TimeSpan { start: Micros(0), end: Micros(9) };
     let row =
         WindowRow { window: Window(77), rule: 0, span, closed: false, version: 0, stale: false, total: 0 };
     let mut bans: Vec<_> =
@@ -97,7 +97,7 @@ fn stored_state(store: &dyn Store) -> StoredState {
 }
 
 fn move_to(from: &[String], to: &[String]) -> Result<tally_store::shards::Resharded, StoreError> {
-    let mut last = Progress::default();
+    let mut last = MoveProgress::default();
     let done = reshard(from, to, &impatient(), &mut |_| (), &mut |progress| {
         assert!(progress.done >= last.done && progress.done <= progress.total);
         last = progress;

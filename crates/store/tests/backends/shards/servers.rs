@@ -3,7 +3,7 @@
 use super::*;
 use crate::contract::create;
 use tally_rules::Definition;
-use tally_rules::period::Span;
+use tally_rules::period::TimeSpan;
 use tally_rules::{BoardId, Micros};
 use tally_store::{
     BanKey, Bans, BoardChange, BoardNo, BoardRef, Coordination, FeedPosition, Garbage, Maintenance,
@@ -161,7 +161,7 @@ fn a_period_is_over_when_every_database_knows() {
     let world = World::new();
     let (first, second) = (beside(&world.through, "first"), beside(&world.urls, "second"));
     create(&first, "b", &Definition::default()).unwrap();
-    let span = Span { start: Micros(0), end: Micros(9) };
+    let span = TimeSpan { start: Micros(0), end: Micros(9) };
     let row =
         |closed| WindowRow { window: Window(7), rule: 0, span, closed, version: 0, stale: false, total: 0 };
     let window = WindowKey { board: BOARD, window: Window(7) };
@@ -234,7 +234,7 @@ fn a_forgotten_period_is_purged_on_the_first_database_when_the_others_know() {
     let urls = databases();
     let (first, second) = (beside(&urls, "first"), beside(&urls, "second"));
     create(&first, "b", &Definition::default()).unwrap();
-    let span = Span { start: Micros(0), end: Micros(9) };
+    let span = TimeSpan { start: Micros(0), end: Micros(9) };
     let row =
         WindowRow { window: Window(7), rule: 0, span, closed: true, version: 0, stale: false, total: 0 };
     let part = WindowKey { board: BOARD, window: Window(7) };

@@ -11,21 +11,21 @@ use crate::contract::{
 };
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
-use tally_rules::contest::Record;
+use tally_rules::contest::ContestRecord;
 use tally_rules::contest::record::ApplicationLocation;
 use tally_rules::definition::ScoreType;
 use tally_rules::ledger::account::{Account, AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::limits::Spent;
-use tally_rules::ledger::{Hold, HoldId, Kind, Month, Transfer, TransferId, Uuid};
+use tally_rules::ledger::{EntryKind, Hold, HoldId, Month, Transfer, TransferId, Uuid};
 use tally_rules::outcome::Outcome;
-use tally_rules::period::Span;
+use tally_rules::period::TimeSpan;
 use tally_rules::{BoardId, Definition, Grant, Micros, Origin};
 use tally_store::archive::ArchivedMonth;
 use tally_store::sqlite::{Options, SqliteStore};
 use tally_store::{
-    Archived, Block, BlockKey, BoardChange, BoardNo, ContestWriteSet, ImportKey, ImportRow, KeyChange,
-    KeyRow, LedgerReadSet, LedgerWriteSet, ReadSet, Store, Window, WindowKey, WindowRow, WriteSet,
+    Archived, BlockKey, BoardChange, BoardNo, ContestWriteSet, ImportKey, ImportRow, KeyChange, KeyRow,
+    LedgerReadSet, LedgerWriteSet, ReadSet, Store, StoredBlock, Window, WindowKey, WindowRow, WriteSet,
 };
 
 const SCHEMA: u32 = 18;
@@ -149,7 +149,7 @@ fn schedule(schema: u32) -> bool {
 
 fn window() -> (WindowKey, WindowRow) {
     let key = WindowKey { board: BoardNo(1), window: Window(3) };
-    let span = Span { start: Micros(-5), end: Micros(5) };
+    let span = TimeSpan { start: Micros(-5), end: Micros(5) };
     (key, WindowRow { window: Window(3), rule: 0, span, closed: true, version: 1, stale: false, total: 4 })
 }
 
@@ -166,7 +166,7 @@ fn money() -> LedgerWriteSet {
     let (origin, ended_by) = (Origin { metadata, ..ledger::origin(2) }, Origin::default());
     let expires_at = Some(Micros(9));
     let hold = Hold { wallet, amount: 5, expires_at, origin: origin.clone(), end: None, ended_by };
-    let (kind, currency) = (Kind::Deposit, wallet.currency);
+    let (kind, currency) = (EntryKind::Deposit, wallet.currency);
     let (reverses, credit) = (None, Some((wallet.member, 1)));
     let transfer = Transfer { kind, reverses, currency, amount: 50, debit: None, credit, origin };
     let account = AccountKey { account: Account::BankAsset, currency };
@@ -234,7 +234,7 @@ fn verify_money(store: &dyn Store, schema: u32) {
     assert_eq!(read.totals().unwrap(), if there { money.totals } else { Vec::new() });
     let (id, contest) = &money.contests.contests[0];
     let kept = if schema < WITH_SERIES { ApplicationLocation::Store } else { contest.kept };
-    let contest = Record { kept, ..contest.clone() };
+    let contest = ContestRecord { kept, ..contest.clone() };
     assert_eq!(read.contest(id).unwrap(), (schema >= WITH_CONTESTS).then_some(contest));
     let (id, series) = &money.contests.series[0];
     assert_eq!(read.series(id).unwrap(), series.clone().filter(|_| schema >= WITH_SERIES));
@@ -291,7 +291,7 @@ fn fill(store: &dyn Store) {
         windows: vec![(window().0, Some(window().1))],
         blocks: vec![(
             BlockKey { window: window().0, version: 1, block: 0 },
-            Block { distinct_better: 3, entries: vec![1, 2, 3] },
+            StoredBlock { distinct_better: 3, entries: vec![1, 2, 3] },
         )],
         audit: audit::rows_of_fixtures(),
         ledger: money(),
@@ -313,7 +313,7 @@ fn verify(store: &dyn Store, schema: u32) {
     let windows = if schedule(schema) { vec![row] } else { Vec::new() };
     assert_eq!(store.windows(BoardNo(1)).unwrap(), windows);
     let block = store.block(&BlockKey { window: part_key, version: 1, block: 0 }).unwrap();
-    assert_eq!(block, schedule(schema).then(|| Block { distinct_better: 3, entries: vec![1, 2, 3] }));
+    assert_eq!(block, schedule(schema).then(|| StoredBlock { distinct_better: 3, entries: vec![1, 2, 3] }));
     for window in [0, 3] {
         let rows = PLAYERS.iter().enumerate();
         let wanted: Vec<_> =

@@ -87,7 +87,7 @@ fn cut_everywhere(journal: &str, synchronous: &str, images_each: usize) -> Vec<(
         let result = workload(&disk, journal, synchronous, &mut safe).map(drop);
         assert_eq!(disk.unrecorded().unwrap(), [""; 0].map(PathBuf::from));
         let mut folders: Vec<_> =
-            [Mode::DropAll, Mode::KeepAll].map(|mode| images.take_of(&disk, mode)).into();
+            [PowerCut::DropAll, PowerCut::KeepAll].map(|mode| images.take_of(&disk, mode)).into();
         for _ in 0..images_each {
             let (folder, stats) = images.take(&disk);
             torn += stats.torn;
@@ -146,7 +146,7 @@ fn a_commit_whose_sync_failed_is_there_or_not() {
     let (disk, mut images) = (SimulatedDisk::new(), Images::new("failed commit"));
     let db = begin(&disk, "WAL", "FULL").unwrap();
     (1..=5).for_each(|no| insert(&db, no).unwrap());
-    disk.fail(Fault::new(1, DiskError::Io).of(Operation::Sync).on("-wal"));
+    disk.fail(DiskFault::new(1, DiskError::Io).of(Operation::Sync).on("-wal"));
     let error = insert(&db, 6).unwrap_err();
     assert_eq!(error.sqlite_error_code(), Some(ErrorCode::SystemIoFailure));
     assert_eq!(disk.injected(), 1);
@@ -165,7 +165,7 @@ fn sqlite_reports_an_error_of_every_operation() {
     for (error, lasting) in [(DiskError::Io, false), (DiskError::Io, true), (DiskError::ShortWrite, true)] {
         for number in 1u64.. {
             let (disk, mut safe) = (SimulatedDisk::new(), 0);
-            let fault = Fault::new(number, error);
+            let fault = DiskFault::new(number, error);
             disk.fail(if lasting { fault.lasting() } else { fault });
             let result = workload(&disk, "WAL", "FULL", &mut safe);
             assert_eq!(disk.unrecorded().unwrap(), [""; 0].map(PathBuf::from));
@@ -262,7 +262,7 @@ fn a_backup_is_durable_when_it_was_synced_and_renamed() {
     Backup::new(&db, &mut copy).unwrap().run_to_completion(2, Duration::ZERO, None).unwrap();
     drop(copy);
     let copied = |images: &mut Images| {
-        let folder = images.take_of(&disk, Mode::DropAll);
+        let folder = images.take_of(&disk, PowerCut::DropAll);
         std::fs::rename(folder.join("other"), folder.join("t.db")).ok()?;
         std::fs::remove_file(folder.join("t.db-wal")).unwrap();
         Some(rows(&folder))

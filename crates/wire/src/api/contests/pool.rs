@@ -4,12 +4,12 @@ use super::{Inner, count, finish, read_list};
 use crate::api::wallets::read_amount;
 use crate::fields::{FieldError, Fields};
 use serde_json::{Value, json};
-use tally_rules::contest::pool::{Pool, PoolPrize, WHOLE};
+use tally_rules::contest::pool::{PoolPrize, PrizePool, WHOLE};
 use tally_rules::contest::prize::PRIZES_MAX;
-use tally_rules::contest::{Contest, Record};
+use tally_rules::contest::{Contest, ContestRecord};
 use tally_rules::ledger::Amount;
 
-pub(super) fn read(value: Value) -> Result<Pool, Vec<FieldError>> {
+pub(super) fn read(value: Value) -> Result<PrizePool, Vec<FieldError>> {
     let (mut fields, mut inner) = (Fields::new("/pool", value)?, Inner::new());
     let prizes = fields.required("prizes", |value| {
         let list = value.as_array().filter(|list| (1..=PRIZES_MAX).contains(&list.len()));
@@ -21,7 +21,7 @@ pub(super) fn read(value: Value) -> Result<Pool, Vec<FieldError>> {
     let rake = fields.optional("rake", |value| parts(value, 0));
     let min = fields.optional("min", |value| super::nullable(value, read_min));
     finish(fields, inner)?;
-    Ok(Pool { prizes: prizes.unwrap_or_default(), rake: rake.unwrap_or(0), min: min.flatten() })
+    Ok(PrizePool { prizes: prizes.unwrap_or_default(), rake: rake.unwrap_or(0), min: min.flatten() })
 }
 
 fn read_min(value: &Value) -> Result<Amount, String> {
@@ -50,7 +50,7 @@ fn parts(value: &Value, least: u64) -> Result<u32, String> {
 /// The definition, as a spec for the same.
 pub(super) fn write(contest: &Contest) -> Value {
     let share = |one: &PoolPrize| json!({"from": one.from, "to": one.to, "share": one.share});
-    let write = |pool: &Pool| {
+    let write = |pool: &PrizePool| {
         let prizes: Value = pool.prizes.iter().map(share).collect();
         json!({"prizes": prizes, "rake": pool.rake, "min": pool.min.map(|min| min.units().to_string())})
     };
@@ -58,7 +58,7 @@ pub(super) fn write(contest: &Contest) -> Value {
 }
 
 /// The account of the pool, and its money: what came in, what is to be won, and what became of the rest.
-pub(super) fn write_account(record: &Record) -> Option<(String, Value)> {
+pub(super) fn write_account(record: &ContestRecord) -> Option<(String, Value)> {
     let (account, pool) = (record.pool_account()?, record.contest.pool.as_ref()?);
     let fees = record.fees_left();
     let mut shown = json!({

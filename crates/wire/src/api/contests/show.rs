@@ -7,13 +7,15 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use tally_rules::contest::application::ApplicationCounts;
 use tally_rules::contest::member::UnpaidReason;
-use tally_rules::contest::record::Report;
+use tally_rules::contest::record::StartReport;
 use tally_rules::contest::start::InvalidApplication;
-use tally_rules::contest::{Application, Contest, ContestId, ContestPlayer, Payout, Prize, Record, division};
+use tally_rules::contest::{
+    Application, Contest, ContestId, ContestPlayer, ContestRecord, Payout, Prize, division,
+};
 use tally_rules::{Micros, PlayerId};
 
 /// A contest; `counts` are its counters of applications, if available.
-pub fn write(id: &ContestId, record: &Record, counts: Option<ApplicationCounts>) -> Value {
+pub fn write(id: &ContestId, record: &ContestRecord, counts: Option<ApplicationCounts>) -> Value {
     let mut answer = json!({"id": id.as_str(), "state": record.state.as_str()});
     let object = answer.as_object_mut().expect("it is one");
     object.extend(write_definition_of(&record.contest));
@@ -71,7 +73,7 @@ pub(crate) fn write_prizes(prizes: &[Prize]) -> Value {
 }
 
 /// The name of its board, or the names of its divisions' boards, which are known once it has members.
-fn boards(id: &ContestId, record: &Record) -> Vec<(String, Value)> {
+fn boards(id: &ContestId, record: &ContestRecord) -> Vec<(String, Value)> {
     let Some(size) = record.contest.division_size else {
         return vec![("board".into(), json!(id.board(None).as_str()))];
     };
@@ -85,7 +87,7 @@ fn boards(id: &ContestId, record: &Record) -> Vec<(String, Value)> {
 }
 
 /// The result of a start, with the number of failed applications and the first of them.
-fn write_report(report: &Report) -> Value {
+fn write_report(report: &StartReport) -> Value {
     let failed: Value = report.first_failed.iter().map(write_failed).collect();
     json!({"enrolled": report.enrolled, "failed_total": report.failed, "failed": failed})
 }

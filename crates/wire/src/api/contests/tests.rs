@@ -2,9 +2,9 @@
 
 use super::*;
 use serde_json::json;
-use tally_rules::contest::definition::Bounds;
+use tally_rules::contest::definition::ContestLimits;
 use tally_rules::contest::member::UnpaidReason;
-use tally_rules::contest::{Contest, Payout, Record, State};
+use tally_rules::contest::{Contest, ContestRecord, ContestState, Payout};
 use tally_rules::ledger::{Currencies, MemberId, Uuid};
 
 fn currencies() -> Currencies {
@@ -29,9 +29,9 @@ fn pointers(wrong: Vec<FieldError>) -> Vec<String> {
 fn what_is_answered_is_a_wish_for_the_same() {
     let (id, spec) = read_new(whole()).unwrap();
     assert_eq!(id, None);
-    let contest = spec.create(&currencies(), Bounds::default()).unwrap();
+    let contest = spec.create(&currencies(), ContestLimits::default()).unwrap();
     let id = ContestId::new("cup").unwrap();
-    let mut record = Record::new(Uuid([1; 16]), contest.clone(), None, Micros(0));
+    let mut record = ContestRecord::new(Uuid([1; 16]), contest.clone(), None, Micros(0));
     let mut answer = write(&id, &record, Some(record.applications));
     assert_eq!((&answer["board"], &answer["divisions"]), (&json!(null), &json!([])));
     let object = answer.as_object_mut().unwrap();
@@ -42,7 +42,10 @@ fn what_is_answered_is_a_wish_for_the_same() {
         assert!(object.remove(name).is_some(), "{name}");
     }
     let again = read_patch(answer).unwrap();
-    assert_eq!(again.change(&contest, State::Finished, &currencies(), Bounds::default()).unwrap(), contest);
+    assert_eq!(
+        again.change(&contest, ContestState::Finished, &currencies(), ContestLimits::default()).unwrap(),
+        contest
+    );
     record.members = 51;
     let one = |n: u32, players: u32| {
         let board = format!("contest:cup:{n}");
@@ -145,7 +148,7 @@ fn older_names_are_read_and_shown_beside_the_present_ones() {
         assert_eq!(pointers(read_patch(body).unwrap_err()), [pointer]);
     }
     let contest = Contest { players_min: NonZeroU32::new(2), ..Contest::default() };
-    let record = Record::new(Uuid([1; 16]), contest, None, Micros(0));
+    let record = ContestRecord::new(Uuid([1; 16]), contest, None, Micros(0));
     let shown = write(&ContestId::new("cup").unwrap(), &record, None);
     assert_eq!((&shown["players_min"], &shown["members_min"]), (&json!(2), &json!(2)));
     assert_eq!((&shown["counts"]["players"], &shown["counts"]["members"]), (&json!(0), &json!(0)));
@@ -193,7 +196,7 @@ fn a_series_is_read_and_shown() {
     let body = json!({"id": "cup", "template": template, "open": "0 0 * * *", "start": "0 9 * * *",
         "end": "0 18 * * *", "time_zone": "Asia/Seoul", "ahead": 2});
     let (id, spec) = read_new_series(body.clone()).unwrap();
-    let series = spec.create(&currencies(), Bounds::default()).unwrap();
+    let series = spec.create(&currencies(), ContestLimits::default()).unwrap();
     let (from, due, last) = (Micros(0), None, None);
     let record = tally_rules::contest::SeriesRecord {
         series: series.clone(),
@@ -210,7 +213,7 @@ fn a_series_is_read_and_shown() {
         assert!(object.remove(name).is_some(), "{name}");
     }
     let again = read_series_patch(answer).unwrap();
-    assert_eq!(again.change(&series, &currencies(), Bounds::default()).unwrap(), series);
+    assert_eq!(again.change(&series, &currencies(), ContestLimits::default()).unwrap(), series);
     assert_eq!(read_series_patch(json!({})).unwrap(), Default::default());
     let wrong = json!({"id": "x".repeat(52), "template": {"starts_at": null, "entry_fee": 1, "staff": [1]},
         "open": 1, "end": null, "time_zone": [], "ahead": 0, "next": 1});

@@ -11,7 +11,7 @@ use tally_ranking::redis::Options;
 use tally_ranking::redis::applications::ApplicationsKey;
 use tally_rules::contest::definition::ContestSpec;
 use tally_rules::contest::record::ApplicationLocation;
-use tally_rules::contest::{ContestId, ContestRight, Record, State, Status};
+use tally_rules::contest::{ContestId, ContestRecord, ContestRight, ContestState, Status};
 use tally_rules::profile::Profile;
 use tally_rules::{Origin, Rejection};
 use tally_service::contests::execute::ContestActor;
@@ -43,7 +43,7 @@ fn every_question(tally: &Tally, id: &ContestId) -> Vec<(&'static str, Result<()
     ]
 }
 
-fn key(record: &Record) -> ApplicationsKey {
+fn key(record: &ContestRecord) -> ApplicationsKey {
     let ApplicationLocation::Redis(number) = record.kept else { panic!("{:?}", record.kept) };
     ApplicationsKey { contest: record.no, number }
 }
@@ -54,7 +54,7 @@ fn assert_lost(tally: &Tally, id: &ContestId) {
         assert_eq!(rejection, Rejection::ApplicationsLost, "{question}");
     }
     let record = read::get(tally, id).unwrap();
-    assert_eq!((record.state, record.members), (State::Open, 0));
+    assert_eq!((record.state, record.members), (ContestState::Open, 0));
     assert_eq!(read::counts(tally, &[&record]), [None]);
 }
 
@@ -94,7 +94,10 @@ fn what_is_lost_is_never_taken_for_less() {
         let before = read::get(&tally, &id).unwrap();
         let opened = change::open(&tally, &id, &boss(), None).unwrap();
         assert_ne!(key(&opened.record).number, key(&before).number);
-        assert_eq!(refused(change::open(&tally, &id, &boss(), None)), Rejection::ContestState(State::Open));
+        assert_eq!(
+            refused(change::open(&tally, &id, &boss(), None)),
+            Rejection::ContestState(ContestState::Open)
+        );
         assert_eq!(accept(&tally, &id, 3), Err(Rejection::NotApplied));
         applied(&tally, &id, 3).unwrap();
         accept(&tally, &id, 3).unwrap();
@@ -123,13 +126,13 @@ fn a_start_without_members_passes() {
     site.advance(10_000_000);
     scheduler::do_due(&tally).unwrap();
     let states = || ids.each_ref().map(|id| read::get(&tally, id).unwrap().state);
-    assert_eq!(states(), [State::Open, State::Running]);
+    assert_eq!(states(), [ContestState::Open, ContestState::Running]);
     assert_eq!(read::get(&tally, &ids[0]).unwrap().due(), None);
     assert_lost(&tally, &ids[0]);
     // Opened again, it does not start by a time that has passed.
     change::open(&tally, &ids[0], &boss(), None).unwrap();
     scheduler::do_due(&tally).unwrap();
-    assert_eq!(states(), [State::Open, State::Running]);
+    assert_eq!(states(), [ContestState::Open, ContestState::Running]);
     applied(&tally, &ids[0], 1).unwrap();
     finish::cancel(&tally, &ids[0], &boss(), None).unwrap();
     tally.drain();
@@ -158,13 +161,13 @@ fn contests_that_wait_for_redis_keep_no_others() {
     let why = |fault: &Fault| fault.to_string().contains("this pass does not try it again");
     assert!(matches!(&passed, Err(Failure::Fault(fault)) if why(fault)), "{passed:?}");
     let state = |id| read::get(&tally, id).unwrap().state;
-    assert_eq!(state(&paid), State::Open);
-    assert!(waiting.iter().all(|id| state(id) == State::Draft));
+    assert_eq!(state(&paid), ContestState::Open);
+    assert!(waiting.iter().all(|id| state(id) == ContestState::Draft));
     proxy.pass();
     while scheduler::do_due(&tally).is_err() {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
-    assert!(waiting.iter().all(|id| state(id) == State::Open));
+    assert!(waiting.iter().all(|id| state(id) == ContestState::Open));
     tally.drain();
 }
 
@@ -195,7 +198,7 @@ fn what_is_away_changes_nothing() {
         );
     }
     let [record, drafted] = [&cup, &draft].map(|id| read::get(&tally, id).unwrap());
-    assert_eq!((record.state, drafted.state), (State::Open, State::Draft));
+    assert_eq!((record.state, drafted.state), (ContestState::Open, ContestState::Draft));
     assert_eq!(read::counts(&tally, &[&record, &drafted]), [None, Some(drafted.applications)]);
     // Cancelled without it; it is cleared when it is back.
     finish::cancel(&tally, &other, &boss(), None).unwrap();
@@ -208,7 +211,7 @@ fn what_is_away_changes_nothing() {
     let cleared = read::get(&tally, &other).unwrap();
     assert_eq!(
         (cleared.state, cleared.kept, cleared.due()),
-        (State::Cancelled, ApplicationLocation::Store, None)
+        (ContestState::Cancelled, ApplicationLocation::Store, None)
     );
     assert_eq!(
         (listed(&tally, &cup, Status::Accepted), listed(&tally, &cup, Status::Pending)),

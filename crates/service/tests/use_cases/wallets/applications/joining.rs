@@ -6,7 +6,7 @@ use crate::wallets::world::{idempotency, refused};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use tally_rules::contest::definition::ContestSpec;
-use tally_rules::contest::{State, Status};
+use tally_rules::contest::{ContestState, Status};
 use tally_rules::{BoardId, Rejection};
 use tally_service::contests::actions::{ActionResult, ContestDone};
 use tally_service::contests::{apply, read, start};
@@ -82,13 +82,13 @@ pub(super) fn players_join_a_contest_that_runs(kind: Kind) {
     site.advance(59_999_999);
     assert_eq!(status(join(1)).0, Status::Accepted);
     site.advance(1);
-    assert_eq!(refused(join(2)), Rejection::ContestState(State::Running));
+    assert_eq!(refused(join(2)), Rejection::ContestState(ContestState::Running));
     assert_eq!(members(&servers[0], &late), [player(1)]);
     let closed = ContestSpec { join_s: None, ..spec(9, None) };
     let closed = site.open_with(&servers[0], "closed", &closed);
     start::start(&servers[0], &closed, &boss(), None).unwrap();
     let join = apply::apply(&servers[1], &closed, &member_of(1), &player(1), None);
-    assert_eq!(refused(join), Rejection::ContestState(State::Running));
+    assert_eq!(refused(join), Rejection::ContestState(ContestState::Running));
     servers.iter().for_each(|tally| tally.drain());
 }
 

@@ -13,14 +13,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use tally_rules::audit::{AuditAction, AuditEntry};
 use tally_rules::contest::definition::ContestSpec;
-use tally_rules::contest::{ContestId, ContestRight, State, Status};
+use tally_rules::contest::{ContestId, ContestRight, ContestState, Status};
 use tally_rules::{Actor, Origin, PlayerId, Rejection};
 use tally_service::audit;
 use tally_service::contests::actions::{ActionResult, ContestDone};
 use tally_service::contests::execute::{ActingAs, ContestActor};
 use tally_service::contests::{apply, change, finish, of_player, read, scheduler, start};
 use tally_service::players::erase;
-use tally_service::scan::Span;
+use tally_service::scan::ListRange;
 use tally_service::{Failure, Tally};
 use tally_testkit::Rng;
 use tally_testkit::rng::soak;
@@ -240,13 +240,18 @@ fn many_at_once_are_exact(kind: Kind) {
                     match accept {
                         Ok(status) => drop(told.lock().unwrap().insert(who.clone(), status)),
                         Err(Rejection::ContestFull(_)) => continue,
-                        Err(other) => return assert_eq!(other, Rejection::ContestState(State::Running)),
+                        Err(other) => {
+                            return assert_eq!(other, Rejection::ContestState(ContestState::Running));
+                        }
                     }
                     if at % 3 == 0 {
                         match apply::withdraw(tally, id, &ContestActor::SERVER, who, None) {
                             Ok(_) => drop(told.lock().unwrap().remove(who)),
                             other => {
-                                return assert_eq!(refused(other), Rejection::ContestState(State::Running));
+                                return assert_eq!(
+                                    refused(other),
+                                    Rejection::ContestState(ContestState::Running)
+                                );
                             }
                         }
                     }
@@ -265,7 +270,7 @@ fn many_at_once_are_exact(kind: Kind) {
                         assert!(done.failed.is_empty() && done.done.record.members as usize <= all.len());
                         started.fetch_add(1, Ordering::Relaxed);
                     }
-                    other => assert_eq!(refused(other), Rejection::ContestState(State::Running)),
+                    other => assert_eq!(refused(other), Rejection::ContestState(ContestState::Running)),
                 }
             });
         }
@@ -312,7 +317,7 @@ fn a_retry_has_the_effect_of_one(kind: Kind) {
     row(apply::decide(&tally, &id, &boss(), &who[..1], true, None)).unwrap();
     start::start(&tally, &id, &boss(), None).unwrap();
     let replayed = applied(1).unwrap();
-    assert_eq!((replayed.replayed, replayed.record.state), (true, State::Running));
+    assert_eq!((replayed.replayed, replayed.record.state), (true, ContestState::Running));
     assert_eq!(accept().result, rows);
     tally.drain();
 }
@@ -320,7 +325,8 @@ fn a_retry_has_the_effect_of_one(kind: Kind) {
 /// The rows of decisions on a contest in the audit log, oldest first: action, actor, reason and detail.
 fn noted(tally: &Tally, id: &ContestId) -> Vec<(AuditAction, Actor, Option<String>, String)> {
     let filter = audit::Filter { subject: Some(id.as_str().into()), ..audit::Filter::default() };
-    let mut rows = audit::list(tally, &filter, &Span { limit: 99, ..Span::default() }).unwrap().rows;
+    let mut rows =
+        audit::list(tally, &filter, &ListRange { limit: 99, ..ListRange::default() }).unwrap().rows;
     rows.retain(|(_, row)| matches!(row.action, AuditAction::ContestAccepted | AuditAction::ContestRejected));
     let text = |text: Option<&Arc<str>>| text.map(|text| text.to_string());
     let one = |row: AuditEntry| {
@@ -364,7 +370,7 @@ fn a_decision_leaves_a_row(kind: Kind) {
     ];
     assert_eq!(noted(&tally, &id), wanted);
     start::start(&tally, &id, &boss(), None).unwrap();
-    assert_eq!(refused(decide(&[1], true, None)), Rejection::ContestState(State::Running));
+    assert_eq!(refused(decide(&[1], true, None)), Rejection::ContestState(ContestState::Running));
     assert_eq!(noted(&tally, &id), wanted);
     tally.drain();
 }
@@ -435,7 +441,7 @@ fn cancelled_below_its_minimum(kind: Kind) {
     site.advance(10_000_000);
     scheduler::do_due(&tally).unwrap();
     let states = ids.each_ref().map(|id| read::get(&tally, id).unwrap().state);
-    assert_eq!(states, [State::Cancelled, State::Running]);
+    assert_eq!(states, [ContestState::Cancelled, ContestState::Running]);
     let record = read::get(&tally, &ids[0]).unwrap();
     assert_eq!((record.due(), record.report, record.since), (None, None, site.now()));
     let board = tally_rules::BoardId::new("contest:few").unwrap();

@@ -7,7 +7,7 @@ use tally_ranking::RedisApplications;
 use tally_ranking::redis::Options;
 use tally_rules::contest::definition::{ContestSpec, Fee};
 use tally_rules::contest::record::ApplicationLocation;
-use tally_rules::contest::{ContestId, Record};
+use tally_rules::contest::{ContestId, ContestRecord};
 use tally_rules::ledger::{Amount, Currency};
 use tally_rules::{Micros, PlayerId};
 use tally_service::contests::change;
@@ -148,7 +148,7 @@ impl Site {
         id
     }
 
-    pub(super) fn assert_where(&self, record: &Record) {
+    pub(super) fn assert_where(&self, record: &ContestRecord) {
         let outside = !matches!(self.outside, Outside::None);
         assert_eq!(matches!(record.kept, ApplicationLocation::Redis(_)), outside, "{:?}", record.kept);
     }

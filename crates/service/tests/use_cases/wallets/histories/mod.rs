@@ -20,10 +20,10 @@ use std::sync::atomic::AtomicI64;
 use tally_rules::contest::definition::{ContestSpec, Fee};
 use tally_rules::contest::member::UnpaidReason;
 use tally_rules::contest::record::{ApplicationLocation, ContestTask};
-use tally_rules::contest::{ContestId, Payout, Prize, PrizeTies, State, Status};
+use tally_rules::contest::{ContestId, ContestState, Payout, Prize, PrizeTies, Status};
 use tally_rules::definition::Ranking;
 use tally_rules::idempotency::IdempotencyKey;
-use tally_rules::ledger::{Amount, Entry, Kind as Entered, MemberId, WalletKey};
+use tally_rules::ledger::{Amount, Entry, EntryKind, MemberId, WalletKey};
 use tally_rules::score::ScoreInput;
 use tally_rules::{Definition, Origin, PlayerId, Rejection};
 use tally_service::contests::actions::{ActionResult, ContestDone};
@@ -139,7 +139,7 @@ impl Hand<'_> {
                 let entries = tally.store.ledger().history(wallet, 1..10_000)?;
                 let board = id.board(None);
                 let is_fee = |entry: &Entry| {
-                    entry.kind == Entered::Fee && entry.reference.as_deref() == Some(board.as_str())
+                    entry.kind == EntryKind::Fee && entry.reference.as_deref() == Some(board.as_str())
                 };
                 let fee = entries.into_iter().find(|(_, entry)| is_fee(entry));
                 let transaction = fee.ok_or(Rejection::TransactionNotFound)?.1.transfer.0;
@@ -340,7 +340,7 @@ impl History {
         let paper = &self.model.contests[contest];
         let record = read::get(self.hand().tally, &self.ids[contest]).unwrap();
         assert_eq!(record.state, paper.state, "after {op:?}");
-        if paper.state == State::Open {
+        if paper.state == ContestState::Open {
             let counts = read::counts(self.hand().tally, &[&record])[0].expect("Redis is there");
             let counts = (counts.pending as usize, counts.accepted as usize, counts.rejected as usize);
             let wanted = (paper.pending.len(), paper.accepted.len(), paper.rejected.len());
@@ -371,7 +371,7 @@ impl History {
         for (id, paper) in self.ids.iter().zip(&self.model.contests) {
             let record = read::get(tally, id).unwrap();
             assert_eq!(record.work, ContestTask::None);
-            if !matches!(paper.state, State::Draft | State::Open) {
+            if !matches!(paper.state, ContestState::Draft | ContestState::Open) {
                 assert_eq!(record.kept, ApplicationLocation::Store, "what was in Redis is cleared");
                 self.outside.assert_cleared(record.no);
             }
@@ -390,11 +390,11 @@ impl History {
                 assert_eq!(unpaid, is_reversed.then_some(UnpaidReason::Reversed), "{row:?}");
                 (player(&row.player), row.division.map(|no| no as usize), row.rank, row.amount.units())
             };
-            if paper.state == State::Settled {
+            if paper.state == ContestState::Settled {
                 let prizes = read::prizes(tally, id, 0, 1_000).unwrap().rows;
                 assert_eq!(prizes.iter().map(paid).collect::<Vec<_>>(), paper.prizes(), "{paper:?}");
             }
-            if paper.state == State::Cancelled {
+            if paper.state == ContestState::Cancelled {
                 let refunds = read::refunds(tally, id, 0, 1_000).unwrap().rows;
                 let fees = if paper.refunded && paper.shape.fee > 0 { &paper.members[..] } else { &[] };
                 let back = |player: &usize| (*player, paper.division(*player), 0, paper.shape.fee);
@@ -403,7 +403,7 @@ impl History {
                     fees.iter().map(back).collect::<Vec<_>>()
                 );
             }
-            if paper.state != State::Open {
+            if paper.state != ContestState::Open {
                 assert_eq!(self.store.ledger().first_applications(record.no, None, 9).unwrap(), []);
             }
         }
@@ -416,7 +416,7 @@ fn check_answers(op: Op, all: Vec<Result<(), Failure>>, wanted: Result<(), &'sta
     for one in all {
         match (one, wanted) {
             (Ok(()), Ok(())) => done += 1,
-            (Err(Failure::Rejected(Rejection::ContestState(State::Running))), Ok(()))
+            (Err(Failure::Rejected(Rejection::ContestState(ContestState::Running))), Ok(()))
                 if matches!(op, Op::StartTwice) => {}
             (Err(Failure::Rejected(rejection)), Err(wanted)) if rejection.code() == wanted => {}
             (one, wanted) => panic!("{op:?} of {paper:?}: {one:?}, not {wanted:?}"),

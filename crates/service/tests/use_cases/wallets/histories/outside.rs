@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use tally_ranking::RedisApplications;
 use tally_ranking::redis::Options;
-use tally_rules::contest::Record;
+use tally_rules::contest::ContestRecord;
 use tally_rules::contest::record::ApplicationLocation;
 use tally_rules::ledger::Uuid;
 use tally_testkit::{Cut, Proxy, RedisKind, Reply, ScratchRedis};
@@ -54,7 +54,7 @@ impl Outside {
     }
 
     /// Remembers the keys of a contest's applications.
-    pub(super) fn note(&mut self, record: &Record) {
+    pub(super) fn note(&mut self, record: &ContestRecord) {
         if let ApplicationLocation::Redis(number) = record.kept {
             self.seen.insert(format!("{{tally:contest:{}}}:{number}:", record.no));
         }

@@ -1,7 +1,7 @@
 //! Contests on paper: lists of players, numbers, and the contract of each act.
 
 use std::collections::{BTreeMap, BTreeSet};
-use tally_rules::contest::State;
+use tally_rules::contest::ContestState;
 
 /// The fee, if there is one.
 pub(crate) const FEE: i64 = 10;
@@ -54,7 +54,7 @@ pub(crate) enum Op {
 #[derive(Clone, Debug)]
 pub(crate) struct Paper {
     pub(crate) shape: Shape,
-    pub(crate) state: State,
+    pub(crate) state: ContestState,
     pub(crate) pending: Vec<usize>,
     pub(crate) accepted: Vec<usize>,
     pub(crate) rejected: Vec<usize>,
@@ -96,7 +96,7 @@ impl Paper {
     pub(crate) fn new(shape: Shape) -> Self {
         Self {
             shape,
-            state: State::Draft,
+            state: ContestState::Draft,
             pending: Vec::new(),
             accepted: Vec::new(),
             rejected: Vec::new(),
@@ -108,7 +108,7 @@ impl Paper {
         }
     }
 
-    fn must(&self, state: State) -> Result<(), &'static str> {
+    fn must(&self, state: ContestState) -> Result<(), &'static str> {
         if self.state == state { Ok(()) } else { Err("contest_state") }
     }
 
@@ -159,11 +159,11 @@ impl Paper {
     fn before_the_start(&mut self, free: &[i64], op: Op) -> Result<(), &'static str> {
         match op {
             Op::Open => {
-                self.must(State::Draft)?;
-                self.state = State::Open;
+                self.must(ContestState::Draft)?;
+                self.state = ContestState::Open;
                 return Ok(());
             }
-            _ => self.must(State::Open)?,
+            _ => self.must(ContestState::Open)?,
         }
         match op {
             Op::Apply(player) => {
@@ -207,8 +207,10 @@ impl Paper {
     /// Whether the board that a player would score on was ever made.
     fn has_board(&self) -> bool {
         match self.state {
-            State::Draft | State::Open => false,
-            State::Cancelled => self.refunded && (self.shape.division.is_none() || !self.members.is_empty()),
+            ContestState::Draft | ContestState::Open => false,
+            ContestState::Cancelled => {
+                self.refunded && (self.shape.division.is_none() || !self.members.is_empty())
+            }
             _ => self.shape.division.is_none() || !self.members.is_empty(),
         }
     }
@@ -217,7 +219,7 @@ impl Paper {
         if !self.has_board() {
             return Err("leaderboard_not_found");
         }
-        self.must(State::Running)?;
+        self.must(ContestState::Running)?;
         if !self.members.contains(&player) {
             return Err("not_a_member");
         }
@@ -233,12 +235,12 @@ impl Paper {
         let (own, size) = (self.division(player).unwrap_or(1), self.shape.division.unwrap_or(usize::MAX));
         match own < self.members.len().div_ceil(size) {
             false => "leaderboard_not_found",
-            true => self.must(State::Running).err().unwrap_or("not_a_member"),
+            true => self.must(ContestState::Running).err().unwrap_or("not_a_member"),
         }
     }
 
     fn correct(&mut self, player: usize, score: i64, moment: usize) -> Result<(), &'static str> {
-        self.must(State::Finished)?;
+        self.must(ContestState::Finished)?;
         if !self.members.contains(&player) {
             return Err("player_not_found");
         }
@@ -248,7 +250,7 @@ impl Paper {
     }
 
     fn ban(&mut self, player: usize, banned: bool) -> Result<(), &'static str> {
-        self.must(State::Running).or_else(|_| self.must(State::Finished))?;
+        self.must(ContestState::Running).or_else(|_| self.must(ContestState::Finished))?;
         if !self.members.contains(&player) {
             return Err("player_not_found");
         }
@@ -267,7 +269,7 @@ impl Model {
 
     /// The held amount of a player's money.
     pub(crate) fn held(&self, player: usize) -> i64 {
-        let open = self.contests.iter().filter(|one| one.state == State::Open);
+        let open = self.contests.iter().filter(|one| one.state == ContestState::Open);
         let has = |one: &&Paper| one.pending.contains(&player) || one.accepted.contains(&player);
         open.filter(has).map(|one| one.shape.fee).sum()
     }
@@ -283,40 +285,40 @@ impl Model {
                 one.before_the_start(&free, op)?;
             }
             Op::Start | Op::StartTwice => {
-                one.must(State::Open)?;
-                (one.state, one.members) = (State::Running, std::mem::take(&mut one.accepted));
+                one.must(ContestState::Open)?;
+                (one.state, one.members) = (ContestState::Running, std::mem::take(&mut one.accepted));
                 one.members.iter().for_each(|player| money[*player] -= one.shape.fee);
             }
             Op::Score(player, score) => one.score(player, score, self.moments)?,
             Op::ScoreElsewhere(player) => return Err(one.score_elsewhere(player)),
             Op::Ban(player, banned) => one.ban(player, banned)?,
             Op::Finish => {
-                one.must(State::Running)?;
-                one.state = State::Finished;
+                one.must(ContestState::Running)?;
+                one.state = ContestState::Finished;
             }
-            Op::Settle | Op::SettleTwice if one.state == State::Settled => {}
+            Op::Settle | Op::SettleTwice if one.state == ContestState::Settled => {}
             Op::Settle | Op::SettleTwice => {
-                one.must(State::Finished)?;
-                one.state = State::Settled;
+                one.must(ContestState::Finished)?;
+                one.state = ContestState::Settled;
                 one.prizes().into_iter().for_each(|(player, _, _, units)| money[player] += units);
             }
             Op::Cancel => match one.state {
-                State::Cancelled => {}
-                State::Draft | State::Open => one.state = State::Cancelled,
-                State::Running | State::Finished => {
-                    (one.state, one.refunded) = (State::Cancelled, true);
+                ContestState::Cancelled => {}
+                ContestState::Draft | ContestState::Open => one.state = ContestState::Cancelled,
+                ContestState::Running | ContestState::Finished => {
+                    (one.state, one.refunded) = (ContestState::Cancelled, true);
                     let paying = one.members.iter().filter(|player| !one.reversed.contains(player));
                     paying.for_each(|player| money[*player] += one.shape.fee);
                 }
-                State::Settled => return Err("contest_state"),
+                ContestState::Settled => return Err("contest_state"),
             },
             Op::Correct(player, score) => one.correct(player, score, self.moments)?,
-            Op::Repay => one.must(State::Settled).or_else(|_| one.must(State::Cancelled))?,
+            Op::Repay => one.must(ContestState::Settled).or_else(|_| one.must(ContestState::Cancelled))?,
             Op::ReverseFee(player) => {
                 if one.shape.fee == 0 || !one.members.contains(&player) {
                     return Err("transaction_not_found");
                 }
-                if one.state == State::Cancelled {
+                if one.state == ContestState::Cancelled {
                     return Err("contest_state");
                 }
                 if !one.reversed.insert(player) {

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use tally_rules::contest::member::UnpaidReason;
 use tally_rules::contest::record::ContestTask;
-use tally_rules::contest::{Payout, State};
+use tally_rules::contest::{ContestState, Payout};
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::{Currency, Member, MemberId, TransferKind, TransferRequest};
 use tally_rules::{Origin, PlayerId, Rejection};
@@ -145,13 +145,13 @@ impl Story {
     fn with_entry(&self, name: &PlayerId) -> Option<&Cup> {
         let has = |cup: &&Cup| {
             let entry = match cup.state {
-                State::Open => {
+                ContestState::Open => {
                     let record = read::get(&self.tally, &cup.id).unwrap();
                     let seen = tally_store::EntrantKey { contest: record.no, player: name.clone() };
                     let found = self.store.ledger().applications_of(&[seen]).unwrap().remove(0);
                     found.is_some_and(|one| one.status != tally_rules::contest::Status::Rejected)
                 }
-                State::Running => cup.members.contains_key(name),
+                ContestState::Running => cup.members.contains_key(name),
                 _ => false,
             };
             entry && cup.needs_members()
@@ -235,22 +235,23 @@ impl Story {
     }
 
     /// From state to state; paper follows.
-    fn turn(&mut self, at: usize, to: State) {
+    fn turn(&mut self, at: usize, to: ContestState) {
         let (id, admin) = (self.cups[at].id.clone(), &ContestActor::ADMIN);
         let done = self.ask(|tally, _, key| {
             let key = key.as_ref();
             match to {
-                State::Open => change::open(tally, &id, admin, key).map(drop),
-                State::Running => begin::start(tally, &id, admin, key).map(drop),
-                State::Finished => finish::finish(tally, &id, admin, key).map(drop),
-                State::Settled => settle::settle(tally, &id, admin, key).map(drop),
+                ContestState::Open => change::open(tally, &id, admin, key).map(drop),
+                ContestState::Running => begin::start(tally, &id, admin, key).map(drop),
+                ContestState::Finished => finish::finish(tally, &id, admin, key).map(drop),
+                ContestState::Settled => settle::settle(tally, &id, admin, key).map(drop),
                 _ => finish::cancel(tally, &id, admin, key).map(drop),
             }
         });
         let from = self.cups[at].state;
         if let Err(rejection) = done {
             let is_late = matches!(rejection, Rejection::ContestState(state) if state == from);
-            let is_bad = to == State::Running && matches!(rejection, Rejection::InvalidApplications { .. });
+            let is_bad =
+                to == ContestState::Running && matches!(rejection, Rejection::InvalidApplications { .. });
             assert!(is_late || is_bad, "{rejection:?} of {:?}", self.cups[at]);
             return;
         }
@@ -262,23 +263,23 @@ impl Story {
         assert_eq!((record.state, &record.work), (to, &ContestTask::None), "{id:?}");
         self.cups[at].state = to;
         match to {
-            State::Running => {
+            ContestState::Running => {
                 let members = self.store.ledger().contest_members(record.no, None, 99).unwrap();
                 let fee = if self.cups[at].fee { -FEE } else { 0 };
                 self.cups[at].members =
                     members.into_iter().map(|(name, enrolled)| (name, enrolled.member)).collect();
                 self.of_members(at, fee);
             }
-            State::Settled => self.settled(at),
-            State::Cancelled => {
-                let paid = matches!(from, State::Running | State::Finished);
+            ContestState::Settled => self.settled(at),
+            ContestState::Cancelled => {
+                let paid = matches!(from, ContestState::Running | ContestState::Finished);
                 let fee = if paid && self.cups[at].fee { FEE } else { 0 };
                 self.of_members(at, fee);
                 self.cups[at].of_day.clear();
             }
             _ => {}
         }
-        if matches!(to, State::Settled | State::Cancelled) {
+        if matches!(to, ContestState::Settled | ContestState::Cancelled) {
             self.cups[at].over = Some(record.since.0);
         }
     }
@@ -337,8 +338,8 @@ impl Story {
         self.tally.drain();
         let has_board = |cup: &Cup| self.tally.boards.get(&cup.id.board(None)).is_some();
         let in_use = |cup: &&Cup| {
-            let ended = matches!(cup.state, State::Settled | State::Cancelled);
-            let pays = cup.days && cup.state != State::Cancelled && has_board(cup);
+            let ended = matches!(cup.state, ContestState::Settled | ContestState::Cancelled);
+            let pays = cup.days && cup.state != ContestState::Cancelled && has_board(cup);
             cup.currency == usd() && cup.uses() && (!ended || pays)
         };
         let held = self.money.iter().filter(|((_, currency), _)| *currency == usd()).map(|(_, units)| *units);
@@ -436,22 +437,22 @@ impl Story {
         if !members.is_empty() && self.rng.percent(70) {
             name = self.rng.pick(&members).clone();
         }
-        let after = State::ALL.iter().filter(|state| **state > self.cups[at].state);
-        let next = *after.min().unwrap_or(&State::Settled);
+        let after = ContestState::ALL.iter().filter(|state| **state > self.cups[at].state);
+        let next = *after.min().unwrap_or(&ContestState::Settled);
         match self.rng.below(100) {
             0..45 => match self.cups[at].state {
-                State::Draft => self.turn(at, State::Open),
-                State::Open => self.apply_or_decide(at, &name),
-                State::Running | State::Finished if self.rng.percent(20) => self.ban(at, &name),
-                State::Running if self.rng.percent(20) => self.join(at, &name),
+                ContestState::Draft => self.turn(at, ContestState::Open),
+                ContestState::Open => self.apply_or_decide(at, &name),
+                ContestState::Running | ContestState::Finished if self.rng.percent(20) => self.ban(at, &name),
+                ContestState::Running if self.rng.percent(20) => self.join(at, &name),
                 _ => self.score(at, &name),
             },
             45..53 => self.turn(at, next),
             53..55 => {
-                let to = *self.rng.pick(&State::ALL[1..]);
+                let to = *self.rng.pick(&ContestState::ALL[1..]);
                 self.turn(at, to);
             }
-            55..57 => self.turn(at, State::Cancelled),
+            55..57 => self.turn(at, ContestState::Cancelled),
             57..64 => self.day(),
             64..69 => self.restart(),
             69..73 => self.pay_out(),
@@ -483,19 +484,19 @@ impl Story {
         }
         for at in 0..self.cups.len() {
             match self.cups[at].state {
-                State::Draft | State::Open => self.turn(at, State::Cancelled),
-                State::Running => self.turn(at, State::Finished),
+                ContestState::Draft | ContestState::Open => self.turn(at, ContestState::Cancelled),
+                ContestState::Running => self.turn(at, ContestState::Finished),
                 _ => {}
             }
-            if self.cups[at].state == State::Finished {
-                self.turn(at, State::Settled);
+            if self.cups[at].state == ContestState::Finished {
+                self.turn(at, ContestState::Settled);
             }
         }
         (0..3).for_each(|_| self.day());
         self.check_money();
         for cup in &self.cups {
             let rows: Vec<(u32, Payout)> = match cup.state {
-                State::Settled => read::prizes(&self.tally, &cup.id, 0, 99).unwrap().rows,
+                ContestState::Settled => read::prizes(&self.tally, &cup.id, 0, 99).unwrap().rows,
                 _ if cup.fee && !cup.members.is_empty() => {
                     let rows = read::refunds(&self.tally, &cup.id, 0, 99).unwrap().rows;
                     assert_eq!(rows.len(), cup.members.len(), "{cup:?}");

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use tally_rules::contest::definition::{ContestSpec, Fee, OnInvalid};
 use tally_rules::contest::member::UnpaidReason;
-use tally_rules::contest::pool::{Pool, PoolPrize};
-use tally_rules::contest::{ContestId, Prize, PrizeTies, State};
+use tally_rules::contest::pool::{PoolPrize, PrizePool};
+use tally_rules::contest::{ContestId, ContestState, Prize, PrizeTies};
 use tally_rules::definition::Ranking;
 use tally_rules::ledger::{Currencies, Currency, MemberId};
 use tally_rules::period::PeriodPrizes;
@@ -59,7 +59,7 @@ pub(crate) struct Cup {
     pub(crate) joins: bool,
     pub(crate) attempts_max: Option<u32>,
     pub(crate) attempts: BTreeMap<PlayerId, u32>,
-    pub(crate) state: State,
+    pub(crate) state: ContestState,
     /// The time since when it is over for good.
     pub(crate) over: Option<i64>,
     /// The players that must have a leaderboard of it.
@@ -102,7 +102,7 @@ impl Cup {
             joins,
             attempts_max,
             attempts: BTreeMap::new(),
-            state: State::Draft,
+            state: ContestState::Draft,
             over: None,
             members: BTreeMap::new(),
             scores: BTreeMap::new(),
@@ -139,9 +139,13 @@ impl Cup {
     }
 }
 
-fn of_fees() -> Pool {
+fn of_fees() -> PrizePool {
     let share = |(rank, share): (u32, i64)| PoolPrize { from: rank, to: rank, share: share as u32 };
-    Pool { prizes: (1..).zip(SHARES).map(share).collect(), rake: RAKE as u32, min: Some(amount(POOL_MIN)) }
+    PrizePool {
+        prizes: (1..).zip(SHARES).map(share).collect(),
+        rake: RAKE as u32,
+        min: Some(amount(POOL_MIN)),
+    }
 }
 
 pub(crate) fn usd() -> Currency {

@@ -2,7 +2,7 @@
 
 use super::Story;
 use crate::wallets::histories::paper::FEE;
-use tally_rules::contest::State;
+use tally_rules::contest::ContestState;
 use tally_rules::score::ScoreInput;
 use tally_rules::{PlayerId, Rejection};
 use tally_service::contests::apply;
@@ -56,7 +56,7 @@ impl Story {
             runtime.block_on(submit::submit(tally, new)).map(drop)
         });
         let cup = &mut self.cups[at];
-        let is_player = cup.state == State::Running && cup.members.contains_key(name);
+        let is_player = cup.state == ContestState::Running && cup.members.contains_key(name);
         let attempts = cup.attempts.entry(name.clone()).or_default();
         let may = is_player && cup.attempts_max.is_none_or(|most| *attempts < most);
         assert_eq!(done.is_ok(), may, "{done:?} of {name:?} in {cup:?}");

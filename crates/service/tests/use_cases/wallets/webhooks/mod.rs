@@ -16,19 +16,21 @@ use tally_rules::webhook::EventType;
 use tally_service::contests::change;
 use tally_service::contests::execute::ContestActor;
 use tally_service::events::KEEP_MICROS;
-use tally_service::webhooks::{self, Answer, Delivery, Done, Named, Patch, Sender, deliveries};
+use tally_service::webhooks::{
+    self, Delivery, DeliveryCallback, Named, Patch, ReceiverResponse, Sender, deliveries,
+};
 use tally_testkit::GIVE_UP;
 use tally_testkit::wait_until;
 
 const DAY: i64 = 24 * 3600 * 1_000_000;
 
-type Sent = (Delivery, Done);
+type Sent = (Delivery, DeliveryCallback);
 
 /// Gives deliveries to the test, which answers them.
 struct Held(Mutex<Pipe<Sent>>);
 
 impl Sender for Held {
-    fn send(&self, delivery: Delivery, done: Done) {
+    fn send(&self, delivery: Delivery, done: DeliveryCallback) {
         // The test may have ended.
         drop(self.0.lock().unwrap_or_else(PoisonError::into_inner).send((delivery, done)));
     }
@@ -50,9 +52,9 @@ fn start_with(
     (made.named, held)
 }
 
-fn answer(status: u16) -> Answer {
+fn answer(status: u16) -> ReceiverResponse {
     let failure = (status >= 300).then(|| format!("status {status}").into());
-    Answer { status: Some(status), failure }
+    ReceiverResponse { status: Some(status), failure }
 }
 
 fn enable(world: &World, hook: &Named, enabled: bool) {

@@ -6,9 +6,9 @@ use crate::webhooks::WebhookReads;
 use crate::{Ledger, LedgerWriteSet, Transactions};
 use tally_rules::Origin;
 use tally_rules::ledger::{
-    Currency, Entry, EntryKey, Kind, MemberId, Month, Transfer, TransferId, Uuid, WalletKey,
+    Currency, Entry, EntryKey, EntryKind, MemberId, Month, Transfer, TransferId, Uuid, WalletKey,
 };
-use tally_testkit::disk::{DiskError, Fault, Mode, scratch_folder};
+use tally_testkit::disk::{DiskError, DiskFault, PowerCut, scratch_folder};
 
 /// The test stops at one in this many operations; `TALLY_SOAK` makes it all of them.
 const STRIDE: u64 = 5;
@@ -27,7 +27,7 @@ fn rows() -> Rows {
         |number| if number == TRANSFERS { month.next().start() } else { month.start().plus(number as i64) };
     let row = |number: u64| {
         let id = TransferId(Uuid::new(at(number), 0));
-        let (kind, amount, credit) = (Kind::Deposit, 1, Some((wallet().member, number)));
+        let (kind, amount, credit) = (EntryKind::Deposit, 1, Some((wallet().member, number)));
         let transfer = Transfer {
             kind,
             reverses: None,
@@ -61,7 +61,7 @@ fn fill(store: &SqliteStore) -> Result<(), StoreError> {
 }
 
 fn finish(store: &SqliteStore) -> Result<(), StoreError> {
-    while step(store, 500, &mut || true)? != crate::archive::Step::Nothing {
+    while step(store, 500, &mut || true)? != crate::archive::ArchiveStep::Nothing {
         store.work()?;
     }
     store.work()
@@ -107,8 +107,8 @@ fn a_power_cut_while_a_month_is_archived_loses_no_transfer() {
             let scratch = scratch_folder();
             let place = scratch.path().join("image");
             match image {
-                0 => disk.image_of(Mode::DropAll, &place),
-                1 => disk.image_of(Mode::KeepAll, &place),
+                0 => disk.image_of(PowerCut::DropAll, &place),
+                1 => disk.image_of(PowerCut::KeepAll, &place),
                 _ => disk.image(&mut rng, &place),
             }
             .unwrap();
@@ -131,7 +131,7 @@ fn a_disk_error_while_a_month_is_archived_leaves_nothing_behind() {
     let stride = usize::try_from((STRIDE / soak()).max(1)).unwrap();
     for at in (1..=operations()).step_by(stride) {
         let disk = SimulatedDisk::new();
-        disk.fail(Fault::new(at, DiskError::Io));
+        disk.fail(DiskFault::new(at, DiskError::Io));
         // The failed operation may be one of opening or of filling: the rows are written then, or they are not.
         let store = match open_at(&disk).or_else(|_| open_at(&disk)) {
             Ok(store) => store,

@@ -3,7 +3,7 @@
 use super::workload::Run;
 use super::*;
 use std::path::Path;
-use tally_testkit::disk::{Mode, scratch_folder};
+use tally_testkit::disk::{PowerCut, scratch_folder};
 
 /// The test cuts the power at one in this many operations; `TALLY_SOAK` makes it all of them.
 const STRIDE: u64 = 12;
@@ -60,8 +60,8 @@ pub(super) fn check_images(run: &Run, rng: &mut Rng, images: u64, walked: &mut W
     for image in 0..images + 2 {
         let place = scratch.path().join(image.to_string());
         let stats = match image {
-            0 => run.disk.image_of(Mode::DropAll, &place),
-            1 => run.disk.image_of(Mode::KeepAll, &place),
+            0 => run.disk.image_of(PowerCut::DropAll, &place),
+            1 => run.disk.image_of(PowerCut::KeepAll, &place),
             _ => run.disk.image(rng, &place),
         };
         let stats = stats.unwrap();

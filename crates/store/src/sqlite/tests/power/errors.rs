@@ -5,7 +5,7 @@ use super::lines::Failing;
 use super::workload::{Run, STEPS, Step};
 use super::*;
 use tally_testkit::LogLines;
-use tally_testkit::disk::{DiskError, Fault, Operation};
+use tally_testkit::disk::{DiskError, DiskFault, Operation};
 
 /// One in this many operations fails; `TALLY_SOAK` makes it all of them.
 const STRIDE: u64 = 60;
@@ -36,7 +36,7 @@ fn a_read_that_fails_is_answered_and_overcome() {
         let disk = SimulatedDisk::new();
         // Every third error lasts for a while.
         let length = if rng.below(3) == 0 { 1 + rng.below(40) } else { 1 };
-        let fault = |more| Fault::new(at + more, DiskError::Io).of(Operation::Read);
+        let fault = |more| DiskFault::new(at + more, DiskError::Io).of(Operation::Read);
         (0..length).for_each(|more| disk.fail(fault(more)));
         injected +=
             one(&disk, &mut rng, 1).unwrap_or_else(|wrong| panic!("read {at}, {length} times: {wrong}"));
@@ -69,7 +69,7 @@ pub(super) fn at_each(
             // Every third error lasts for a while.
             let length = if rng.below(3) == 0 { 1 + rng.below(12) } else { 1 };
             let disk = SimulatedDisk::new();
-            (0..length).for_each(|more| disk.fail(Fault::new(at as u64 + 1 + more, *kind)));
+            (0..length).for_each(|more| disk.fail(DiskFault::new(at as u64 + 1 + more, *kind)));
             injected += one(&disk, rng, images).map_err(|wrong| {
                 format!("{kind:?} at {operation:?} {} ({at}), {length} times: {wrong}", path.display())
             })?;
@@ -151,8 +151,8 @@ fn a_backup_that_fails_leaves_no_file() {
     ] {
         for at in (1..=9).chain([20, 30]) {
             let disk = SimulatedDisk::new();
-            disk.fail(Fault::new(at, DiskError::Io).of(kinds[0]).on(file).lasting());
-            disk.fail(Fault::new(1, DiskError::Io).of(kinds[1]).on(file).lasting());
+            disk.fail(DiskFault::new(at, DiskError::Io).of(kinds[0]).on(file).lasting());
+            disk.fail(DiskFault::new(1, DiskError::Io).of(kinds[1]).on(file).lasting());
             let left = back_up(&disk);
             if disk.injected() > 0 {
                 assert_eq!(left, Vec::<std::ffi::OsString>::new(), "{kinds:?} {file} {at}");

@@ -4,7 +4,7 @@ use super::cuts::only_tables;
 use super::*;
 use crate::Reads;
 use std::path::Path;
-use tally_testkit::disk::{Mode, scratch_folder};
+use tally_testkit::disk::{PowerCut, scratch_folder};
 
 /// Files of schema 9, as a killed server left them.
 const OLD: [&str; 3] = ["", ".journal-1", ".journal-1-wal"];
@@ -31,8 +31,8 @@ fn cut(from: &Path, work: &dyn Fn(&Arc<SimulatedDisk>), check: &dyn Fn(&Arc<Simu
         for image in 0..4 {
             let place = scratch.path().join("image");
             let stats = match image {
-                0 => disk.image_of(Mode::DropAll, &place),
-                1 => disk.image_of(Mode::KeepAll, &place),
+                0 => disk.image_of(PowerCut::DropAll, &place),
+                1 => disk.image_of(PowerCut::KeepAll, &place),
                 _ => disk.image(&mut rng, &place),
             };
             stats.unwrap();

@@ -2,9 +2,9 @@
 //! follower goes on from it.
 
 use super::*;
-use crate::sqlite::follow::{FollowOptions, Follower, Found, Plan};
+use crate::sqlite::follow::{FollowOptions, Follower, Restorable, RestorePlan};
 use std::path::Path;
-use tally_testkit::disk::{Mode, scratch_folder};
+use tally_testkit::disk::{PowerCut, scratch_folder};
 
 const HOW: FollowOptions =
     FollowOptions { keep: Duration::from_secs(1 << 40), base_every: Duration::from_secs(1 << 40) };
@@ -68,8 +68,8 @@ fn a_power_cut_anywhere_keeps_what_was_copied() {
         for image in 0..4 {
             let place = scratch.path().join(image.to_string());
             let stats = match image {
-                0 => disk.image_of(Mode::DropAll, &place),
-                1 => disk.image_of(Mode::KeepAll, &place),
+                0 => disk.image_of(PowerCut::DropAll, &place),
+                1 => disk.image_of(PowerCut::KeepAll, &place),
                 _ => disk.image(&mut rng, &place),
             };
             images += 1;
@@ -82,8 +82,8 @@ fn a_power_cut_anywhere_keeps_what_was_copied() {
 
 fn check(ran: &Ran, place: &Path, at: u64) {
     let disk = SimulatedDisk::at(place);
-    let find = || Plan::find(&options(&disk), disk.folder(), None).unwrap();
-    let restored = |plan: &Plan| {
+    let find = || RestorePlan::find(&options(&disk), disk.folder(), None).unwrap();
+    let restored = |plan: &RestorePlan| {
         let new = Place::new();
         let options = Options { background: Background::ByHand, ..Options::default() };
         plan.restore(&options, &new.path(), false, None).unwrap();
@@ -91,11 +91,11 @@ fn check(ran: &Ran, place: &Path, at: u64) {
         (1..=ran.written + 1).take_while(|no| score(&store, &format!("{no:04}")) == Some(*no)).count()
     };
     match find() {
-        Found::Plan(plan) => {
+        Restorable::Plan(plan) => {
             let found = restored(&plan);
             assert!(found >= usize::try_from(ran.copied).unwrap(), "cut at {at}: {found}, {}", ran.copied);
         }
-        Found::TooEarly(None) => assert_eq!(ran.copied, 0, "cut at {at}"),
+        Restorable::TooEarly(None) => assert_eq!(ran.copied, 0, "cut at {at}"),
         other => panic!("cut at {at}: {other:?}"),
     }
     // Both go on.
@@ -103,6 +103,6 @@ fn check(ran: &Ran, place: &Path, at: u64) {
     put(&store, ["later".to_owned()].into_iter(), 1).unwrap();
     let mut follower = Follower::start(&options(&disk), &path_on(&disk), disk.folder(), HOW).unwrap();
     while !follower.step().unwrap().caught_up {}
-    let Found::Plan(plan) = find() else { panic!("cut at {at}") };
+    let Restorable::Plan(plan) = find() else { panic!("cut at {at}") };
     assert!(restored(&plan) >= usize::try_from(ran.copied).unwrap(), "cut at {at}");
 }
