@@ -287,7 +287,7 @@ export default {
   "warning.finding_wrong": "A setting of the database, of Redis or of the server's machine may lose data or stop the server",
   "warning.finding": "A setting of the database, of Redis or of the server's machine needs a look",
   "warning.unbalanced": "The ledger is out of balance",
-  "why.unbalanced": "Debits and credits differ. Stop payments and run `tally verify`: it names every row that disagrees.",
+  "why.unbalanced": "Debits and credits differ. Stop payments and run `tally verify`: it reports every row that disagrees.",
   "warning.unresolved": { one: "{n} commit without a known outcome", other: "{n} commits without a known outcome" },
   "why.unresolved": { one: "The database became unavailable while it committed {n}. The server looks it up when it is back.", other: "The database became unavailable while it committed {n}. The server looks them up when it is back." },
   "warning.flush": "The journal could not be flushed",

@@ -116,7 +116,7 @@ mod tests {
         assert_eq!((now.phase, now.done, now.total), ("loading", 12, 12));
         progress.begin("next", 0);
         progress.add(3);
-        assert_eq!(progress.snapshot().eta_s, None, "nobody knows how many there are");
+        assert_eq!(progress.snapshot().eta_s, None, "it is unknown how many there are");
         progress.expect(5);
         assert!(progress.snapshot().eta_s.is_some());
         progress.begin("next", 5);

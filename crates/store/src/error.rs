@@ -15,7 +15,7 @@ pub enum StoreError {
     /// The store cannot be reached or cannot write now (I/O error, disk full, read-only): nothing was done.
     #[error("the store is unavailable: {0}")]
     Unavailable(String),
-    /// The database cannot be used before somebody changes something: its user, its password, its name, its certificate or its
+    /// The database cannot be used before a person changes something: its user, its password, its name, its certificate or its
     /// version. Nothing was done.
     #[error("the store is unavailable: {0}")]
     NoAccess(String),

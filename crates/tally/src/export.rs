@@ -185,7 +185,7 @@ fn write(
     }
     match corrupt.first() {
         Some(row) => {
-            bail!("corrupt rows were left out: {}, such as {row}; `tally verify` names each", corrupt.len())
+            bail!("corrupt rows were left out: {}, such as {row}; `tally verify` reports each", corrupt.len())
         }
         None => Ok(()),
     }

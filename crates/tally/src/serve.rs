@@ -199,7 +199,7 @@ impl Server {
         });
         let admin = admin.transpose()?;
         let http = runtime.block_on(tally_server::start(Arc::clone(&gate), &listen.http, listen.tls.clone()));
-        // An error of the store names its holder, so it comes before that of the address. Nobody could see it wait without one.
+        // An error of the store names its holder, so it comes before that of the address. Without one its wait is invisible.
         let may_wait =
             |error: &Error| signals && http.is_ok() && place.databases() > 0 && open::is_away(error);
         let store = open::open("open the store", (config, &data, Opening::AsItIs), may_wait)?;

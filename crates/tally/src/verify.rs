@@ -1,4 +1,4 @@
-//! `tally verify`: checks ledger, scores, periods and applications against the stored rows, and names every row that
+//! `tally verify`: checks ledger, scores, periods and applications against the stored rows, and reports every row that
 //! disagrees.
 //!
 //! It reads the store as of one moment: a database by a snapshot, a file from a copy, because the server has the file. So it
@@ -30,7 +30,7 @@ use tally_store::mysql::MySqlStore;
 use tally_store::shards::Shards;
 use tally_store::{Snapshot, Store, StoreError};
 
-/// Rows that are named; further ones are only counted.
+/// Rows that are reported; further ones are only counted.
 const SHOWN_MAX: u64 = 100;
 
 /// `tally verify`
@@ -144,7 +144,7 @@ struct Verified {
     writer: Option<CheckpointWriter>,
 }
 
-/// Verifies the store, and writes the wallets of a checkpoint; with `tells`, it names every row that disagrees.
+/// Verifies the store, and writes the wallets of a checkpoint; with `tells`, it reports every row that disagrees.
 fn read(store: &dyn Store, (since, file): (Option<&Since>, Option<&Path>), tells: bool) -> Result<Verified> {
     let expected = Expected::of(store)?;
     let mut books = store.ledger().snapshot().context("read the store")?;

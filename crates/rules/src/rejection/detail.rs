@@ -9,8 +9,7 @@ use crate::webhook::WEBHOOKS_MAX;
 
 const PERIOD_NOT_FOUND: &str =
     "no such period; `GET /v1/leaderboards/{board}/periods` lists those of the leaderboard";
-const LEADERBOARD_DAMAGED: &str =
-    "stored rows of this leaderboard are damaged, so it is unavailable; the log and `tally verify` name them";
+const LEADERBOARD_DAMAGED: &str = "stored rows of this leaderboard are damaged, so it is unavailable; the log and `tally verify` report them";
 const LAST_ADMIN_KEY: &str = "this is the last key of role admin: without one only commands on the server's machine can \
     make keys; to revoke it all the same, send `force=true` (`tally keys revoke --force`)";
 const DELIVERY_WAITS: &str = "an earlier event of this topic was not delivered; send that one again first";

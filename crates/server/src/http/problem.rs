@@ -212,7 +212,7 @@ fn of_fault(fault: &Fault) -> Problem {
         Fault::Damaged(row) => {
             let detail = format!(
                 "a stored row that this request needs is damaged (table `{}`); nothing was done; the log and \
-                 `tally verify` name the row",
+                 `tally verify` report the row",
                 row.table
             );
             Problem::new(500, "damaged", detail)

@@ -109,7 +109,7 @@ pub async fn history(
     Ok(HistoryPage { entries, origins, names, more_below })
 }
 
-/// The origins of the transfers of some entries. An entry without its transfer is damage, which `verify` names.
+/// The origins of the transfers of some entries. An entry without its transfer is damage, which `verify` reports.
 fn origins(store: &dyn Store, entries: &[Entry]) -> Result<Vec<Origin>, Failure> {
     let ids = tally_lanes::keys_to_load(entries.iter().map(|entry| entry.transfer));
     let found = sound(&ids, |ids| store.ledger().transfers(ids))?;

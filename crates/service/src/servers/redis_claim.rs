@@ -242,7 +242,7 @@ mod tests {
         assert_eq!(
             of("b", false, "", true),
             Some(place(7, "b", 3, 10)),
-            "nobody is there any more: all is loaded"
+            "no server is there any more: all is loaded"
         );
         let begins = |row: Option<&Place>| next(row, (8, "b", true), "", false);
         assert_eq!(begins(Some(&row)), Some(place(8, "b", 0, 0)), "a new generation loads everything");

@@ -19,10 +19,10 @@ const BLOCKS_AT_ONCE: usize = 16;
 /// Records that are searched in one scan of an archive.
 const SOUGHT: usize = 200_000;
 
-/// Records that are named of one archive that lacks them.
-const NAMED: usize = 10;
+/// Records that are reported of one archive that lacks them.
+const REPORTED: usize = 10;
 
-/// Names archives of no period.
+/// Reports archives of no period.
 pub(super) fn replay(
     snapshot: &mut dyn Snapshot,
     (boards, purge): (&Boards, &ToPurge),
@@ -53,8 +53,8 @@ pub(super) fn replay(
     }
 }
 
-/// Names the first records of a closed period that its archive does not have.
-pub(super) fn name_missing(
+/// Reports the first records of a closed period that its archive does not have.
+pub(super) fn report_missing(
     snapshot: &mut dyn Snapshot,
     archive: ArchiveKey,
     (banned, row_name): (&HashSet<PlayerId>, &str),
@@ -68,7 +68,7 @@ pub(super) fn name_missing(
     if is_sought && snapshot.scores_of(std::slice::from_ref(&at))?.iter().any(Option::is_some) {
         sought.insert(at.player.clone());
     }
-    let mut named = 0;
+    let mut reported = 0;
     loop {
         let page = snapshot.scores(Some(&at), PAGE_ROWS)?;
         let ended = page.last().is_none_or(|(key, _)| (key.board, key.window) != (board, window));
@@ -81,21 +81,21 @@ pub(super) fn name_missing(
         if !ended && sought.len() < SOUGHT {
             continue;
         }
-        let _named_before = each_block(snapshot, archive, |_, _, block| {
+        let _reported_before = each_block(snapshot, archive, |_, _, block| {
             for (player, _) in unpack(&block.entries).unwrap_or_default() {
                 sought.remove(&player);
             }
             Ok(())
         })?;
-        for player in std::mem::take(&mut sought).into_iter().take(NAMED - named) {
-            named += 1;
+        for player in std::mem::take(&mut sought).into_iter().take(REPORTED - reported) {
+            reported += 1;
             run.found(
                 "scores",
                 format!("{row_name}/{}", player.as_str().escape_debug()),
                 "its archive lacks it",
             );
         }
-        if ended || named == NAMED {
+        if ended || reported == REPORTED {
             return Ok(());
         }
     }

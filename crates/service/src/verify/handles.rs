@@ -1,7 +1,7 @@
 //! Handles against members: each name, login, phone number and player finds the member that has it, and nothing else finds a member.
 //!
 //! The two tables have different orders, so first only the sums of all pairs are compared: the handles of members, and the
-//! members of handles. If they differ, everything is looked up by key to name the rows.
+//! members of handles. If they differ, everything is looked up by key to report the rows.
 
 use super::Run;
 use super::sorted_rows::SortedRows;
@@ -52,14 +52,14 @@ pub(super) fn replay(
         sum.add_handle(&run.key, &handle, member);
     }
     if sum != of_members {
-        name_members(snapshot, names, run)?;
-        name_handles(snapshot, run)?;
+        report_members(snapshot, names, run)?;
+        report_handles(snapshot, run)?;
     }
     Ok(())
 }
 
 /// Checks that all handles of a member find it.
-fn name_members(snapshot: &mut dyn Snapshot, names: bool, run: &mut Run<'_>) -> Result<(), StoreError> {
+fn report_members(snapshot: &mut dyn Snapshot, names: bool, run: &mut Run<'_>) -> Result<(), StoreError> {
     let mut after = None;
     loop {
         let page = snapshot.members(after, LOOKUP_PAGE)?;
@@ -84,7 +84,7 @@ fn name_members(snapshot: &mut dyn Snapshot, names: bool, run: &mut Run<'_>) -> 
 }
 
 /// Checks that the member that a handle finds has it.
-fn name_handles(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), StoreError> {
+fn report_handles(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), StoreError> {
     let mut after: Option<Handle> = None;
     loop {
         let mut page = snapshot.handles(after.as_ref(), LOOKUP_PAGE)?;

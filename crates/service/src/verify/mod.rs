@@ -1,7 +1,7 @@
 //! Verifying the store: whether balances, transfers and totals agree with their rows, and archives and periods with the records.
 //!
 //! Rows are read in the order of their keys from a snapshot of one moment, so memory is that of some pages however long the
-//! ledger is. Every row that disagrees is named; nothing is repaired.
+//! ledger is. Every row that disagrees is reported; nothing is repaired.
 //!
 //! - `wallets`: balances against entries and open holds, wallets against members
 //! - `handles`: the handles of members against members
@@ -19,7 +19,7 @@
 //! - `webhooks`: positions of webhooks against the events of their topics
 //! - `ahead`: values in another order; `sorted_rows`: pages; `sum`: two sets of rows compared without keeping them
 //!
-//! A corrupt row is named too, and is missing for the rest. Not here: ranks in a server's memory.
+//! A corrupt row is reported too, and is missing for the rest. Not here: ranks in a server's memory.
 
 mod ahead;
 mod applications;
@@ -56,8 +56,8 @@ use tally_rules::ledger::{Currency, Month, TransferId, WalletKey};
 use tally_store::archive::{ArchivedMonth, ProvedWallet};
 use tally_store::{CorruptRow, Snapshot, Store, StoreError};
 
-/// Corrupt rows that are named once; of more there is no memory.
-const NAMED_MAX: usize = 100_000;
+/// Corrupt rows that are reported once; more are not kept in memory.
+const REPORTED_MAX: usize = 100_000;
 
 /// A row that disagrees.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -148,12 +148,12 @@ pub fn replay(
     (expected, now, checkpoint): (Expected, Micros, Option<Checkpoint>),
     listener: Listener<'_>,
 ) -> Result<Replayed, Failure> {
-    let (replayed, named) = (Replayed::default(), BTreeSet::new());
+    let (replayed, reported) = (Replayed::default(), BTreeSet::new());
     if let Some(month) = checkpoint.as_ref().and_then(Checkpoint::left_out) {
         snapshot.leave_out(month)?;
     }
     let (erased, since) = (erased::Erased::default(), checkpoint.map(since::Since::new));
-    let mut run = Run { listener, replayed, named, key: sum::key()?, erased, since };
+    let mut run = Run { listener, replayed, reported, key: sum::key()?, erased, since };
     scores::replay(snapshot, now, &mut run)?;
     run.damaged(snapshot);
     let scan = wallets::replay(snapshot, expected.home, &mut run)?;
@@ -183,18 +183,18 @@ fn newest_archive(snapshot: &mut dyn Snapshot) -> Result<Option<(Month, [u8; 32]
 struct Run<'a> {
     listener: Listener<'a>,
     replayed: Replayed,
-    /// Corrupt rows that were named.
-    named: BTreeSet<(&'static str, String)>,
+    /// Corrupt rows that were reported.
+    reported: BTreeSet<(&'static str, String)>,
     key: [u8; 32],
     erased: erased::Erased,
     since: Option<since::Since>,
 }
 
 impl Run<'_> {
-    /// Names rows that could not be read.
+    /// Reports rows that could not be read.
     fn damaged(&mut self, snapshot: &mut dyn Snapshot) {
         for CorruptRow { table, key, what } in snapshot.corrupt_rows() {
-            if self.named.len() < NAMED_MAX && self.named.insert((table, key.clone())) {
+            if self.reported.len() < REPORTED_MAX && self.reported.insert((table, key.clone())) {
                 self.found(table, key, format!("it is damaged: {what}"));
             }
         }

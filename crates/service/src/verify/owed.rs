@@ -51,7 +51,7 @@ impl Marked {
         }
     }
 
-    /// Names those whose members are open.
+    /// Reports those whose members are open.
     pub(super) fn check(
         mut self,
         snapshot: &mut dyn Snapshot,

@@ -14,7 +14,7 @@ use tally_store::{ContestSnapshot, Snapshot, StoreError};
 /// Numbers that are kept in memory.
 const KNOWN_MAX: usize = 500_000;
 
-/// Finds them; each number is named once a table.
+/// Finds them; each number is reported once for each table.
 pub(super) fn replay(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), Failure> {
     let mut known = Ahead::collect(KNOWN_MAX, |(), ()| (), |put| numbers(snapshot, put))?;
     let mut tables = ContestSnapshot::ALL.map(|of| (of, SortedRows::default()));

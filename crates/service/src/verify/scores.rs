@@ -213,13 +213,13 @@ impl Comparison {
             run.found("parts", &row_name, what);
         }
         if sum != group.shown {
-            self.name_entries(snapshot, (key, row, &row_name), group, run)?;
+            self.report_entries(snapshot, (key, row, &row_name), group, run)?;
         }
         Ok(())
     }
 
     /// Looks up each entry of an archive among the records.
-    fn name_entries(
+    fn report_entries(
         &self,
         snapshot: &mut dyn Snapshot,
         (key, row, row_name): (WindowKey, &WindowRow, &str),
@@ -255,7 +255,7 @@ impl Comparison {
         let left = group.shown.count().saturating_sub(agreed);
         if left > 0 {
             run.found("parts", row_name, format!("{left} of its records are not in its archive as they are"));
-            archives::name_missing(snapshot, (key, row.version), (&self.banned.1, row_name), run)?;
+            archives::report_missing(snapshot, (key, row.version), (&self.banned.1, row_name), run)?;
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 //! of accounts.
 //!
 //! The entries of a transfer are anywhere, so first only the sums of all sides are compared: those of transfers and those
-//! of entries. If they differ, everything is looked up by key to name the rows.
+//! of entries. If they differ, everything is looked up by key to report the rows.
 
 use super::ahead::{Ahead, Put};
 use super::entries::Entries;
@@ -77,8 +77,8 @@ pub(super) fn replay(
     captured.rest(scan, &mut |id, hold| not_there(run, id, &hold))?;
     if sides != of_entries {
         let before = run.replayed.disagreements;
-        name_sides(snapshot, run)?;
-        name_entries(snapshot, run)?;
+        report_sides(snapshot, run)?;
+        report_entries(snapshot, run)?;
         let is_unnamed = run.replayed.disagreements == before;
         if is_unnamed && run.since.as_ref().is_some_and(|since| since.file().is_some()) {
             // Such as an entry of a transfer since then that its wallet does not count.
@@ -157,7 +157,7 @@ fn check_capture(run: &mut Run<'_>, id: TransferId, transfer: &Transfer, hold: O
 }
 
 /// Checks the entries of every transfer.
-fn name_sides(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), StoreError> {
+fn report_sides(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), StoreError> {
     let mut after = run.after();
     loop {
         let page = snapshot.transfers(after, LOOKUP_PAGE)?;
@@ -198,7 +198,7 @@ fn check_side(run: &mut Run<'_>, wanted: &TransferSide, entry: Option<&Entry>) {
 }
 
 /// Checks that every entry has its transfer.
-fn name_entries(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), StoreError> {
+fn report_entries(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), StoreError> {
     let mut entries = Entries::of(run);
     loop {
         let mut page = Vec::new();

@@ -188,7 +188,7 @@ fn of_wallet(
     })
 }
 
-/// Names entries of wallets that are not there, each wallet once.
+/// Reports entries of wallets that are not there, each wallet once.
 fn without_wallet(
     snapshot: &mut dyn Snapshot,
     entries: &mut Entries,

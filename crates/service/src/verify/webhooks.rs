@@ -1,6 +1,6 @@
 //! Positions of webhooks: none is past the last event of its topic. Its receiver would never get the events up to there.
 //!
-//! Numbers only grow, so positions are read first. Not here: corrupt rows, which the list of deliveries names.
+//! Numbers only grow, so positions are read first. Not here: corrupt rows, which the list of deliveries reports.
 
 use super::Run;
 use crate::failure::Failure;

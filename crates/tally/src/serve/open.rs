@@ -1,6 +1,6 @@
 //! Opening the store of a server, and waiting for an unavailable database.
 //!
-//! A database may start later than the server, or may be moved while it loads: a start goes on when it is back. What nobody but a
+//! A database may start later than the server, or may be moved while it loads: a start goes on when it is back. What only a
 //! person can change, such as a wrong password, ends the process. Not here: how long one attempt takes (`store.connect_timeout`).
 
 use crate::config::Config;

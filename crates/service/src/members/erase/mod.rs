@@ -241,7 +241,7 @@ mod tests {
         tally.drain();
     }
 
-    /// `verify` names the rows that an erasure would not leave.
+    /// `verify` reports the rows that an erasure would not leave.
     #[test]
     fn what_still_names_a_person_is_found() {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();

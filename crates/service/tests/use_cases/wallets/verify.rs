@@ -479,7 +479,7 @@ impl Place {
         }
     }
 
-    /// Breaks rows by each fault in turn, and checks that `verify` names exactly that fault.
+    /// Breaks rows by each fault in turn, and checks that `verify` reports exactly that fault.
     pub(crate) fn break_each(&self, tables: &[&str], faults: Vec<Broken>) {
         for (sql, wanted) in faults {
             let (_, found) = self.broken(tables, &sql, verify);

@@ -168,7 +168,7 @@ fn a_transfer_that_appears_late_is_found() {
     world.tally.drain();
 }
 
-/// `verify` names a position behind the last line, whose lines the receiver would never get.
+/// `verify` reports a position behind the last line, whose lines the receiver would never get.
 #[test]
 fn a_position_behind_the_last_line_is_named() {
     let world = World::new(Kind::Sqlite);
