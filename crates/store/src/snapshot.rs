@@ -1,4 +1,4 @@
-//! The whole store as of one moment, read page by page: a replay sees every row once, and no half of a transaction.
+//! The whole store as of one moment, read page by page: a reader sees every row once, and no half of a transaction.
 //!
 //! Pages are in order of keys, so memory holds one page, for any number of rows. Not here: the consistency rules of the
 //! rows, and reads of the present, which is [`Ledger`](crate::Ledger).

@@ -23,7 +23,7 @@ use tally_rules::Micros;
 use tally_rules::ledger::Month;
 use tally_service::secret::hex;
 use tally_service::verify::{
-    Checkpoint, Disagreement, Expected, Listener, MonthCheckpoint, Owed, Replayed, ScoreCounts, replay,
+    Checkpoint, Disagreement, Expected, Listener, MonthCheckpoint, Owed, Reconciled, ScoreCounts, reconcile,
 };
 use tally_store::archive::{CheckpointFile, CheckpointWriter, Summary};
 use tally_store::mysql::MySqlStore;
@@ -107,7 +107,7 @@ pub(crate) fn run(cli: &Cli, args: &VerifyArgs) -> Result<ExitCode> {
         }
     };
     let mut verified = read(&*store, terms, !of_databases)?;
-    let disagreements = verified.replayed.disagreements;
+    let disagreements = verified.reconciled.disagreements;
     if of_databases && disagreements > 0 {
         // A snapshot of MariaDB may have a commit without one that it depends on. A real error remains.
         eprintln!("note: {disagreements} rows disagree; the store is read once more");
@@ -118,7 +118,7 @@ pub(crate) fn run(cli: &Cli, args: &VerifyArgs) -> Result<ExitCode> {
     drop(store);
     drop(copies);
     let begun = since.as_ref().map(|_| verified.since.as_ref());
-    let agrees = told(&verified.replayed, begun, started.elapsed().as_secs_f64());
+    let agrees = told(&verified.reconciled, begun, started.elapsed().as_secs_f64());
     keep(verified, args.checkpoint.as_deref(), agrees)?;
     let ranked = if args.ranks { doctor::ranks_agree(cli)? } else { true };
     if !args.ranks {
@@ -135,7 +135,7 @@ fn now() -> Micros {
 
 /// A verification.
 struct Verified {
-    replayed: Replayed,
+    reconciled: Reconciled,
     /// Where it began.
     since: Option<Checkpoint>,
     /// The moment of it.
@@ -166,9 +166,9 @@ fn read(store: &dyn Store, (since, file): (Option<&Since>, Option<&Path>), tells
     };
     // Clocks of other servers may be ahead.
     let terms = (expected, at.plus(CLOCKS_APART_MICROS), since.clone());
-    let replayed = replay(store, &mut *books, terms, listener).context("verify the store")?;
+    let reconciled = reconcile(store, &mut *books, terms, listener).context("verify the store")?;
     bar.finish_and_clear();
-    Ok(Verified { replayed, since, at, writer })
+    Ok(Verified { reconciled, since, at, writer })
 }
 
 /// The checkpoint to begin at. None is the latest one of a ledger without archives.
@@ -198,23 +198,24 @@ fn find(books: &mut dyn Snapshot, since: &Since) -> Result<Option<Checkpoint>> {
 
 /// Gives the checkpoint its name, if everything agrees.
 fn keep(verified: Verified, file: Option<&Path>, agrees: bool) -> Result<()> {
-    let Verified { replayed, since, at, writer } = verified;
+    let Verified { reconciled, since, at, writer } = verified;
     let (Some(writer), Some(file)) = (writer, file) else { return Ok(()) };
     let file = file.display();
     if !agrees {
         println!("      no checkpoint is written: {file} is as it was");
         return Ok(());
     }
-    let summary = Checkpoint::proved(since.as_ref(), &replayed, at);
+    let summary = Checkpoint::proved(since.as_ref(), &reconciled, at);
     let digest = writer.finish(&summary).context("write the checkpoint")?;
     println!("      checkpoint: {file}, digest {}", hex(&digest));
     Ok(())
 }
 
 /// Prints what was checked; returns whether all of it agrees.
-fn told(replayed: &Replayed, since: Option<Option<&Checkpoint>>, seconds: f64) -> bool {
-    let Replayed { members, handles, wallets, entries, transfers, holds, contests, .. } = replayed;
-    let Replayed { applications, scores, totals, owed, disagreements, erased, being_erased, .. } = replayed;
+fn told(reconciled: &Reconciled, since: Option<Option<&Checkpoint>>, seconds: f64) -> bool {
+    let Reconciled { members, handles, wallets, entries, transfers, holds, contests, .. } = reconciled;
+    let Reconciled { applications, scores, totals, owed, disagreements, erased, being_erased, .. } =
+        reconciled;
     for (key, total) in totals {
         println!(
             "      {} {}: debits {}, credits {}",

@@ -92,11 +92,11 @@ impl Recorder {
     fn applied_as_answered(&self, outcomes: &[(u32, Outcome)], store: &Store) {
         let answered: BTreeMap<u32, Outcome> = outcomes.iter().copied().collect();
         let requests: BTreeMap<u32, Request> = self.submitted.iter().map(|one| (one.id, *one)).collect();
-        let mut replayed: BTreeMap<u8, i64> = BTreeMap::new();
+        let mut expected: BTreeMap<u8, i64> = BTreeMap::new();
         let mut applied: Vec<u32> = Vec::new();
         for id in store.log.iter().flatten() {
             let request = requests[id];
-            let value = replayed.entry(request.key).or_default();
+            let value = expected.entry(request.key).or_default();
             let (before, after) = (*value, *value + request.add);
             *value = after;
             match answered[id] {
@@ -105,7 +105,7 @@ impl Recorder {
             }
             applied.push(*id);
         }
-        assert_eq!(replayed, store.stored);
+        assert_eq!(expected, store.stored);
         let acknowledged: Vec<u32> =
             outcomes.iter().filter(|(_, answer)| answer.is_ok()).map(|(id, _)| *id).collect();
         applied.retain(|id| answered[id].is_ok());

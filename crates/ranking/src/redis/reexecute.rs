@@ -93,21 +93,21 @@ mod tests {
             let Value::Int(slot) = first else { return Err(RankingError::Lost) };
             Ok((slot, query(u16::try_from(slot).unwrap())?))
         };
-        let mut replay = ReexecutedRead::default();
-        assert_eq!(replay.run(reading).unwrap_err()[0].slot, 1);
-        replay.add(vec![Ok(Value::Int(7))]);
-        assert_eq!(replay.run(reading).unwrap_err()[0].slot, 7);
-        replay.add(vec![Ok(Value::Okay)]);
-        assert_eq!(replay.run(reading).unwrap(), Ok((7, Value::Okay)));
+        let mut reexecuted = ReexecutedRead::default();
+        assert_eq!(reexecuted.run(reading).unwrap_err()[0].slot, 1);
+        reexecuted.add(vec![Ok(Value::Int(7))]);
+        assert_eq!(reexecuted.run(reading).unwrap_err()[0].slot, 7);
+        reexecuted.add(vec![Ok(Value::Okay)]);
+        assert_eq!(reexecuted.run(reading).unwrap(), Ok((7, Value::Okay)));
         assert!(next_answers(&[request(1)]).is_none(), "the run is over");
     }
 
     #[test]
     fn an_error_that_was_told_is_an_answer() {
-        let mut replay = ReexecutedRead::default();
-        replay.run(|| query(1)).unwrap_err();
-        replay.add(vec![Err(RankingError::Lost)]);
-        assert_eq!(replay.run(|| query(1)).unwrap(), Err(RankingError::Lost));
+        let mut reexecuted = ReexecutedRead::default();
+        reexecuted.run(|| query(1)).unwrap_err();
+        reexecuted.add(vec![Err(RankingError::Lost)]);
+        assert_eq!(reexecuted.run(|| query(1)).unwrap(), Err(RankingError::Lost));
     }
 
     #[test]

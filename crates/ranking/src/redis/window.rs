@@ -108,13 +108,13 @@ impl RedisWindow {
 
     /// Like [`Self::read`], without blocking a thread: `with` runs again when an answer that it needs has arrived.
     pub async fn read_later<T>(&self, with: impl Fn(&dyn Reads) -> T) -> Result<T, RankingError> {
-        let mut replay = ReexecutedRead::default();
+        let mut reexecuted = ReexecutedRead::default();
         loop {
-            let wanted = match replay.run(|| self.read(&with)) {
+            let wanted = match reexecuted.run(|| self.read(&with)) {
                 Ok(answer) => return answer,
                 Err(wanted) => wanted,
             };
-            replay.add(self.answers_later(wanted).await);
+            reexecuted.add(self.answers_later(wanted).await);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Whether debits equal credits, for monitoring.
 //!
 //! The totals of accounts are a few rows, read in one statement every few seconds and cached: a scrape reads no table. Not
-//! here: whether balances are the replay of their entries (`verify`), and the totals themselves (`read`).
+//! here: whether balances are the sums of their entries (`verify`), and the totals themselves (`read`).
 
 use crate::failure::Failure;
 use crate::tally::Tally;

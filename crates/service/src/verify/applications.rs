@@ -32,9 +32,9 @@ struct RecordedHold {
 }
 
 /// Compares both.
-pub(super) fn replay(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), Failure> {
+pub(super) fn reconcile(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), Failure> {
     let has_any = check(snapshot, run)?;
-    if !has_any && run.replayed.holds == 0 {
+    if !has_any && run.reconciled.holds == 0 {
         return Ok(());
     }
     let again = |known: &mut RecordedHold, _more: RecordedHold| known.times += 1;
@@ -134,7 +134,7 @@ fn check(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<bool, StoreEr
             }
         },
     )?;
-    run.replayed.applications = rows;
+    run.reconciled.applications = rows;
     for (table, row, what) in wrong {
         run.found(table, row, what);
     }

@@ -23,7 +23,7 @@ const SOUGHT: usize = 200_000;
 const REPORTED: usize = 10;
 
 /// Reports archives of no period.
-pub(super) fn replay(
+pub(super) fn reconcile(
     snapshot: &mut dyn Snapshot,
     (boards, purge): (&Boards, &ToPurge),
     run: &mut Run<'_>,

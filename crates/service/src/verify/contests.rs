@@ -57,11 +57,11 @@ struct Entered {
 }
 
 /// Compares both; contests without money cost only a scan of them.
-pub(super) fn replay(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), Failure> {
+pub(super) fn reconcile(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), Failure> {
     check_counts(snapshot, run)?;
     let periods = periods::check(snapshot, run)?;
     let paid = snapshot.totals()?.iter().any(|(key, _)| key.account == Account::Prizes);
-    if run.replayed.contests == 0 && periods == 0 && !paid {
+    if run.reconciled.contests == 0 && periods == 0 && !paid {
         return Ok(());
     }
     let (from, created) = (run.after(), run.since.as_ref().map(Since::created_until));
@@ -221,7 +221,7 @@ fn collect(
 /// How many members and prizes each contest has against how many it counts.
 fn check_counts(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), StoreError> {
     each(snapshot, |snapshot, id, record| {
-        run.replayed.contests += 1;
+        run.reconciled.contests += 1;
         let (mut members, mut unpaying) = (0_u64, Vec::new());
         let needs = record.contest.needs_members();
         let of = Debtor::Contest(id.clone());
@@ -230,7 +230,7 @@ fn check_counts(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), St
             members += 1;
             let is_due = from.is_some_and(|after| after.is_none_or(|after| player > *after));
             if is_due {
-                run.replayed.owed.add(Debt::of_fee(&of, record, player.clone(), member));
+                run.reconciled.owed.add(Debt::of_fee(&of, record, player.clone(), member));
             }
             unpaying.extend((needs && member.is_none()).then_some(player));
         })?;
@@ -247,7 +247,7 @@ fn check_counts(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), St
             rows += 1;
             marked.note(no, &payout);
             open.extend(payout.paid.is_none().then_some(no));
-            run.replayed.owed.add(Debt::of_payout(&of, payout));
+            run.reconciled.owed.add(Debt::of_payout(&of, payout));
         })?;
         marked.check(snapshot, run, id.as_str())?;
         let ended = record.work == ContestTask::None;

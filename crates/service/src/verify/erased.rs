@@ -36,9 +36,9 @@ impl Erased {
 pub(super) fn note(run: &mut Run<'_>, id: MemberId, member: &Member) {
     match member.erasure(id) {
         None => return,
-        Some(Erasure::Running) => run.replayed.being_erased += 1,
+        Some(Erasure::Running) => run.reconciled.being_erased += 1,
         Some(Erasure::Done) => {
-            run.replayed.erased += 1;
+            run.reconciled.erased += 1;
             if run.erased.0.len() < KNOWN_MAX {
                 run.erased.0.insert(id, member.tokens_from);
             }
@@ -66,7 +66,7 @@ pub(super) fn check_transfer(run: &mut Run<'_>, id: TransferId, transfer: &Trans
 }
 
 /// Holds, and rows of contests and of periods.
-pub(super) fn replay(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), Failure> {
+pub(super) fn reconcile(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), Failure> {
     if run.erased.0.is_empty() {
         return Ok(());
     }

@@ -31,7 +31,7 @@ fn name(handle: &Handle) -> String {
 }
 
 /// Scans handles; `of_members` is the sum of the handles in members. If `names` is false, handles of names may be missing.
-pub(super) fn replay(
+pub(super) fn reconcile(
     snapshot: &mut dyn Snapshot,
     (of_members, names): (Sum, bool),
     run: &mut Run<'_>,
@@ -41,7 +41,7 @@ pub(super) fn replay(
         let read = handles.fill(|after, limit| snapshot.handles(after, limit))?;
         run.read(read);
         let Some((handle, member)) = handles.next() else { break };
-        run.replayed.handles += 1;
+        run.reconciled.handles += 1;
         if matches!(&handle, Handle::Phone(phone) if phone.is_misread()) {
             run.found(
                 "handles",

@@ -76,9 +76,9 @@ impl fmt::Display for Disagreement {
     }
 }
 
-/// The totals of a replay.
+/// The result of a reconciliation.
 #[derive(Clone, Debug, Default)]
-pub struct Replayed {
+pub struct Reconciled {
     /// Members that were compared.
     pub members: u64,
     /// Those that were erased.
@@ -141,36 +141,36 @@ impl Expected {
     }
 }
 
-/// Replays all of it, or what came after a checkpoint. Also checks the positions of webhooks, which follow no snapshot.
-pub fn replay(
+/// Reconciles all of it, or what came after a checkpoint. Also checks the positions of webhooks, which follow no snapshot.
+pub fn reconcile(
     store: &dyn Store,
     snapshot: &mut dyn Snapshot,
     (expected, now, checkpoint): (Expected, Micros, Option<Checkpoint>),
     listener: Listener<'_>,
-) -> Result<Replayed, Failure> {
-    let (replayed, reported) = (Replayed::default(), BTreeSet::new());
+) -> Result<Reconciled, Failure> {
+    let (reconciled, reported) = (Reconciled::default(), BTreeSet::new());
     if let Some(month) = checkpoint.as_ref().and_then(Checkpoint::left_out) {
         snapshot.leave_out(month)?;
     }
     let (erased, since) = (erased::Erased::default(), checkpoint.map(since::Since::new));
-    let mut run = Run { listener, replayed, reported, key: sum::key()?, erased, since };
-    scores::replay(snapshot, now, &mut run)?;
+    let mut run = Run { listener, reconciled, reported, key: sum::key()?, erased, since };
+    scores::reconcile(snapshot, now, &mut run)?;
     run.damaged(snapshot);
-    let scan = wallets::replay(snapshot, expected.home, &mut run)?;
-    handles::replay(snapshot, (scan.handles, expected.names), &mut run)?;
-    let totals = transfers::replay(snapshot, scan.entries, &mut run)?;
-    contests::replay(snapshot, &mut run)?;
+    let scan = wallets::reconcile(snapshot, expected.home, &mut run)?;
+    handles::reconcile(snapshot, (scan.handles, expected.names), &mut run)?;
+    let totals = transfers::reconcile(snapshot, scan.entries, &mut run)?;
+    contests::reconcile(snapshot, &mut run)?;
     pools::check(snapshot, scan.pools, &mut run)?;
-    applications::replay(snapshot, &mut run)?;
-    owners::replay(snapshot, &mut run)?;
-    erased::replay(snapshot, &mut run)?;
+    applications::reconcile(snapshot, &mut run)?;
+    owners::reconcile(snapshot, &mut run)?;
+    erased::reconcile(snapshot, &mut run)?;
     webhooks::check(store, &mut run)?;
     check_totals(&totals, &snapshot.totals()?, &scan.balances, &mut run);
     since::check(&mut run);
     run.damaged(snapshot);
-    run.replayed.totals = totals.into_rows();
-    run.replayed.archived = newest_archive(snapshot)?;
-    Ok(run.replayed)
+    run.reconciled.totals = totals.into_rows();
+    run.reconciled.archived = newest_archive(snapshot)?;
+    Ok(run.reconciled)
 }
 
 /// The last month that has files, and its digest.
@@ -182,7 +182,7 @@ fn newest_archive(snapshot: &mut dyn Snapshot) -> Result<Option<(Month, [u8; 32]
 /// The results so far.
 struct Run<'a> {
     listener: Listener<'a>,
-    replayed: Replayed,
+    reconciled: Reconciled,
     /// Corrupt rows that were reported.
     reported: BTreeSet<(&'static str, String)>,
     key: [u8; 32],
@@ -206,7 +206,7 @@ impl Run<'_> {
     }
 
     fn found(&mut self, table: &'static str, row: impl fmt::Display, what: impl Into<String>) {
-        self.replayed.disagreements += 1;
+        self.reconciled.disagreements += 1;
         (self.listener.found)(&Disagreement { table, row: row.to_string(), what: what.into() });
     }
 
@@ -217,15 +217,14 @@ impl Run<'_> {
 
 /// Totals as stored against those of all transfers, debits against credits, and what the bank owes against all balances.
 fn check_totals(
-    replayed: &Totals,
+    summed: &Totals,
     stored: &[(AccountKey, Total)],
     balances: &BTreeMap<Currency, i128>,
     run: &mut Run<'_>,
 ) {
     let name = |key: &AccountKey| format!("{}/{}", key.account, key.currency);
     let shown = |total: &Total| format!("debits {} and credits {}", total.debits, total.credits);
-    let mut wanted: BTreeMap<AccountKey, Total> =
-        replayed.rows().map(|(key, total)| (*key, *total)).collect();
+    let mut wanted: BTreeMap<AccountKey, Total> = summed.rows().map(|(key, total)| (*key, *total)).collect();
     let mut debits: BTreeMap<Currency, (u128, u128)> = BTreeMap::new();
     for (key, total) in stored {
         let sums = debits.entry(key.currency).or_default();

@@ -15,7 +15,7 @@ use tally_store::{ContestSnapshot, Snapshot, StoreError};
 const KNOWN_MAX: usize = 500_000;
 
 /// Finds them; each number is reported once for each table.
-pub(super) fn replay(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), Failure> {
+pub(super) fn reconcile(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), Failure> {
     let mut known = Ahead::collect(KNOWN_MAX, |(), ()| (), |put| numbers(snapshot, put))?;
     let mut tables = ContestSnapshot::ALL.map(|of| (of, SortedRows::default()));
     loop {

@@ -80,7 +80,7 @@ pub(super) fn check(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<u6
                 Some(_) if no >= payment.done => wrong.push((no, "it is paid before its turn")),
                 _ => {}
             }
-            run.replayed.owed.add(Debt::of_payout(&debtor, payout));
+            run.reconciled.owed.add(Debt::of_payout(&debtor, payout));
         })?;
         marked.check(snapshot, run, &of)?;
         if rows != u64::from(payment.count) {

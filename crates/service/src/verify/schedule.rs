@@ -57,7 +57,7 @@ impl Schedules {
         if calendar.span(span.start) == Some(span) {
             return;
         }
-        run.replayed.scores.earlier_schedule += 1;
+        run.reconciled.scores.earlier_schedule += 1;
         let is_whole = |at: Micros| at < WHOLE_MINUTES_FROM || at.0.rem_euclid(60 * SECOND) == 0;
         if !is_whole(span.start) || !is_whole(span.end) {
             run.found("parts", &name, "it starts or ends within a minute, which no schedule gives");

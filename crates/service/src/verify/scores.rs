@@ -77,9 +77,9 @@ fn window_of(key: &ScoreKey) -> WindowKey {
 }
 
 /// Scans all of it.
-pub(super) fn replay(snapshot: &mut dyn Snapshot, now: Micros, run: &mut Run<'_>) -> Result<(), Failure> {
+pub(super) fn reconcile(snapshot: &mut dyn Snapshot, now: Micros, run: &mut Run<'_>) -> Result<(), Failure> {
     let boards: Boards = snapshot.boards()?.into_iter().collect();
-    run.replayed.scores.boards = boards.len() as u64;
+    run.reconciled.scores.boards = boards.len() as u64;
     let mut all = Comparison { boards, purge: snapshot.to_purge()?, banned: (None, HashSet::new()) };
     let (mut records, mut windows, mut schedules) =
         (Records::default(), SortedRows::default(), Schedules::new(now));
@@ -90,7 +90,7 @@ pub(super) fn replay(snapshot: &mut dyn Snapshot, now: Micros, run: &mut Run<'_>
         let of_records = records.peek().map(|(key, _)| window_of(key));
         let stored = windows.peek().map(|(key, _): &(WindowKey, WindowRow)| *key);
         let Some(key) = of_records.into_iter().chain(stored).min() else {
-            archives::replay(snapshot, (&all.boards, &all.purge), run)?;
+            archives::reconcile(snapshot, (&all.boards, &all.purge), run)?;
             return Ok(());
         };
         let row = if stored == Some(key) { windows.next().map(|(_, row)| row) } else { None };
@@ -100,15 +100,15 @@ pub(super) fn replay(snapshot: &mut dyn Snapshot, now: Micros, run: &mut Run<'_>
             continue;
         };
         match row {
-            _ if [ALL_TIME, ATTEMPTS].contains(&key.window) => run.replayed.scores.records += group.count,
-            None if all.purge.windows.contains(&key) => run.replayed.scores.to_purge += group.count,
+            _ if [ALL_TIME, ATTEMPTS].contains(&key.window) => run.reconciled.scores.records += group.count,
+            None if all.purge.windows.contains(&key) => run.reconciled.scores.to_purge += group.count,
             None => {
                 let what = format!("{} records of a period that is not stored", group.count);
                 run.found("scores", name(&all.boards, key), what);
             }
             Some(row) => {
-                run.replayed.scores.records += group.count;
-                run.replayed.scores.periods += 1;
+                run.reconciled.scores.records += group.count;
+                run.reconciled.scores.periods += 1;
                 schedules.check((&board, &row), name(&all.boards, key), run);
                 if row.closed {
                     all.archive(snapshot, (key, &board, &row), &group, run)?;
@@ -154,9 +154,9 @@ impl Comparison {
     fn without_board(&self, key: WindowKey, group: &Group, has_row: bool, run: &mut Run<'_>) {
         // What belongs to a board that cannot be read cannot be checked.
         if self.boards.contains_key(&key.board) {
-            run.replayed.scores.records += group.count;
+            run.reconciled.scores.records += group.count;
         } else if self.purge.boards.contains(&key.board) {
-            run.replayed.scores.to_purge += group.count;
+            run.reconciled.scores.to_purge += group.count;
         } else {
             let row = name(&self.boards, key);
             if group.count > 0 {
@@ -177,10 +177,10 @@ impl Comparison {
         run: &mut Run<'_>,
     ) -> Result<(), StoreError> {
         if row.stale || row.version == 0 {
-            run.replayed.scores.unwritten += 1;
+            run.reconciled.scores.unwritten += 1;
             return Ok(());
         }
-        run.replayed.scores.archives += 1;
+        run.reconciled.scores.archives += 1;
         let row_name = name(&self.boards, key);
         let mut order = Order::new(&board.definition);
         let mut sum = Sum::default();
@@ -202,7 +202,7 @@ impl Comparison {
             for (player, record) in &entries {
                 sum.add_record(&run.key, player, record);
             }
-            run.replayed.scores.entries += entries.len() as u64;
+            run.reconciled.scores.entries += entries.len() as u64;
             Ok(())
         })?;
         if let Err(missing) = whole {

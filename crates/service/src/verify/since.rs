@@ -15,7 +15,7 @@
 use super::sum::Sum;
 use super::transfers::each_side;
 use super::wallets::{Story, name};
-use super::{Replayed, Run};
+use super::{Reconciled, Run};
 use crate::failure::{Failure, Fault};
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter::Peekable;
@@ -112,7 +112,7 @@ impl Checkpoint {
     }
 
     /// What a verification from there, or of all, has proved. It found nothing.
-    pub fn proved(since: Option<&Self>, replayed: &Replayed, at: Micros) -> Summary {
+    pub fn proved(since: Option<&Self>, reconciled: &Reconciled, at: Micros) -> Summary {
         let (whole, newest, transfers, entries) = match since {
             None => (Some(at), None, 0, 0),
             Some(Self::Month(month)) => (None, None, month.transfers, month.entries),
@@ -121,17 +121,17 @@ impl Checkpoint {
                 (before.whole, before.newest, before.transfers, before.entries)
             }
         };
-        let newest = replayed.newest.or(newest);
+        let newest = reconciled.newest.or(newest);
         let last = since.map(Self::last).max(newest);
         Summary {
             at,
             whole,
             last: last.unwrap_or(TransferId(Uuid([0; 16]))),
             newest,
-            transfers: transfers + replayed.transfers,
-            entries: entries + replayed.entries,
-            totals: replayed.totals.clone(),
-            archived: replayed.archived,
+            transfers: transfers + reconciled.transfers,
+            entries: entries + reconciled.entries,
+            totals: reconciled.totals.clone(),
+            archived: reconciled.archived,
         }
     }
 
@@ -306,7 +306,7 @@ pub(super) fn add_earlier(
         // One that is not there is found by the sums.
         for (id, transfer) in ids.iter().zip(snapshot.transfers_of(ids)?) {
             let Some(transfer) = transfer else { continue };
-            run.replayed.transfers += 1;
+            run.reconciled.transfers += 1;
             totals.add(&transfer);
             each_side(*id, &transfer, |side| sides.add(&run.key, &side));
         }

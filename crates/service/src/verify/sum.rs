@@ -1,6 +1,6 @@
 //! Whether two sets of rows are the same, read in different orders and not kept: the sum of their digests.
 //!
-//! Two different sets have the same sum by chance alone, and the key of each replay is random, so that it cannot be forced.
+//! Two different sets have the same sum by chance alone, and the key of each reconciliation is random, so that it cannot be forced.
 
 use crate::failure::{Failure, Fault};
 use tally_rules::ledger::entry::EntryKey;
@@ -25,7 +25,7 @@ pub(super) struct Sum {
     digests: u128,
 }
 
-/// A key for one replay.
+/// A key for one reconciliation.
 pub(super) fn key() -> Result<[u8; 32], Failure> {
     let mut key = [0; 32];
     getrandom::fill(&mut key).map_err(|error| Fault::Broken(format!("no random numbers: {error}")))?;

@@ -40,7 +40,7 @@ struct Captured {
 }
 
 /// Scans transfers; what all of them add up to.
-pub(super) fn replay(
+pub(super) fn reconcile(
     snapshot: &mut dyn Snapshot,
     of_entries: Sum,
     run: &mut Run<'_>,
@@ -49,15 +49,15 @@ pub(super) fn replay(
     let (mut holds, from) = (0, run.after());
     let mut captured =
         Ahead::collect(CAPTURED_MAX, again, |put| captured_holds(snapshot, (&mut holds, from), put))?;
-    run.replayed.holds = holds;
+    run.reconciled.holds = holds;
     since::add_earlier(snapshot, (&mut totals, &mut sides), run)?;
     let (mut transfers, mut links) = (SortedRows::after(from), Links::after(from));
     loop {
         let read = transfers.fill(|after, limit| snapshot.transfers(after.copied(), limit))?;
         run.read(read);
         let Some((id, transfer)) = transfers.next() else { break };
-        run.replayed.transfers += 1;
-        run.replayed.newest = Some(id);
+        run.reconciled.transfers += 1;
+        run.reconciled.newest = Some(id);
         totals.add(&transfer);
         each_side(id, &transfer, |side| sides.add(&run.key, &side));
         if transfer.amount <= 0 {
@@ -76,10 +76,10 @@ pub(super) fn replay(
     let scan = |put: &mut Put<'_, _, _>| captured_holds(snapshot, (&mut holds, from), put);
     captured.rest(scan, &mut |id, hold| not_there(run, id, &hold))?;
     if sides != of_entries {
-        let before = run.replayed.disagreements;
+        let before = run.reconciled.disagreements;
         report_sides(snapshot, run)?;
         report_entries(snapshot, run)?;
-        let is_unnamed = run.replayed.disagreements == before;
+        let is_unnamed = run.reconciled.disagreements == before;
         if is_unnamed && run.since.as_ref().is_some_and(|since| since.file().is_some()) {
             // Such as an entry of a transfer since then that its wallet does not count.
             run.found("entries", "since the checkpoint", NOT_THOSE);

@@ -38,7 +38,7 @@ pub(super) fn name_of_entry(key: &EntryKey) -> String {
 }
 
 /// Scans members, wallets and entries side by side.
-pub(super) fn replay(
+pub(super) fn reconcile(
     snapshot: &mut dyn Snapshot,
     home: Option<Currency>,
     run: &mut Run<'_>,
@@ -51,7 +51,7 @@ pub(super) fn replay(
         let read = wallets.fill(|after, limit| snapshot.wallets(after.copied(), limit))?;
         run.read(read);
         let Some((key, wallet)) = wallets.next() else { break };
-        run.replayed.wallets += 1;
+        run.reconciled.wallets += 1;
         scan.pools += u64::from(key.member.is_pool());
         members.reach(snapshot, &key, &wallet, run)?;
         let mut no_wallet = |key, units| report_held(run, &key, units);
@@ -152,7 +152,7 @@ fn compare(run: &mut Run<'_>, key: &WalletKey, wallet: &Wallet, (story, promised
     }
 }
 
-/// Replays the entries of a wallet; those before it have none.
+/// Adds up the entries of a wallet; those before it have none.
 fn of_wallet(
     snapshot: &mut dyn Snapshot,
     entries: &mut Entries,
@@ -218,7 +218,7 @@ fn next(
         return Ok(None);
     }
     let Some((key, entry)) = entries.next() else { return Ok(None) };
-    run.replayed.entries += 1;
+    run.reconciled.entries += 1;
     sum.add(&run.key, &side(&key, &entry));
     since::note(run, entry.transfer)?;
     Ok(Some((key, entry)))
@@ -277,7 +277,7 @@ impl Members {
         run.read(read);
         let next = self.rows.next();
         if let Some((id, member)) = &next {
-            run.replayed.members += 1;
+            run.reconciled.members += 1;
             erased::note(run, *id, member);
             member.handles(*id).iter().for_each(|handle| self.handles.add_handle(&run.key, handle, *id));
         }

@@ -9,7 +9,7 @@ use tally_rules::ledger::entry::{EntryKey, EntryKind};
 use tally_rules::ledger::{MemberId, Wallet as Stored, WalletKey};
 use tally_rules::{BoardId, Micros, PlayerId};
 use tally_service::periods::view::View;
-use tally_service::verify::{Disagreement, Expected, Listener, replay};
+use tally_service::verify::{Disagreement, Expected, Listener, reconcile};
 use tally_service::{ALL_TIME, Failure, Fault, PageQuery};
 use tally_store::{ImportKey, Reads, ScoreKey, Window};
 
@@ -173,10 +173,10 @@ pub(crate) fn verify(world: &World) {
     };
     let expected = Expected::of(store).unwrap();
     let mut snapshot = store.ledger().snapshot().unwrap();
-    let replayed = replay(store, &mut *snapshot, (expected, Micros(i64::MAX), None), listener).unwrap();
+    let reconciled = reconcile(store, &mut *snapshot, (expected, Micros(i64::MAX), None), listener).unwrap();
     assert_eq!(found, [""; 0], "verify");
-    assert_eq!(replayed.members, MEMBERS as u64);
-    let (debits, credits) = replayed
+    assert_eq!(reconciled.members, MEMBERS as u64);
+    let (debits, credits) = reconciled
         .totals
         .iter()
         .fold((0, 0), |(debits, credits), (_, total)| (debits + total.debits, credits + total.credits));

@@ -199,9 +199,10 @@ mod tests {
         };
         let expected = verify::Expected::of(&*tally.store).unwrap();
         let mut snapshot = tally.store.ledger().snapshot().unwrap();
-        let replayed =
-            verify::replay(&*tally.store, &mut *snapshot, (expected, tally.now(), None), listener).unwrap();
-        (found, replayed.being_erased, replayed.erased)
+        let reconciled =
+            verify::reconcile(&*tally.store, &mut *snapshot, (expected, tally.now(), None), listener)
+                .unwrap();
+        (found, reconciled.being_erased, reconciled.erased)
     }
 
     /// A crash after the first transaction: the name is not free before a later start has erased what is under it.

@@ -11,7 +11,7 @@ use tally_rules::ledger::{
 };
 use tally_service::ledger::holds::{self, NewHold};
 use tally_service::verify::{
-    Checkpoint, Disagreement, Expected, Listener, MonthCheckpoint, Replayed, replay,
+    Checkpoint, Disagreement, Expected, Listener, MonthCheckpoint, Reconciled, reconcile,
 };
 use tally_store::archive::ProvedWallet;
 use tally_store::sqlite::SqliteStore;
@@ -20,13 +20,13 @@ use tally_testkit::{DatabaseKind, ScratchDatabase};
 
 const TABLES: [&str; 7] = ["members", "handles", "wallets", "entries", "transfers", "holds", "totals"];
 
-/// What a replay finds.
-pub(crate) fn verify(store: &dyn Store) -> (Replayed, Vec<String>) {
+/// What a reconciliation finds.
+pub(crate) fn verify(store: &dyn Store) -> (Reconciled, Vec<String>) {
     verify_since(store, None)
 }
 
 /// The same after the end of a month.
-pub(crate) fn verify_since(store: &dyn Store, since: Option<Month>) -> (Replayed, Vec<String>) {
+pub(crate) fn verify_since(store: &dyn Store, since: Option<Month>) -> (Reconciled, Vec<String>) {
     let since = since.map(|month| {
         let mut snapshot = store.ledger().snapshot().unwrap();
         let found = MonthCheckpoint::find(&mut *snapshot, Some(month)).unwrap();
@@ -40,7 +40,7 @@ pub(crate) fn verify_from(
     store: &dyn Store,
     since: Option<Checkpoint>,
     proved: &mut dyn FnMut(&WalletKey, &ProvedWallet) -> Result<(), StoreError>,
-) -> (Replayed, Vec<String>) {
+) -> (Reconciled, Vec<String>) {
     let (mut found, mut rows) = (Vec::new(), 0);
     let listener = Listener {
         found: &mut |one: &Disagreement| found.push(one.to_string()),
@@ -50,20 +50,20 @@ pub(crate) fn verify_from(
     let expected = Expected::of(store).unwrap();
     let mut snapshot = store.ledger().snapshot().unwrap();
     let now = tally_rules::Micros(i64::MAX);
-    let replayed = replay(store, &mut *snapshot, (expected, now, since), listener).unwrap();
-    assert_eq!(found.len() as u64, replayed.disagreements);
-    let Replayed { members, handles, wallets, entries, transfers, scores, .. } = replayed;
+    let reconciled = reconcile(store, &mut *snapshot, (expected, now, since), listener).unwrap();
+    assert_eq!(found.len() as u64, reconciled.disagreements);
+    let Reconciled { members, handles, wallets, entries, transfers, scores, .. } = reconciled;
     let records = scores.records + scores.to_purge;
     let counted = members + handles + wallets + entries + transfers + records;
     // Records of missing owners are read and not counted.
     assert!(if found.is_empty() { rows == counted } else { rows >= counted }, "{rows} of {counted}");
-    (replayed, found)
+    (reconciled, found)
 }
 
 /// Debts, as they are listed.
-pub(crate) fn owed(replayed: &Replayed) -> Vec<String> {
-    let listed: Vec<String> = replayed.owed.first.iter().map(ToString::to_string).collect();
-    assert_eq!(listed.len() as u64, replayed.owed.count.min(100));
+pub(crate) fn owed(reconciled: &Reconciled) -> Vec<String> {
+    let listed: Vec<String> = reconciled.owed.first.iter().map(ToString::to_string).collect();
+    assert_eq!(listed.len() as u64, reconciled.owed.count.min(100));
     listed
 }
 
@@ -121,9 +121,9 @@ fn an_untouched_ledger_agrees() {
         let world = World::new(kind);
         assert_eq!(verify(&*world.tally.store).1, [""; 0]);
         let made = make(&world);
-        let (replayed, found) = verify(&*world.tally.store);
+        let (reconciled, found) = verify(&*world.tally.store);
         assert_eq!(found, [""; 0]);
-        let Replayed { members, handles, wallets, entries, transfers, holds, totals, .. } = replayed;
+        let Reconciled { members, handles, wallets, entries, transfers, holds, totals, .. } = reconciled;
         assert_eq!((members, handles, wallets, entries, transfers, holds), (3, 10, 4, 12, 9, 4));
         let fees = totals.iter().find(|(key, _)| key.account == Account::Fees);
         assert_eq!(fees.map(|(_, total)| *total), Some(Total { debits: 0, credits: 8 }));

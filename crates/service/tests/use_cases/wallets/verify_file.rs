@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tally_rules::ledger::{Amount, MemberId, TransferId, TransferKind, TransferRequest, Uuid};
 use tally_rules::{Micros, Origin};
 use tally_service::ledger::reversals::{self, NewReversal};
-use tally_service::verify::{Checkpoint, Replayed};
+use tally_service::verify::{Checkpoint, Reconciled};
 use tally_store::Store;
 use tally_store::archive::{CheckpointFile, CheckpointWriter, Summary};
 
@@ -18,7 +18,7 @@ fn open(file: &Path) -> Checkpoint {
 }
 
 /// What is found after a file.
-fn verify_after(store: &dyn Store, file: &Path) -> (Replayed, Vec<String>) {
+fn verify_after(store: &dyn Store, file: &Path) -> (Reconciled, Vec<String>) {
     verify_from(store, Some(open(file)), &mut |_, _| Ok(()))
 }
 
@@ -30,11 +30,11 @@ fn write(store: &dyn Store, since: Option<&Path>, file: &Path) -> (u64, u64) {
     }
     let mut writer = CheckpointWriter::create(file).unwrap();
     let mut add = |wallet: &_, proved: &_| writer.add(wallet, proved);
-    let (replayed, found) = verify_from(store, since.clone(), &mut add);
+    let (reconciled, found) = verify_from(store, since.clone(), &mut add);
     assert_eq!(found, [""; 0]);
     // Contests of a test may be of any instant.
-    writer.finish(&Checkpoint::proved(since.as_ref(), &replayed, Micros(i64::MAX))).unwrap();
-    (replayed.transfers, replayed.entries)
+    writer.finish(&Checkpoint::proved(since.as_ref(), &reconciled, Micros(i64::MAX))).unwrap();
+    (reconciled.transfers, reconciled.entries)
 }
 
 /// Nothing is found from a file that proves an empty ledger, and nothing is left to read after one that proves all.
@@ -42,7 +42,7 @@ pub(crate) fn check(store: &dyn Store) {
     let folder = tempfile::tempdir().unwrap();
     let [empty, all, next] = ["empty", "all", "next"].map(|name| folder.path().join(name));
     let at = Micros(i64::MAX);
-    let proved = Checkpoint::proved(None, &Replayed::default(), at);
+    let proved = Checkpoint::proved(None, &Reconciled::default(), at);
     assert_eq!(proved.last, TransferId(Uuid([0; 16])));
     CheckpointWriter::create(&empty).unwrap().finish(&proved).unwrap();
     let whole = write(store, None, &all);

@@ -14,7 +14,7 @@ use tally_service::contests::execute::ContestActor;
 use tally_service::contests::{change, read};
 use tally_service::periods::scheduler;
 use tally_service::players::erase::ban;
-use tally_service::verify::{Expected, Listener, replay};
+use tally_service::verify::{Expected, Listener, reconcile};
 
 const TABLES: [&str; 6] = ["scores", "parts", "blocks", "boards", "bans", "deleted_parts"];
 
@@ -203,7 +203,7 @@ fn every_kind_of_score_and_period_that_was_broken_by_sql_is_named() {
                 read: &mut |_| (),
                 proved: &mut |_, _| Ok(()),
             };
-            replay(store, &mut *snapshot, (Expected::default(), Micros(0), None), listener).unwrap();
+            reconcile(store, &mut *snapshot, (Expected::default(), Micros(0), None), listener).unwrap();
             found
         });
         assert_eq!(found, [format!("parts {name}/{part}: it is closed before its end")]);

@@ -13,7 +13,7 @@ use tally_service::ledger::archive;
 use tally_service::ledger::holds::{self, NewHold};
 use tally_service::ledger::reversals::{self, NewReversal};
 use tally_service::ledger::transfers::{self, NewTransfer, Receipt};
-use tally_service::verify::{Expected, Listener, MonthCheckpoint, replay};
+use tally_service::verify::{Expected, Listener, MonthCheckpoint, reconcile};
 use tally_store::archive::MonthState;
 use tally_store::{LedgerReadSet, LedgerWriteSet, Loaded, ReadSet, ShardSet, Store, StoreError, WriteSet};
 use tally_testkit::wait_until;
@@ -169,9 +169,9 @@ fn after(made: &Made) -> Vec<(Broken, usize)> {
 fn what_is_wrong_after_a_checkpoint_is_found_from_there() {
     for (place, made) in Place::each(make) {
         let sound = place.broken(&[], "", |store| [verify(store), verify_since(store, Some(november()))]);
-        let counts = sound.map(|(replayed, found)| {
+        let counts = sound.map(|(reconciled, found)| {
             assert_eq!(found, [""; 0]);
-            (replayed.transfers, replayed.entries, replayed.wallets, replayed.totals)
+            (reconciled.transfers, reconciled.entries, reconciled.wallets, reconciled.totals)
         });
         let [whole, since] = counts;
         assert_eq!((whole.0, whole.1), (11, 16));
@@ -194,7 +194,7 @@ fn whole(store: &dyn Store) -> Result<u64, tally_service::Failure> {
     let mut snapshot = store.ledger().snapshot()?;
     let listener = Listener { found: &mut |_| (), read: &mut |_| (), proved: &mut |_, _| Ok(()) };
     let terms = (Expected::of(store)?, tally_rules::Micros(i64::MAX), None);
-    Ok(replay(store, &mut *snapshot, terms, listener)?.disagreements)
+    Ok(reconcile(store, &mut *snapshot, terms, listener)?.disagreements)
 }
 
 #[test]
@@ -250,8 +250,8 @@ fn a_month_is_a_checkpoint_once_files_alone_have_it_and_all_before() {
     assert_eq!([find(Some("2023-12")), find(None)], [Some(both.clone()), Some(both)]);
     assert_eq!(find(Some("2024-01")), None);
     for month in ["2023-11", "2023-12"] {
-        let (replayed, found) = verify_since(store, Month::parse(month));
-        assert_eq!((replayed.disagreements, found), (0, vec![]));
+        let (reconciled, found) = verify_since(store, Month::parse(month));
+        assert_eq!((reconciled.disagreements, found), (0, vec![]));
     }
     world.end(&[ann]);
 }

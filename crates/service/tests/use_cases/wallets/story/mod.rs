@@ -519,9 +519,9 @@ impl Story {
         let pools =
             self.cups.iter().filter_map(|cup| read::get(&self.tally, &cup.id).unwrap().pool_account());
         prove(&*self.store, &members.iter().copied().chain(pools).collect::<Vec<_>>());
-        let (replayed, wrong) = verify(&*self.store);
+        let (reconciled, wrong) = verify(&*self.store);
         assert_eq!(wrong, [""; 0]);
-        let mut listed = owed(&replayed);
+        let mut listed = owed(&reconciled);
         listed.sort();
         self.debts.sort();
         assert_eq!(listed, self.debts);
