@@ -56,7 +56,7 @@ impl Rejection {
             Self::SeriesNotFound => "no such series of contests".into(),
             Self::SeriesExists(id) => exists("series of contests", id),
             Self::Forbidden(right) => forbidden(*right).into(),
-            Self::ContestState(state) => out_of_state(state.as_str()),
+            Self::ContestState(state) => out_of_state(*state),
             Self::ContestFrozen { state, fields } => frozen(*state, fields),
             Self::InvalidContest(wrong) => all_wrong(wrong),
             Self::ContestTooLarge(most) => too_large(*most),
@@ -108,13 +108,13 @@ impl Rejection {
 }
 
 /// What the state of a contest means for whatever was asked of it.
-fn out_of_state(state: &str) -> String {
+fn out_of_state(state: ContestState) -> String {
     let so_far = match state {
-        "draft" | "open" => " and has not started yet",
-        "running" => " and not settled yet",
-        "finished" => ": it takes no more scores, and is not settled yet",
-        "settled" => ": its scores and prizes are final",
-        _ => ": it takes no more scores, and pays entry fees back by itself",
+        ContestState::Draft | ContestState::Open => " and has not started yet",
+        ContestState::Running => " and not settled yet",
+        ContestState::Finished => ": it takes no more scores, and is not settled yet",
+        ContestState::Settled => ": its scores and prizes are final",
+        ContestState::Cancelled => ": it takes no more scores, and pays entry fees back by itself",
     };
     format!("the contest is {state}{so_far}")
 }
