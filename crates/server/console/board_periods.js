@@ -8,7 +8,7 @@ import { grouped, periodName, zoned } from "./format.js";
 import { every } from "./live.js";
 import { words } from "./schedules.js";
 import { list, table } from "./table.js";
-import { t } from "./texts.js";
+import { t, tt } from "./texts.js";
 
 /** Milliseconds between refreshes. */
 const PAUSE = 5000;
@@ -92,10 +92,10 @@ export function periods(board, chosen, signal, open) {
   return { element, refresh };
 }
 
-/** The period, and when it began and ends on the clocks of its time zone. */
+/** The period, and when it began and ends on the clocks of its time zone. On a phone its name says when it began. */
 function name({ period, state, starts_at: start, ends_at: end }, zone, open) {
   const go = h("button", { type: "button", class: "plain small name", title: period, click: () => open(period) }, periodName(period));
-  return [go, " ", chip(t(`periods.state.${state}`), STATES[state]), h("span", { class: "under" }, t("periods.span", { start: zoned(start, zone), end: zoned(end, zone) }))];
+  return [go, " ", chip(t(`periods.state.${state}`), STATES[state]), h("span", { class: "under" }, tt("periods.span", { start: h("span", { class: "wide" }, zoned(start, zone)), end: zoned(end, zone) }))];
 }
 
 function winnerCell(entry) {
