@@ -1,7 +1,7 @@
 // The frame: which page is shown, which key is used, light or dark, the language, the zone of times, and whether the server is ready.
 
 import { Problem, ask, get, key, useKey } from "./api.js";
-import { dialog, failed, inline, toast } from "./dialog.js";
+import { confirmActs, dialog, failed, inline, toast } from "./dialog.js";
 import { button, coded, h, head, icon, put, set } from "./dom.js";
 import { useCurrencies, zoneName } from "./format.js";
 import { field, form } from "./form.js";
@@ -186,7 +186,9 @@ function setTheme(theme) {
   document.querySelector("#tools [data-theme]").focus();
 }
 
-function forgetKey() {
+/** Asks first: the button is an icon, and the key is typed again afterwards. */
+async function forgetKey() {
+  if (!(await confirmActs(t("app.forget_ask"), [t("app.forget_text")], t("app.forget_key")))) return;
   useKey(null);
   toast("ok", t("app.key_forgotten"));
   show(true);

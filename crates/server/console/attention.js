@@ -2,7 +2,7 @@
 
 import { get, walk } from "./api.js";
 import { seconds, zoned } from "./format.js";
-import { may } from "./rights.js";
+import { isAdmin, may } from "./rights.js";
 import { named, t } from "./texts.js";
 
 /** Contests of each state that are looked at. */
@@ -21,7 +21,9 @@ export async function contestLines(states, signal) {
 }
 
 function contestLine(contest) {
-  const { id, title, state, counts, players_min: min, opens_at: opens, starts_at: starts, ends_at: ends, review_s: review } = contest;
+  const { id, title, state, counts, staff, players_min: min, opens_at: opens, starts_at: starts, ends_at: ends, review_s: review } = contest;
+  // Without staff, a key that is no admin's settles nothing.
+  const byHand = isAdmin() || staff.length > 0 ? "attention.review" : "attention.review_admin";
   const said = [];
   let kind = "info";
   const overdue = (at, key) => {
@@ -36,7 +38,7 @@ function contestLine(contest) {
     if (!starts && counts.accepted > 0 && counts.accepted >= (min ?? 0)) said.push(t("attention.ready", { n: counts.accepted }));
   }
   if (state === "running") overdue(ends, "attention.end_overdue");
-  if (state === "finished") said.push(review === null ? t("attention.review") : t("attention.review_until", { time: seconds(review) }));
+  if (state === "finished") said.push(review === null ? t(byHand) : t("attention.review_until", { time: seconds(review) }));
   return said.length > 0 && [kind, title, said.join(" · "), `#/contests/${encodeURIComponent(id)}`];
 }
 

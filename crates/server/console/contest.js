@@ -1,7 +1,7 @@
 // One contest: its state with the acts of the state, its facts, applications, players, ranks and payments.
 
-import { actAs, change, get, part, Problem, withQuery } from "./api.js";
-import { ACTS, confirmAct, edit, prizePreview } from "./contest_acts.js";
+import { actAs, change, get, part, Problem, walk, withQuery } from "./api.js";
+import { ACTS, cancelled, confirmAct, edit, prizePreview } from "./contest_acts.js";
 import { applications } from "./contest_applications.js";
 import { contestFacts, factsCard } from "./contest_facts.js";
 import { mayChange } from "./contest_form.js";
@@ -12,16 +12,19 @@ import { link as boardLink } from "./boards.js";
 import { seriesLink, stateChip, title as contests } from "./contests.js";
 import { failed, inline, toast } from "./dialog.js";
 import { button, card, empty, h, head, notice, playerLink, put, set } from "./dom.js";
-import { grouped } from "./format.js";
+import { grouped, totalOf } from "./format.js";
 import { field } from "./form.js";
 import { every } from "./live.js";
 import { ranking } from "./ranking.js";
+import { isUnpaid } from "./repay.js";
 import { isAdmin, may } from "./rights.js";
 import { table } from "./table.js";
 import { has, t } from "./texts.js";
 
 /** Milliseconds between refreshes of the contest itself. */
 const PAUSE = 3000;
+/** Pages of prizes that are added up. */
+const PRIZE_PAGES_MAX = 5;
 
 export const title = ({ contest }) => contest;
 
@@ -67,14 +70,15 @@ export function render(root, { contest: id }, signal) {
     set(wrong);
   };
   const act = async (name) => {
-    const why = await confirmAct(name, path, signal);
-    if (!why) return;
+    const sure = await confirmAct(name, path, signal);
+    if (!sure) return;
     set(report);
     try {
-      const contest = await change("POST", withQuery(`${path}/${name}`, why));
+      const contest = await change("POST", withQuery(`${path}/${name}`, { reason: sure.reason }));
       if (name === "start") set(report, started(contest));
       show(contest);
-      toast("ok", name === "settle" ? await settled(contest, path, signal) : t(`contest.done.${name}`));
+      const more = name === "cancel" && cancelled(sure.before).join(" ");
+      toast("ok", ...(name === "settle" ? await settled(contest, path, signal) : [t(`contest.done.${name}`), more]));
     } catch (error) {
       if (error instanceof Problem && error.body.failed) set(report, refused(error));
       else failed(error);
@@ -84,12 +88,20 @@ export function render(root, { contest: id }, signal) {
   every(PAUSE, signal, look, (error) => inline(wrong, error));
 }
 
-/** What became of the prizes. Those of a large contest are paid in the background. */
+/** What became of the prizes: a title, and how many and how much. Those of a large contest are paid in the background. */
 async function settled({ state }, path, signal) {
-  if (state !== "settled") return t("contest.settling");
-  const won = await get(`${path}/prizes`, { limit: 1 }, signal).catch(() => null);
-  if (!won) return t("contest.done.settle_unread");
-  return won.items.length === 0 ? t("contest.done.settle_none") : t("contest.done.settle");
+  if (state !== "settled") return [t("contest.settling")];
+  const won = [];
+  const complete = await walk(`${path}/prizes`, {}, "items", (items) => won.push(...items), signal, PRIZE_PAGES_MAX).catch(() => null);
+  if (complete === null) return [t("contest.done.settle_unread")];
+  if (won.length === 0) return [t("contest.done.settle_none")];
+  const [open, paid] = [won.filter(isUnpaid), won.filter(({ paid: is }) => is !== false)];
+  const number = new Set(paid.map(({ player }) => player)).size;
+  // What is under way would be left out of the sum.
+  const isWhole = complete && open.length + paid.length === won.length;
+  const sums = isWhole && number > 0 && t("contest.done.settle_sum", { n: number, total: totalOf(paid) });
+  if (open.length === 0) return [t("contest.done.settle"), sums];
+  return [t("contest.unpaid_sum", { n: open.length, total: totalOf(open) }), sums];
 }
 
 function headOf(contest, act, change) {

@@ -15,13 +15,14 @@ const NAMED = 10;
 /** The acts of each state, the usual next one first. */
 export const ACTS = { draft: ["open", "cancel"], open: ["start", "cancel"], running: ["finish", "cancel"], finished: ["settle", "cancel"] };
 
-/** Asks whether an act shall be done, as the contest is now. Resolves to `null`, or to `{reason}`. */
+/** Asks whether an act shall be done, as the contest is now. Resolves to `null`, or to `{reason, before}` with that contest. */
 export async function confirmAct(name, path, signal) {
   const contest = await get(path, {}, signal);
   const won = name === "settle" ? await preview(path, signal).catch(() => null) : null;
   const says = { open: opens, start: starts, finish: finishes, settle: () => settles(won), cancel: cancels }[name];
   const label = won?.totals.prizes === 0 ? t("contest.do.settle_none") : t(`contest.do.${name}`);
-  return confirmActs(t(`contest.sure.${name}`, { title: contest.title }), says(contest), label, { reason: true, ...(name === "cancel" && { danger: true, keep: t("contest.keep") }) });
+  const sure = await confirmActs(t(`contest.sure.${name}`, { title: contest.title }), says(contest), label, { reason: true, ...(name === "cancel" && { danger: true, keep: t("contest.keep") }) });
+  return sure && { ...sure, before: contest };
 }
 
 /** So many fees. */
@@ -112,17 +113,30 @@ function winners({ items, totals }) {
   };
 }
 
-function cancels(contest) {
+/** What goes, and what is paid back, when a contest is cancelled: sentences. */
+export function cancelled(contest) {
   const { state, counts, entry_fee: fee, pool_account: account } = contest;
   const { pending, accepted, players } = counts;
-  const applied = pending === null ? null : pending + accepted;
-  const played = ["running", "finished"].includes(state);
+  const applied = state === "open" && pending !== null ? pending + accepted : 0;
   const back = account ? money(account.fees, fee.currency) : fee && fees(contest, players);
   return [
-    state === "open" && (applied === null ? careful(t("contest.counts_unknown")) : t("contest.cancels_applications", { n: applied })),
-    state === "open" && fee && applied > 0 && t("contest.releases", { total: fees(contest, applied) }),
-    played && fee && t("contest.cancels_fees", { n: players, total: back }),
-    played && t("contest.cancels_prizes"),
+    applied > 0 && t("contest.cancels_applications", { n: applied }),
+    applied > 0 && fee && t("contest.releases", { total: fees(contest, applied) }),
+    isPlayed(contest) && fee && t("contest.cancels_fees", { n: players, total: back }),
+  ].filter(Boolean);
+}
+
+const isPlayed = ({ state }) => ["running", "finished"].includes(state);
+
+function cancels(contest) {
+  const { state, counts } = contest;
+  const uncounted = state === "open" && counts.pending === null;
+  const nothing = state === "open" && counts.pending + counts.accepted === 0;
+  return [
+    uncounted && careful(t("contest.counts_unknown")),
+    !uncounted && nothing && t("contest.cancels_applications", { n: 0 }),
+    ...cancelled(contest),
+    isPlayed(contest) && t("contest.cancels_prizes"),
     final(),
   ];
 }

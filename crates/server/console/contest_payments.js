@@ -5,6 +5,7 @@ import { failed, inline } from "./dialog.js";
 import { button, card, chip, empty, h, notice, playerLink, set } from "./dom.js";
 import { grouped, money, totalOf } from "./format.js";
 import { every } from "./live.js";
+import { link as memberPage, nameAfter } from "./members.js";
 import { isUnpaid, repay } from "./repay.js";
 import { may } from "./rights.js";
 import { list, table } from "./table.js";
@@ -15,9 +16,9 @@ const PAUSE = 5000;
 /** The most unpaid rows that are named. */
 const NAMED = 50;
 
-/** The wallet of a member that a key may see. */
-export function walletLink(member) {
-  return h("a", { href: `#/wallets/${encodeURIComponent(member)}` }, t("contest.wallet"));
+/** The wallet of a member that a key may see, with its name. */
+export function walletLink({ member, player }) {
+  return [h("a", { href: memberPage(member) }, t("contest.wallet")), nameAfter(member, player)];
 }
 
 /** The cards of a contest; `what` is `prizes` or `refunds`, and `decides` whether the caller may pay again. */
@@ -25,7 +26,7 @@ export function payments(what, contest, signal, decides) {
   const sees = may("money:read");
   const columns = [
     what === "prizes" && { label: t("contest.rank"), kind: "num fit", cell: ({ rank }) => grouped(rank) },
-    { label: t("contest.player"), cell: ({ player, member, division }) => [playerLink(player), under([division && t("contest.division", { n: division }), member && walletLink(member)])] },
+    { label: t("contest.player"), cell: ({ player, member, division }) => [playerLink(player), under([division && t("contest.division", { n: division }), member && walletLink({ member, player })])] },
     { label: t("contest.amount"), kind: "num", cell: ({ amount, currency, pool }) => [money(amount, currency), pool && h("span", { class: "under" }, t("contest.of_pool"))] },
     sees && { label: t("contest.paid_head"), cell: outcome },
   ].filter(Boolean);

@@ -56,10 +56,10 @@ export function players(path, contest, signal, decides, changed = () => {}) {
       ? button(t("contest.restore"), () => restore(member.player), { kind: "small", failed })
       : button(t("contest.ban"), () => ban(member.player), { kind: "small danger", failed }),
   ];
-  const more = ({ division, attempts: used, member }) => under([
+  const more = ({ player, division, attempts: used, member }) => under([
     division && t("contest.division", { n: division }),
     attempts !== null && used !== undefined && t("contest.attempts", { used: grouped(used), max: grouped(attempts) }),
-    member && walletLink(member),
+    member && walletLink({ member, player }),
   ]);
   const view = table(t("contest.players_of"), [
     { label: t("contest.player"), cell: (member) => [playerLink(member.player), member.banned && [" ", chip(t("contest.banned"), "bad"), banLines(member.ban)], more(member)] },

@@ -7,6 +7,7 @@ import { button, chip, empty, h, notice, set } from "./dom.js";
 import { money, when } from "./format.js";
 import { field, form, reason } from "./form.js";
 import { findMember, memberLink } from "./members.js";
+import { entered, feeOf, withContests } from "./player_contests.js";
 import { may } from "./rights.js";
 import { list, table } from "./table.js";
 import { named, t } from "./texts.js";
@@ -16,16 +17,16 @@ const STATES = { open: "live", captured: "ok", voided: "", expired: "warn" };
 
 /**
   * The list of holds, newest first: of a member, or of all. `query` returns `{member, state}`. `changed` is called once a hold has
-  * ended, and reads the list again; without it the list does.
+  * ended, and reads the list again; without it the list does. Holds of a `player` name the contests whose fees they are.
   */
-export function holds(query, signal, changed) {
+export function holds(query, signal, changed, player) {
   const ended = () => (changed ?? reload)();
   const ofOne = Boolean(query().member);
   const acts = (hold) => hold.state === "open" && [
     button(t("wallet.capture"), () => end(hold, ended, true), { kind: "small", failed }), " ",
     button(t("wallet.void"), () => end(hold, ended, false), { kind: "small", failed }),
   ];
-  const about = ({ created_at: at, reason: why }) => [h("span", { class: "under" }, when(at)), why && h("span", { class: "under name" }, `“${why}”`)];
+  const about = ({ created_at: at, reason: why, contest }) => [h("span", { class: "under" }, when(at)), why && h("span", { class: "under name" }, `“${why}”`), contest && h("span", { class: "under name" }, feeOf(contest))];
   const columns = [
     ofOne
       ? { label: t("wallet.hold"), cell: (hold) => [chip(named(`wallet.hold.${hold.state}`), STATES[hold.state]), about(hold)] }
@@ -35,7 +36,11 @@ export function holds(query, signal, changed) {
   ].filter(Boolean);
   const view = table(t("wallet.holds"), columns, { key: ({ id }) => id });
   const nothing = () => empty(t("wallet.no_hold"), t("wallet.no_hold_text"));
-  const all = list(view, (cursor) => somePage("/v1/holds", { limit: PAGE, cursor, ...query() }, signal), nothing);
+  const load = async (cursor) => {
+    const page = await somePage("/v1/holds", { limit: PAGE, cursor, ...query() }, signal);
+    return player && page.items.length > 0 ? { ...page, items: withContests(page.items, (await entered(player, signal)).found) } : page;
+  };
+  const all = list(view, load, nothing);
   const said = h("div", {});
   const reload = () => all.reload().catch((error) => inline(said, error));
   reload();

@@ -47,6 +47,13 @@ export function loginLink(id) {
   return made;
 }
 
+/** What follows a link to the wallet of a member: its name once that is read, unless it is that of its `player`. */
+export function nameAfter(id, player) {
+  const made = h("span", {});
+  if (may("members:read")) read(id).then(({ name }) => name !== player && set(made, `: ${name}`)).catch(() => {});
+  return made;
+}
+
 /** The member of a player: `null` without one, and nothing for a caller that may not read members. */
 export async function memberOf(player, signal) {
   if (!may("members:read")) return undefined;

@@ -7,8 +7,8 @@ import { inline } from "./dialog.js";
 import { card, chip, empty, h, head, put, renew, set } from "./dom.js";
 import { when } from "./format.js";
 import { every, isEdited } from "./live.js";
-import { memberOf } from "./members.js";
-import { contestOf, contests, contestsOf, isOver } from "./player_contests.js";
+import { link as memberPage, memberOf } from "./members.js";
+import { applied, contestOf, contests, contestsOf, isOver } from "./player_contests.js";
 import { history } from "./player_history.js";
 import { money } from "./player_money.js";
 import { owed } from "./player_owed.js";
@@ -40,7 +40,7 @@ export function render(root, { player }, signal) {
   let [past, purse, missed] = [null, null, null];
   let bannedOn = new Set();
   let [member, shown] = [null, []];
-  const showHead = () => renew(top, [profile, member?.name, shown.map(({ board, banned, final }) => [board, banned, final])], () => headOf(player, profile, member, shown));
+  const showHead = () => renew(top, [profile, member?.id, member?.name, shown.map(({ board, banned, final }) => [board, banned, final])], () => headOf(player, profile, member, shown));
   showHead();
   const acts = may("audit:read") ? audit(player, signal) : null;
   const places = ranks(player, () => again());
@@ -53,7 +53,7 @@ export function render(root, { player }, signal) {
     bannedOn = new Set(items.filter(({ banned }) => banned).map(({ board }) => board));
     shown = items.map((item) => ({ ...item, final: isOver(played.found.get(contestOf(item.board))), rules: rules.get(item.board)?.periods ?? [] }));
     showHead();
-    places.update(shown, complete);
+    places.update(shown, complete, applied(played.found));
     joined.update(played, shown);
     set(wrong);
     return new Set(names);
@@ -76,10 +76,11 @@ export function render(root, { player }, signal) {
     put(left, places.element, past?.element, acts?.element);
     // A new member, and a payment, show what they changed without leaving the page.
     const moved = () => Promise.all([purse?.reload(), missed?.reload(), acts?.reload()]);
-    purse = money(player, signal, moved, () => acts?.reload(), (found) => {
+    const told = (found) => {
       member = found;
       showHead();
-    });
+    };
+    purse = money(player, signal, { changed: moved, adjusted: () => acts?.reload(), told, contests: () => played.found });
     missed = owed(player, signal, moved);
     put(right, profile && about(profile), purse?.element, missed?.element, joined.element);
   };
@@ -111,7 +112,11 @@ async function everywhere(path, signal) {
 function headOf(player, profile, member, items) {
   const open = items.filter(({ banned, final }) => banned || !final);
   const banned = open.filter((one) => one.banned).map(({ board }) => board);
-  const marks = [banChip({ all: open.length, banned }), profile?.name && profile.name !== player && h("code", { class: "soft name" }, player), member && ![player, profile?.name].includes(member.name) && h("span", { class: "name" }, member.name)].filter(Boolean);
+  const marks = [
+    banChip({ all: open.length, banned, others: items.length > open.length }),
+    profile?.name && profile.name !== player && h("code", { class: "soft name" }, player),
+    member && ![player, profile?.name].includes(member.name) && h("span", { class: "name" }, h("a", { href: memberPage(member.id) }, member.name)),
+  ].filter(Boolean);
   return head(profile?.name ?? player, { crumb: ["#/players", t("players.title")], marks: marks.length > 0 ? marks : null });
 }
 

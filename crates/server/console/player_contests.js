@@ -8,7 +8,7 @@ import { card, chip, h, set } from "./dom.js";
 import { grouped, money } from "./format.js";
 import { may } from "./rights.js";
 import { table } from "./table.js";
-import { t } from "./texts.js";
+import { t, tt } from "./texts.js";
 
 /** Pages of contests that are read. The server looks through many contests for each. */
 const PAGES_MAX = 5;
@@ -22,6 +22,11 @@ export const contestOf = (board) => /^contest:([^:]+)/.exec(board)?.[1];
 
 /** A contest that is over keeps its result. */
 export const isOver = (contest) => ["settled", "cancelled"].includes(contest?.state);
+
+/** Those that are open and have an application of the player that is not rejected. */
+export function applied(found) {
+  return [...found.values()].filter(({ state, application }) => state === "open" && application && application.state !== "rejected");
+}
 
 /**
  * The contests of a player by id: `{found, complete}`. `boards` are its leaderboards: some callers may read no more. `before` is what
@@ -38,13 +43,25 @@ export async function contestsOf(player, boards, signal, before = new Map()) {
   return { found, complete };
 }
 
-async function entered(player, signal) {
+/** The contests that a player has applied to, takes part in or runs, by id: `{found, complete}`. Other callers are told of none. */
+export async function entered(player, signal) {
   const found = new Map();
   if (!may("contests:manage")) return { found, complete: true };
   const note = (items) => items.forEach((one) => found.set(one.contest, { ...one, id: one.contest }));
   // Without the list, the leaderboards still have contests.
   const complete = await walk(`/v1/players/${part(player)}/contests`, {}, "items", note, signal, PAGES_MAX).catch(() => false);
   return { found, complete };
+}
+
+/** The same holds, those of entry fees with their `contest` out of those that were `found`. */
+export function withContests(holds, found) {
+  const of = new Map([...found.values()].map((contest) => [contest.application?.hold_id, contest]));
+  return holds.map((hold) => ({ ...hold, contest: of.get(hold.id) ?? null }));
+}
+
+/** Whose fee a hold is: its contest, as a link. */
+export function feeOf({ id, title: text }) {
+  return tt("wallet.fee_of", { contest: h("a", { href: link(id) }, text ?? id) });
 }
 
 /**

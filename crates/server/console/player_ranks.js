@@ -3,6 +3,7 @@
 import { change, withQuery } from "./api.js";
 import { ban, place, restore, actsOn, why } from "./ban.js";
 import { link as boardLink } from "./boards.js";
+import { link as contestLink } from "./contests.js";
 import { dialog, failed, toast } from "./dialog.js";
 import { button, card, chip, empty, h, notice, renew } from "./dom.js";
 import { grouped, periodName, zoned } from "./format.js";
@@ -12,7 +13,7 @@ import { table } from "./table.js";
 import { t } from "./texts.js";
 import { zoneOf } from "./zones.js";
 
-/** A card for the leaderboards of a player: `update` shows them, of which some are `final` and some have period `rules`; `again` reads them anew. */
+/** A card for the leaderboards of a player: `update` shows them, of which some are `final` and some have period `rules`, and the contests it has `applied` to; `again` reads them anew. */
 export function ranks(player, again) {
   const asked = may("boards:admin") && why();
   const acted = () => {
@@ -28,11 +29,13 @@ export function ranks(player, again) {
     ...(asked ? [{ label: t("board.actions"), kind: "actions", cell: (row) => acts(player, row, asked, acted) }] : []),
   ], { key: ({ board: name, period }) => `${name} ${period}` });
   const [top, more, place] = [h("div", {}), h("div", {}), h("div", {})];
-  const update = (items, complete) => {
+  const update = (items, complete, applied) => {
     view.update(items.flatMap((item) => rowsOf(item)), { flash: false });
     const places = items.map(({ board: name, banned, final }) => ({ board: name, banned, final }));
-    renew(top, places, () => asked && places.length > 0 && h("div", { class: "body" },
+    const waits = applied.map(({ id, title }) => [id, title]);
+    renew(top, [places, waits], () => asked && places.length > 0 && h("div", { class: "body" },
       places.some(({ banned, final }) => !banned && !final) && h("p", { class: "small soft" }, t("player.ban_about")),
+      waits.length > 0 && h("p", { class: "small soft" }, t("player.applied_about"), " ", waits.map(([id, title], index) => [index > 0 && ", ", h("a", { href: contestLink(id) }, title ?? id)])),
       h("div", { class: "inline" }, asked.element, everywhere(player, places, asked, acted))));
     renew(more, [complete, items.length], () => !complete && notice("warn", h("p", {}, t("player.first_boards", { n: items.length }))));
     renew(place, items.length > 0, () => (items.length > 0 ? view.element : empty(t("player.no_board"), t("player.no_board_about"))));

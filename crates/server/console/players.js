@@ -90,9 +90,10 @@ function banned(state) {
   return mark && h("span", { class: "under" }, mark);
 }
 
-/** Whether a player is banned, and whether on all leaderboards that it is on: it may still submit to others. */
-export function banChip({ all, banned: on }) {
-  return on.length > 0 && chip(on.length === all ? t("player.banned_everywhere") : t("player.banned_on", { banned: on.length, all }), "bad");
+/** Whether a player is banned, and whether on all leaderboards that it is on: it may still submit to others. `others` are those of contests that are over, if it has ranks there. */
+export function banChip({ all, banned: on, others = false }) {
+  const everywhere = t(others ? "player.banned_but_over" : "player.banned_everywhere");
+  return on.length > 0 && chip(on.length === all ? everywhere : t("player.banned_on", { banned: on.length, all }), "bad");
 }
 
 /** The same in few words, for a row of a payment with `bans`: its own leaderboard comes first. */

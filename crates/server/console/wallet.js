@@ -86,7 +86,7 @@ function amounts({ currency, balance, held, available, promotional, credits = []
 /** The holds of a member: the open ones, or all. */
 function holdsOf(member, wallets, renew, signal) {
   let state = "open";
-  const all = holds(() => ({ member: member.id, state }), signal, renew);
+  const all = holds(() => ({ member: member.id, state }), signal, renew, member.player);
   const states = choice(t("wallet.hold_states"), [["open", t("wallet.holds_open")], ["", t("wallet.holds_all")]], state, (chosen) => {
     state = chosen;
     all.reload();

@@ -317,6 +317,7 @@ fn settle(console: &mut Console) {
     console.picture("contest-settle");
     console.click("Pay the prizes");
     console.sees("The prizes are paid");
+    console.sees("170 000 KRW to 4 players");
     console.sees_row(&["1", "100 000 KRW", "paid"]);
     console.page.wait(&format!("{} === {named}", winners("main")));
     console.check("contest-paid");

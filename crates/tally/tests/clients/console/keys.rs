@@ -113,10 +113,17 @@ fn acts(console: &mut Console, admin: &str) {
 
 /// Uses another key in this tab.
 fn use_key(console: &mut Console, key: &str) {
-    console.click("Forget the key");
+    forget(console);
     console.fill("API key", key);
     console.click("Use this key");
     console.page.wait("document.querySelector('dialog[open]') === null");
+}
+
+/// The icon asks before the key is gone.
+fn forget(console: &mut Console) {
+    console.click("Forget the key");
+    console.sees("Forget the key of this tab?");
+    console.click("Forget the key");
 }
 
 /// The key is shown once, and used by this tab from then on.
@@ -151,7 +158,7 @@ fn roles(console: &mut Console, admin: &str) {
     console.click("I have kept it");
 
     // Without a key it shows the form, and keeps nothing that the server does not know.
-    console.click("Forget the key");
+    forget(console);
     console.sees("Paste an API key of this server");
     console.picture("key-needed");
     console.check("key-needed");
@@ -263,6 +270,11 @@ fn staff(console: &mut Console, admin: &str) {
     client.post("/v1/contests", &json!({"id": "alone", "title": "Alone"})).expect(201);
     console.show("#/contests/alone");
     console.sees("This contest has no staff: only a key of role admin");
+    for act in ["open", "start", "finish"] {
+        client.post(&format!("/v1/contests/alone/{act}"), &json!({})).expect(200);
+    }
+    console.show("#/");
+    console.sees("Finished: a key of role admin settles it to pay its prizes");
     use_key(console, admin);
     client.delete(&format!("/v1/keys/{}", made["id"].as_str().expect("an id"))).expect(204);
 }

@@ -334,6 +334,81 @@ fn a_player_has_its_rank_and_its_prize_in_a_contest() {
     console.end();
 }
 
+/// A hold of an entry fee and a ban name the contest with the application, and its end says what it gave back.
+#[test]
+fn an_entry_fee_leads_to_its_contest() {
+    let mut console = Console::empty();
+    let mut client = console.server.client();
+    let member = json!({"login_id": "ann", "name": "Ann Lee", "player": "ann"});
+    let member = client.post("/v1/members", &member).expect(201)["id"].clone();
+    client.post("/v1/deposits", &json!({"to": member, "amount": 500})).expect(201);
+    client.put("/v1/leaderboards/arcade", &json!({})).expect(201);
+    client.post("/v1/leaderboards/arcade/scores", &json!({"player": "ann", "score": 9})).expect(200);
+    let prizes = json!([{"from": 1, "to": 1, "currency": "KRW", "amount": 50}]);
+    client.post("/v1/contests", &json!({"id": "old", "title": "Old cup", "prizes": prizes})).expect(201);
+    let fee = json!({"currency": "KRW", "amount": 100});
+    client.post("/v1/contests", &json!({"id": "cup", "title": "Friday cup", "entry_fee": fee})).expect(201);
+    let mut act = |path: &str, body: Value| {
+        let status = client.post(&format!("/v1/contests/{path}"), &body).status;
+        assert!(status < 300, "{path}: {status}");
+    };
+    act("old/open", json!({}));
+    act("old/applications", json!({"player": "ann"}));
+    act("old/applications/accept", json!({"players": ["ann"]}));
+    act("old/start", json!({}));
+    let row = json!({"player": "ann", "score": 5});
+    console.server.client().post("/v1/leaderboards/contest:old/scores", &row).expect(200);
+    act("old/finish", json!({}));
+    act("old/settle", json!({}));
+    act("cup/open", json!({}));
+    act("cup/applications", json!({"player": "ann"}));
+    console.show("#/players/ann");
+    console.sees("100 KRW · Entry fee of Friday cup");
+    console.sees("Reject them in: Friday cup");
+    console.click("Ban everywhere");
+    console.sees("banned on all but contests that are over");
+    console.check("player-fee");
+    console.picture("player-fee");
+    console.click("Ann Lee");
+    console.page.wait("location.hash.startsWith('#/wallets/')");
+    console.sees_row(&["Entry fee of Friday cup", "100 KRW"]);
+    console.click("Friday cup");
+    console.page.wait("location.hash === '#/contests/cup'");
+    console.click("Cancel the contest");
+    console.sees("1 application is removed.");
+    console.click("Cancel the contest");
+    console.sees("The contest is cancelled 1 application is removed. Holds of 100 KRW are released.");
+    console.show("#/contests/old");
+    console.sees("Wallet: Ann Lee");
+    console.end();
+}
+
+/// The page of a player whose member is closed has a way to the wallet that the member left.
+#[test]
+fn the_closed_member_of_a_player_is_found() {
+    let mut console = Console::empty();
+    let mut client = console.server.client();
+    let member = json!({"login_id": "bob", "name": "Bob Ray", "player": "bob"});
+    let member = client.post("/v1/members", &member).expect(201)["id"].clone();
+    client.post("/v1/deposits", &json!({"to": member, "amount": 30})).expect(201);
+    let close = format!("/v1/members/{}/close", member.as_str().expect("an id"));
+    client.post(&close, &json!({"force": true})).expect(200);
+    console.show("#/players/bob");
+    console.sees("A player without a member has no wallet");
+    console.click("Look for closed members");
+    console.sees("Bob Ray closed");
+    console.check("player-closed");
+    console.click("Bob Ray");
+    console.page.wait("location.hash.startsWith('#/wallets/')");
+    console.sees("Balance 30 KRW");
+    console.show("#/players/cleo");
+    console.click("Look for closed members");
+    console.sees("No closed member had this player.");
+    // The players have no profile.
+    console.page.allow("status of 404");
+    console.end();
+}
+
 /// An address that leads nowhere says so, and leads back.
 #[test]
 fn who_is_not_there_is_not_the_end() {
