@@ -69,7 +69,8 @@ async function lookForPlayers(text, signal) {
     { label: t("players.member"), cell: ({ member }) => (member ? [h("span", { class: "name" }, member.login_id), member.phone_number && h("span", { class: "under" }, member.phone_number)] : h("span", { class: "soft" }, t("players.no_member"))) },
     { label: t("players.found_on"), kind: "wide", cell: ({ boards }) => boards.map((board) => h("div", {}, h("a", { class: "name", href: boardLink(board) }, board))) },
   ], { key: ({ player }) => player });
-  view.update(items);
+  // Members come first: they are fewer, and what is known of them says which one is meant.
+  view.update(items.toSorted((one, other) => Boolean(other.member) - Boolean(one.member)));
   return card(t("players.found"), view.element, { foot: complete ? null : h("span", {}, t("players.more")) });
 }
 

@@ -42,6 +42,22 @@ pub struct Search {
     pub complete: bool,
 }
 
+impl Search {
+    /// Leaves so many. Members stay before others: a leaderboard can have any number of players that begin so.
+    fn shorten(&mut self, limit: usize) {
+        let spare = self.items.len().saturating_sub(limit);
+        self.complete &= spare == 0;
+        let others = self.items.iter().rev().filter(|(_, found)| found.member.is_none());
+        let others: Vec<PlayerId> = others.take(spare).map(|(player, _)| player.clone()).collect();
+        for player in &others {
+            self.items.remove(player);
+        }
+        while self.items.len() > limit {
+            self.items.pop_last();
+        }
+    }
+}
+
 /// At most `limit` players for what was typed; of members, and by a whole id, only if `with_members` is true. Blocks.
 pub fn search(tally: &Tally, typed: &str, limit: usize, with_members: bool) -> Result<Search, Failure> {
     let mut search = Search { items: BTreeMap::new(), complete: true };
@@ -53,10 +69,7 @@ pub fn search(tally: &Tally, typed: &str, limit: usize, with_members: bool) -> R
     if with_members && search.items.is_empty() {
         by_id(tally, typed.trim(), &mut search)?;
     }
-    while search.items.len() > limit {
-        search.items.pop_last();
-        search.complete = false;
-    }
+    search.shorten(limit);
     Ok(search)
 }
 

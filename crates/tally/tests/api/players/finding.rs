@@ -61,6 +61,28 @@ fn a_player_is_found_by_its_beginning_on_any_leaderboard() {
 }
 
 #[test]
+fn a_member_is_not_crowded_out_by_players_of_leaderboards() {
+    let server = TestTally::start(TALLY);
+    let mut local = server.local();
+    create(&mut local, "goals", &json!({}));
+    for player in ["max-1", "max-2", "max-3"] {
+        submit(&mut local, "goals", player, 1);
+    }
+    for (login, player) in [("a", "zoe"), ("b", "zac")] {
+        let member = json!({"login_id": login, "name": "Max Cheat", "player": player});
+        local.post("/v1/members", &member).expect(201);
+    }
+    for (limit, players, complete) in [
+        (9, &["max-1", "max-2", "max-3", "zac", "zoe"][..], true),
+        (3, &["max-1", "zac", "zoe"], false),
+        (1, &["zac"], false),
+    ] {
+        let found = local.get(&format!("/v1/players?prefix=max&limit={limit}")).expect(200);
+        assert_eq!((names(&found), &found["complete"]), (players.to_vec(), &json!(complete)), "{limit}");
+    }
+}
+
+#[test]
 fn members_are_found_by_callers_that_may_read_them() {
     let mut server = TestTally::start(TALLY);
     let mut local = server.local();
