@@ -145,10 +145,10 @@ export async function walk(path, query, name, each, signal, pagesMax = Infinity)
   return false;
 }
 
-/** The next page that has items: a request reads a bounded part, so a page may be empty and have a cursor. */
-export async function somePage(path, query, signal) {
+/** The next page that has items, or the last of a number of pages: a request reads a bounded part, so a page may be empty and have a cursor. */
+export async function somePage(path, query, signal, pagesMax = Infinity) {
   let page = await get(path, query, signal);
-  while (page.items.length === 0 && page.next_cursor) page = await get(path, { ...query, cursor: page.next_cursor }, signal);
+  for (let pages = 1; pages < pagesMax && page.items.length === 0 && page.next_cursor; pages += 1) page = await get(path, { ...query, cursor: page.next_cursor }, signal);
   return page;
 }
 

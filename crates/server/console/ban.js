@@ -36,15 +36,19 @@ export function actsOn(subject) {
 
 /** Bans on these places, with one undo for all of them. `changed()` is called when it was done, and when it was undone. */
 export async function ban(player, places, given, changed) {
-  const done = await each("ban", player, places, given, changed);
-  if (done.length > 0) say("ban", player, done, { label: t("player.undo"), run: () => restore(player, done, UNDONE, changed) });
+  let { done: left } = await each("ban", player, places, given, changed);
+  const run = async () => {
+    left = await restore(player, left, UNDONE, changed);
+    return left.length === 0;
+  };
+  if (left.length > 0) say("ban", player, left, { label: t("player.undo"), run });
 }
 
-/** Restores on these places. Returns whether one of them did it. */
+/** Restores on these places. Returns those that failed and may be tried again. */
 export async function restore(player, places, given, changed) {
-  const done = await each("restore", player, places, given, changed);
+  const { done, left } = await each("restore", player, places, given, changed);
   if (done.length > 0) say("restore", player, done);
-  return done.length > 0;
+  return left;
 }
 
 function say(what, player, done, undo) {
@@ -57,7 +61,7 @@ function where(places) {
   return places.length === 1 ? places[0].name : t("player.places", { n: places.length });
 }
 
-/** Returns the places where it was done, and says where it was not. */
+/** Returns the places where it was `done`, and those `left` that failed. It says where it was not done. */
 async function each(what, player, places, given, changed) {
   const done = [];
   const not = [];
@@ -68,19 +72,20 @@ async function each(what, player, places, given, changed) {
     } catch (error) {
       if (places.length === 1) throw error;
       if (!(error instanceof Problem)) throw error;
-      not.push({ name: one.name, error });
+      not.push({ one, error });
     }
   }
-  refused(what, player, not);
+  const left = refused(what, player, not);
   // What failed to show itself may still be undone.
   await Promise.resolve(changed()).catch(failed);
-  return done;
+  return { done, left };
 }
 
-/** A contest that is over keeps its result, so that is no failure. */
+/** Says where it was not done, and returns the places that failed. A contest that is over keeps its result, so that is no failure. */
 function refused(what, player, not) {
   const over = not.filter(({ error }) => error.code === "contest_state");
   const bad = not.filter(({ error }) => error.code !== "contest_state");
-  if (over.length > 0) toast("ok", t("player.over", { n: over.length }), over.map(({ name }) => name).join(", "));
-  if (bad.length > 0) toast("bad", t(`player.not_done.${what}`, { player, n: bad.length }), bad.map(({ name, error }) => `${name}: ${error.message}`).join("; "));
+  if (over.length > 0) toast("ok", t("player.over", { n: over.length }), over.map(({ one }) => one.name).join(", "));
+  if (bad.length > 0) toast("bad", t(`player.not_done.${what}`, { player, n: bad.length }), bad.map(({ one, error }) => `${one.name}: ${error.message}`).join("; "));
+  return bad.map(({ one }) => one);
 }

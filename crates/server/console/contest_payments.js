@@ -28,7 +28,7 @@ export function payments(what, contest, signal, decides) {
     what === "prizes" && { label: t("contest.rank"), kind: "num fit", cell: ({ rank }) => grouped(rank) },
     { label: t("contest.player"), cell: ({ player, member, division }) => [playerLink(player), under([division && t("contest.division", { n: division }), member && walletLink({ member, player })])] },
     { label: t("contest.amount"), kind: "num", cell: ({ amount, currency, pool }) => [money(amount, currency), pool && h("span", { class: "under" }, t("contest.of_pool"))] },
-    sees && { label: t("contest.paid_head"), cell: outcome },
+    sees && { label: t(`contest.paid_head.${what}`), cell: (row) => outcome(row, what) },
   ].filter(Boolean);
   const key = ({ division, rank, player, pool }) => `${division} ${rank} ${player} ${pool}`;
   const view = table(t(`contest.payments.${what}`), columns, { key });
@@ -69,10 +69,10 @@ export function under(parts) {
   return given.length > 0 && h("span", { class: "under" }, given.flatMap((one, at) => (at === 0 ? [one] : [" · ", one])));
 }
 
-/** What became of a payment. */
-export function outcome({ paid, code, reversed, currency }) {
-  if (paid) return [chip(t("contest.paid"), "ok"), reversed && h("span", { class: "under" }, t("contest.reversed", { amount: money(reversed, currency) }))];
-  if (!code) return chip(t("contest.under_way"), "warn");
+/** What became of a payment; `what` is `prizes` or `refunds`. */
+export function outcome({ paid, code, reversed, currency }, what) {
+  if (paid) return [chip(t(`contest.paid.${what}`), "ok"), reversed && h("span", { class: "under" }, t("contest.reversed", { amount: money(reversed, currency) }))];
+  if (!code) return chip(t(`contest.under_way.${what}`), "warn");
   const mark = code === "reversed" ? chip(t("contest.not_owed")) : chip(t("contest.not_paid"), "bad");
   return [mark, h("span", { class: "under" }, named(`contest.unpaid_for.${code}`))];
 }

@@ -9,11 +9,12 @@ export function dialog(title, content, { wide } = {}) {
   const name = `dialog-${Math.random().toString(36).slice(2)}`;
   const made = h("dialog", { class: wide ? "wide" : null, "aria-labelledby": name });
   put(made, h("div", { class: "inside" }, h("h2", { id: name }, title), content(made)));
+  const uncover = cover();
   made.addEventListener("close", () => {
     raise();
     made.remove();
+    uncover();
   });
-  forgetSaid();
   document.body.append(made);
   made.showModal();
   // A number is mostly typed anew.
@@ -97,9 +98,31 @@ function forgetFailures() {
 /** The address at which a message was shown. One that takes something back has none: it stays on all pages. */
 const shownAt = new WeakMap();
 
-/** A dialog is not covered by what was said before. A message that takes something back waits until the dialog is closed. */
-function forgetSaid() {
-  [...toasts.children].filter((made) => shownAt.has(made)).forEach((made) => made.remove());
+/** The timer of each message that goes by itself. */
+const timers = new WeakMap();
+
+/** Shows a message for so long from now on. */
+function last(made, shown) {
+  clearTimeout(timers.get(made));
+  timers.set(made, setTimeout(() => made.remove(), shown));
+}
+
+/**
+ * A dialog is not covered by what was said before. A message that takes something back is hidden until the dialog is closed, and has its
+ * whole time from then on: the function that is returned shows it again.
+ */
+function cover() {
+  const before = [...toasts.children].filter((made) => !made.hidden);
+  before.filter((made) => shownAt.has(made)).forEach((made) => made.remove());
+  const waiting = before.filter((made) => !shownAt.has(made));
+  waiting.forEach((made) => {
+    clearTimeout(timers.get(made));
+    made.hidden = true;
+  });
+  return () => waiting.forEach((made) => {
+    made.hidden = false;
+    last(made, SHOWN_TO_UNDO);
+  });
 }
 
 /** A message goes with its page. One of an act that leads elsewhere is shown after the address has changed, so it is of the new page. */
@@ -120,10 +143,11 @@ export function toast(kind, title, text, undo) {
     if ((await undo.run()) !== false) made.remove();
   }, { kind: "small", failed });
   put(made, icon(kind === "bad" ? "bad" : "ok"), h("div", {}, h("p", { class: "strong" }, title), text && h("p", { class: "small soft" }, text), act), close);
-  while (toasts.children.length >= 3) toasts.firstElementChild.remove();
+  // One that takes something back is the last to go.
+  while (toasts.children.length >= 3) (toasts.querySelector(".toast:not(.undo)") ?? toasts.firstElementChild).remove();
   raise();
   toasts.append(made);
-  if (kind !== "bad") setTimeout(() => made.remove(), undo ? SHOWN_TO_UNDO : SHOWN);
+  if (kind !== "bad") last(made, undo ? SHOWN_TO_UNDO : SHOWN);
 }
 
 /** The words of a problem. The server writes English: another language has a sentence for a frequent code. */

@@ -45,11 +45,18 @@ export function render(root, { player }, signal) {
   const acts = may("audit:read") ? audit(player, signal) : null;
   const places = ranks(player, () => again());
   const joined = contests(player, signal);
+  let [turns, newest] = [0, 0];
   const load = async () => {
+    turns += 1;
+    const turn = turns;
     const { items, complete } = await everywhere(path, signal);
     const names = items.map(({ board }) => board);
     // The page changes no rule of a leaderboard.
-    [rules, played] = await Promise.all([rules ?? withPeriods(names, signal), contestsOf(player, names, signal, played.found)]);
+    const read = await Promise.all([rules ?? withPeriods(names, signal), contestsOf(player, names, signal, played.found)]);
+    // A refresh that began before a ban may be answered after it.
+    if (turn < newest) return new Set(names);
+    newest = turn;
+    [rules, played] = read;
     bannedOn = new Set(items.filter(({ banned }) => banned).map(({ board }) => board));
     shown = items.map((item) => ({ ...item, final: isOver(played.found.get(contestOf(item.board))), rules: rules.get(item.board)?.periods ?? [] }));
     showHead();

@@ -134,7 +134,7 @@ function standing({ id, ranked, won }) {
 }
 
 function prize(one) {
-  return h("div", {}, h("span", { class: "strong" }, money(one.amount, one.currency)), may("money:read") && [" ", outcome(one)]);
+  return h("div", {}, h("span", { class: "strong" }, money(one.amount, one.currency)), may("money:read") && [" ", outcome(one, "prizes")]);
 }
 
 function name(contest) {

@@ -48,7 +48,7 @@ export function table(caption, columns, { key = (row) => JSON.stringify(row), ma
 
 /**
   * A paged list: a table, the content for an empty list, and a button for more. `load(cursor)` returns
-  * `{items, next_cursor}`.
+  * `{items, next_cursor}`. `nothing(more)` is told whether the list may go on.
  */
 export function list(view, load, nothing) {
   const place = h("div", {});
@@ -59,7 +59,7 @@ export function list(view, load, nothing) {
   let bare = false;
   const show = (next, anew) => {
     view.update(items, { flash: false });
-    if (items.length === 0 && (anew || !bare)) set(place, nothing());
+    if (items.length === 0 && (anew || !bare)) set(place, nothing(Boolean(next)));
     else if (items.length > 0 && view.element.parentElement !== place) set(place, view.element);
     bare = items.length === 0;
     foot.hidden = !next && items.length < 20;
@@ -82,7 +82,7 @@ export function list(view, load, nothing) {
     if (turn < shown) return;
     shown = turn;
     items = cursor ? items.concat(answer.items) : answer.items;
-    show(answer.next_cursor, anew);
+    show(answer.next_cursor, anew || Boolean(cursor));
   };
   // A refresh leaves a list alone once later pages are loaded.
   const refresh = async () => paged || go(null, false);

@@ -194,6 +194,102 @@ const UNDO: &str = r#"(async () => {
     return [stays, await press()];
 })()"#;
 
+/// The time of an act that can be undone stands still under a dialog, and begins again after it. One of an act inside a dialog is shown there.
+const UNDO_UNDER_A_DIALOG: &str = r#"(async () => {
+    const { dialog, toast } = await import('/console/dialog.js');
+    const { setTimeout, clearTimeout } = window;
+    const running = new Set();
+    let last = 0;
+    window.setTimeout = (run, wait) => {
+        if (wait !== 30000) return setTimeout(run, wait);
+        last -= 1;
+        running.add(last);
+        return last;
+    };
+    window.clearTimeout = (timer) => running.delete(timer) || clearTimeout(timer);
+    try {
+        const shown = () => [...document.querySelectorAll('.toast.undo')].filter((one) => one.getClientRects().length > 0).map((one) => one.querySelector('.strong').textContent);
+        const seen = [];
+        const see = () => seen.push([running.size, shown()]);
+        const close = async (box) => {
+            const closed = new Promise((resolve) => box.addEventListener('close', resolve));
+            box.close();
+            await closed;
+            see();
+        };
+        const undo = { label: 'Undo', run: () => {} };
+        toast('ok', 'Before', null, undo);
+        const first = dialog('A dialog', () => []);
+        see();
+        toast('ok', 'Inside', null, undo);
+        const second = dialog('Above it', () => []);
+        see();
+        await close(second);
+        await close(first);
+        ['One', 'Two', 'Three'].forEach((title) => toast('bad', title));
+        see();
+        document.querySelectorAll('.toast').forEach((one) => one.remove());
+        return seen;
+    } finally {
+        Object.assign(window, { setTimeout, clearTimeout });
+    }
+})()"#;
+
+/// A ban on two leaderboards whose undo fails on one of them: the second undo is of that one alone.
+const UNDO_OF_BANS: &str = r#"(async () => {
+    const { ban, place } = await import('/console/ban.js');
+    const { fetch } = window;
+    const asked = [];
+    let fails = true;
+    window.fetch = (path, options) => {
+        if (options?.method !== 'POST') return fetch(path, options);
+        const [, board, act] = path.match(/leaderboards\/(\w+)\/players\/ann\/(\w+)/);
+        asked.push(`${act} ${board}`);
+        if (act === 'restore' && board === 'b' && fails) return Promise.resolve(new Response('{"code":"store_unavailable","detail":"away"}', { status: 503 }));
+        return Promise.resolve(new Response('{}'));
+    };
+    try {
+        await ban('ann', [place('a', 'ann'), place('b', 'ann')], '', () => {});
+        const made = document.querySelector('.toast.undo');
+        const act = made.querySelector('div button');
+        const press = async () => {
+            const [before] = [asked.length, act.click()];
+            while (act.disabled) await new Promise((resolve) => setTimeout(resolve, 5));
+            return [asked.slice(before), made.isConnected];
+        };
+        const first = await press();
+        fails = false;
+        return [first, await press()];
+    } finally {
+        window.fetch = fetch;
+        document.querySelectorAll('.toast').forEach((one) => one.remove());
+    }
+})()"#;
+
+/// A search ends after some pages without a row, and a list says that there may be more.
+const SEARCHES: &str = r#"(async () => {
+    const { somePage } = await import('/console/api.js');
+    const { list, table } = await import('/console/table.js');
+    const { fetch } = window;
+    let count = 0;
+    window.fetch = (path, options) => {
+        if (!path.startsWith('/v1/contests')) return fetch(path, options);
+        count += 1;
+        return Promise.resolve(new Response(JSON.stringify({ items: [], next_cursor: count < 5 ? 'on' : null })));
+    };
+    try {
+        const all = list(table('x', []), (cursor) => somePage('/v1/contests', { cursor }, undefined, 3), (more) => (more ? 'so far' : 'none'));
+        await all.reload();
+        const first = [count, all.element.textContent.includes('so far')];
+        const more = all.element.querySelector('button');
+        more.click();
+        while (more.isConnected || all.element.querySelector('button')) await new Promise((resolve) => setTimeout(resolve, 5));
+        return [first, count, all.element.textContent.includes('none')];
+    } finally {
+        window.fetch = fetch;
+    }
+})()"#;
+
 /// The lists of a page ask for so many members at most, and for each once.
 const MEMBERS: &str = r#"(async () => {
     const { withMembers } = await import('/console/board_prizes.js');
@@ -294,6 +390,18 @@ fn modules_compute_what_they_should() {
     assert_eq!(console.page.eval(MEMBERS), json!([50, 40, 30]));
     let more = "arcade: All time (9), Week of 23 Nov 2026 (7), 3 more";
     assert_eq!(console.page.eval(REMOVED), json!(["arcade: All time (9)", more, null]));
+    console.end();
+}
+
+#[test]
+fn what_can_be_undone_or_found_is_not_lost() {
+    let mut console = Console::empty();
+    let seen =
+        json!([[0, []], [0, []], [1, ["Inside"]], [2, ["Before", "Inside"]], [2, ["Before", "Inside"]]]);
+    assert_eq!(console.page.eval(UNDO_UNDER_A_DIALOG), seen);
+    let first = json!([["restore a", "restore b"], true]);
+    assert_eq!(console.page.eval(UNDO_OF_BANS), json!([first, [["restore b"], false]]));
+    assert_eq!(console.page.eval(SEARCHES), json!([[3, true], 5, true]));
     console.end();
 }
 
