@@ -187,7 +187,7 @@ pub async fn send(
     let done = move |result| drop(answer.send(result));
     tally.webhooks.sender()?.send(delivery, Box::new(done));
     let answer = answered.await.map_err(|_| Fault::Broken("a delivery has no answer".into()))?;
-    let (at, mut failing) = (Some(tally.now()), None);
+    let mut stored = None;
     if let Some(finished) = finished {
         let (tally, finished) = (Arc::clone(tally), Finished { answer: answer.clone(), ..finished });
         let applied = blocking(move || {
@@ -195,8 +195,11 @@ pub async fn send(
             tally.webhooks.task.wake();
             Ok(applied)
         });
-        failing = applied.await?.pop().flatten().and_then(|position| position.failing);
+        stored = applied.await?.pop().flatten();
     }
+    // A stored attempt has one time: here, in the list, and in the answer to a retry.
+    let at = Some(stored.as_ref().map_or_else(|| tally.now(), |position| position.at));
+    let failing = stored.and_then(|position| position.failing);
     Ok((SentEvent { kind, subject, event, at, answer, failing }, false))
 }
 

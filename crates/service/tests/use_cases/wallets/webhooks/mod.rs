@@ -100,7 +100,10 @@ fn a_late_answer_sets_no_position_back() {
             let (again, done) = expect(&held, 1);
             assert_eq!(again.event.id, first.event.id);
             done(answer(200));
-            assert_eq!(sending.join().unwrap().0.answer.status, Some(200));
+            let (sent, _) = sending.join().unwrap();
+            assert_eq!(sent.answer.status, Some(200));
+            let page = deliveries::list(&world.tally, hook.id, None, None, 9).unwrap();
+            assert_eq!(sent.at, Some(page.rows[0].position.at), "as the list has it");
         });
         assert_eq!(positions(&world, &hook), [1], "{kind:?}");
         event(&world, "cup", false);
