@@ -255,8 +255,9 @@ def queue() -> None:
         memory.save(json.dumps([{"board": "sums", "player": "q6", "score": 4, "id": "stored-before"}]))
         equal(SubmitQueue(tally, storage=memory).flush().sent, 1)
     equal(score("q6"), 4)
-    memory.save("{broken")
-    equal(failure(SubmitQueue(tally, storage=memory).size).code, "storage_failed")
+    for broken_text in ["{broken", "[1]", '["id"]', "5", "null"]:
+        memory.save(broken_text)
+        equal(failure(SubmitQueue(tally, storage=memory).size).code, "storage_failed")
 
 
 def members() -> None:

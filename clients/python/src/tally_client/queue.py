@@ -69,6 +69,8 @@ class QueuedScore(t.BatchRow, total=False):
 
 def _present(row: Any) -> QueuedScore:
     """A stored score. Earlier releases of this package named its key ``id``."""
+    if not isinstance(row, dict):
+        raise TypeError(f"a score is an object, not {row!r}")
     if "id" in row:
         row["idempotency_key"] = row.pop("id")
     return cast(QueuedScore, row)
@@ -245,7 +247,7 @@ class SubmitQueue:
             try:
                 text = self._storage.load()
                 self._waiting = [_present(row) for row in json.loads(text)] if text is not None else []
-            except (OSError, ValueError) as error:
+            except (OSError, TypeError, ValueError) as error:
                 message = f"the stored queue cannot be read; remove it to begin anew: {error}"
                 raise TallyError("storage_failed", message) from error
         return self._waiting
