@@ -347,21 +347,23 @@ fn check_wallets(server: &TestTally) {
     assert_eq!(found["items"][0]["phone_number"], json!("01000000001"), "{found}");
 }
 
-/// Waits until so many rows of the demo are done; false where it was ready before.
-fn wait_for(client: &mut Client, rows: u64) -> bool {
+/// Waits until so many rows of the demo are done, and asks for ranks then. Returns whether the filling was met, and whether they
+/// were refused.
+fn wait_for(client: &mut Client, rows: u64) -> (bool, bool) {
     loop {
         let ready = client.get("/readyz");
         if ready.status == 200 {
-            return false;
+            return (false, false);
         }
         let at = ready.json();
         if at["phase"] == "demo" && at["done"].as_u64() >= Some(rows) {
             // It may be done by now.
             let answer = client.get("/v1/leaderboards/goals/scores");
-            if answer.status != 200 {
+            let is_refused = answer.status != 200;
+            if is_refused {
                 answer.refused(503, "loading");
             }
-            return true;
+            return (true, is_refused);
         }
         std::thread::yield_now();
     }
@@ -370,13 +372,15 @@ fn wait_for(client: &mut Client, rows: u64) -> bool {
 #[test]
 fn a_filling_that_was_cut_short_goes_on_where_it_was() {
     let mut server = demo();
-    let mut cut = 0;
+    let (mut cut, mut refused) = (0, 0);
     // In the first chunk, in every board, at the end; once by a regular end.
     for (rows, kill) in
         [(1, true), (15_000, true), (40_000, false), (60_000, true), (94_000, true), (140_000, true)]
     {
         server.launch();
-        cut += u32::from(wait_for(&mut server.client(), rows));
+        let (is_met, is_refused) = wait_for(&mut server.client(), rows);
+        cut += u32::from(is_met);
+        refused += u32::from(is_refused);
         if kill {
             server.kill9();
         } else {
@@ -384,6 +388,7 @@ fn a_filling_that_was_cut_short_goes_on_where_it_was() {
         }
     }
     assert!(cut > 2, "the filling was met {cut} times only");
+    assert!(refused > 0, "ranks were never refused while it was filled");
     server.restart();
     check_boards(&mut server.client());
     check_wallets(&server);
