@@ -62,8 +62,8 @@ pub enum Fault {
     /// A row that the request needs is corrupt: nothing was done; other requests are done.
     #[error("damaged: {0}")]
     Damaged(Box<CorruptRow>),
-    /// A file of the archived ledger cannot be used: nothing was done; requests that do not need it can succeed.
-    #[error("the archive file `{file}` cannot be used: {what}")]
+    /// A file of the archived ledger, or of a checkpoint, cannot be used: nothing was done; requests that do not need it can succeed.
+    #[error("the file `{file}` cannot be used: {what}")]
     Archive {
         /// The name of the file.
         file: String,

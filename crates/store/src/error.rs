@@ -46,8 +46,8 @@ pub enum StoreError {
     /// More than one row is corrupt: a file, a page of it, a table.
     #[error("the store is damaged: {0}")]
     Corrupt(String),
-    /// A file of the archived ledger cannot be read, or is not what was written: nothing was done.
-    #[error("the archive file `{file}` cannot be used: {what}")]
+    /// A file of the archived ledger, or of a checkpoint, cannot be read, or is not what was written: nothing was done.
+    #[error("the file `{file}` cannot be used: {what}")]
     Archive {
         /// The name of the file.
         file: String,

@@ -196,6 +196,17 @@ impl Drop for Unfinished {
     }
 }
 
+/// Refuses a name whose file is anything but a checkpoint. A new one takes its place.
+pub fn check_replaceable(path: &Path) -> Result<(), StoreError> {
+    match std::fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(fault(path, &error)),
+        // A rename would replace a link, and not the file that it names.
+        Ok(found) if !found.is_file() => Err(fault(path, &"it is no regular file")),
+        Ok(_) => known(path).map(drop),
+    }
+}
+
 /// Writes a checkpoint: its wallets in order, then the summary. Dropped before that, it leaves no file.
 pub struct CheckpointWriter {
     path: PathBuf,
@@ -204,11 +215,16 @@ pub struct CheckpointWriter {
 }
 
 impl CheckpointWriter {
-    /// Begins beside the file of this name. Two processes do not meet.
+    /// Begins beside the file of this name. Two processes do not meet: in containers both may have the same number.
     pub fn create(path: &Path) -> Result<Self, StoreError> {
+        let mut random = [0; 8];
+        getrandom::fill(&mut random)
+            .map_err(|error| StoreError::Unavailable(format!("no random numbers: {error}")))?;
         let mut unfinished = path.as_os_str().to_owned();
-        unfinished.push(format!(".{}{UNFINISHED}", std::process::id()));
-        let unfinished = Unfinished(PathBuf::from(unfinished));
+        unfinished.push(format!(".{:016x}{UNFINISHED}", u64::from_be_bytes(random)));
+        let unfinished = PathBuf::from(unfinished);
+        File::create_new(&unfinished).map_err(|error| fault(&unfinished, &error))?;
+        let unfinished = Unfinished(unfinished);
         let writer = Writer::create(&SystemDisk, &unfinished.0)?;
         Ok(Self { path: path.to_owned(), writer, unfinished })
     }
@@ -299,6 +315,48 @@ mod tests {
         drop(writer);
         assert_eq!(CheckpointFile::open(&path).unwrap().digest(), digest);
         assert_eq!(names(folder.path()), ["proof"]);
+    }
+
+    #[test]
+    fn two_writers_of_one_file_do_not_meet() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("proof");
+        let mut writers = [(); 2].map(|()| CheckpointWriter::create(&path).unwrap());
+        assert_eq!(names(folder.path()).len(), 2);
+        writers
+            .iter_mut()
+            .for_each(|writer| wallets(2).iter().for_each(|(key, of)| writer.add(key, of).unwrap()));
+        for writer in writers {
+            let digest = writer.finish(&summary()).unwrap();
+            assert_eq!(CheckpointFile::open(&path).unwrap().digest(), digest);
+        }
+        assert_eq!(names(folder.path()), ["proof"]);
+    }
+
+    #[test]
+    fn only_a_checkpoint_or_no_file_may_be_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("proof");
+        check_replaceable(&path).unwrap();
+        write(&path, 3);
+        check_replaceable(&path).unwrap();
+        for bytes in [&b""[..], b"SQLite format 3", &[7; 100], b"tallyck1"] {
+            std::fs::write(&path, bytes).unwrap();
+            check_replaceable(&path).unwrap_err();
+            assert_eq!(std::fs::read(&path).unwrap(), bytes);
+        }
+        check_replaceable(folder.path()).unwrap_err();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_that_is_replaced_is_read_to_its_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("proof");
+        write(&path, 5_000);
+        let file = CheckpointFile::open(&path).unwrap();
+        write(&path, 3);
+        assert_eq!(file.wallets().map(Result::unwrap).collect::<Vec<_>>(), wallets(5_000));
     }
 
     #[test]

@@ -21,7 +21,9 @@ mod writer;
 
 pub(crate) use catalog::file_names;
 pub use catalog::{ArchivedMonth, MonthFiles, MonthState};
-pub use checkpoint::{CheckpointFile, CheckpointWriter, ProvedWallet, ProvedWallets, Summary};
+pub use checkpoint::{
+    CheckpointFile, CheckpointWriter, ProvedWallet, ProvedWallets, Summary, check_replaceable,
+};
 pub(crate) use month::UNFINISHED;
 pub use month::last_id;
 pub use steps::{ArchiveStep, Until, step, to_archive};

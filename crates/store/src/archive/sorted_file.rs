@@ -13,7 +13,13 @@ use flate2::read::DeflateDecoder;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The most bytes of a block before it is compressed: far more than a writer makes.
+const UNPACKED_MAX: u64 = 4 << 20;
+
+/// The longest key: that of any kind of row is shorter.
+const KEY_MAX: usize = 64;
 
 /// A row: its key and its value.
 pub(super) type Row = (Vec<u8>, Vec<u8>);
@@ -33,6 +39,8 @@ struct Block {
 #[derive(Debug)]
 pub(super) struct SortedFile {
     path: PathBuf,
+    /// The open file, if another one may get its name.
+    kept: Option<Mutex<File>>,
     blocks: Vec<Block>,
 }
 
@@ -42,7 +50,7 @@ impl SortedFile {
         Self::open_before(path, known, 0)
     }
 
-    /// The same with so many bytes of another kind after its end.
+    /// The same with so many bytes of another kind after its end. Such a file stays open, as another one may take its place.
     pub(super) fn open_before(path: &Path, known: &Written, tail: u64) -> Result<Self, StoreError> {
         let broken = |what: &str| fault(path, &what);
         let mut file = File::open(path).map_err(|error| fault(path, &error))?;
@@ -69,32 +77,38 @@ impl SortedFile {
         }
         let end = read(at, length + FOOTER)?;
         if *blake3::hash(&end).as_bytes() != known.digest {
-            return Err(broken("its digest is not the one that the catalog has"));
+            return Err(broken("its index is not what was written"));
         }
         if read(0, MAGIC.len() as u64)? != MAGIC {
             return Err(broken("its format is not known"));
         }
         let index = &end[..end.len() - FOOTER as usize];
-        let blocks = blocks(index).ok_or_else(|| broken("its index cannot be"))?;
-        Ok(Self { path: path.to_owned(), blocks })
+        let blocks = blocks(index, at).ok_or_else(|| broken("its index cannot be"))?;
+        let kept = (tail > 0).then(|| Mutex::new(file));
+        Ok(Self { path: path.to_owned(), kept, blocks })
     }
 
     /// The rows of a block.
     fn block(&self, number: usize) -> Result<Vec<Row>, StoreError> {
         let block = &self.blocks[number];
         let mut packed = vec![0; block.bytes];
-        let mut read = || -> io::Result<()> {
-            let mut file = File::open(&self.path)?;
+        let mut read = |mut file: &File| -> io::Result<()> {
             file.seek(SeekFrom::Start(block.at))?;
             file.read_exact(&mut packed)
         };
-        read().map_err(|error| fault(&self.path, &error))?;
+        let done = match &self.kept {
+            Some(file) => read(&file.lock().unwrap_or_else(PoisonError::into_inner)),
+            None => File::open(&self.path).and_then(|file| read(&file)),
+        };
+        done.map_err(|error| fault(&self.path, &error))?;
         if *blake3::hash(&packed).as_bytes() != block.digest {
             return Err(fault(&self.path, &format!("block {number} is not what was written")));
         }
         let mut rows = Vec::new();
-        DeflateDecoder::new(&packed[..]).read_to_end(&mut rows).map_err(|error| fault(&self.path, &error))?;
-        unpack(&rows).ok_or_else(|| self.broken_row())
+        let mut unpacked = DeflateDecoder::new(&packed[..]).take(UNPACKED_MAX + 1);
+        unpacked.read_to_end(&mut rows).map_err(|error| fault(&self.path, &error))?;
+        let rows = Some(rows).filter(|rows| rows.len() as u64 <= UNPACKED_MAX);
+        rows.and_then(|rows| unpack(&rows)).ok_or_else(|| self.broken_row())
     }
 
     /// The block that has a key, if any has it.
@@ -159,11 +173,14 @@ impl SortedFile {
     }
 }
 
-fn blocks(index: &[u8]) -> Option<Vec<Block>> {
+/// The blocks of an index. All of them are before its place in the file.
+fn blocks(index: &[u8], end: u64) -> Option<Vec<Block>> {
     let (mut input, mut blocks, mut before) = (Input::new(index), Vec::new(), 0_u64);
     while !input.is_empty() {
         let (first, at) = (input.bytes()?.to_vec(), input.number()?);
-        let (bytes, rows) = (usize::try_from(input.number()?).ok()?, input.number()?);
+        let (bytes, rows) = (input.number()?, input.number()?);
+        let is_within = at.checked_add(bytes).is_some_and(|block_end| block_end <= end);
+        let bytes = usize::try_from(bytes).ok().filter(|_| is_within)?;
         blocks.push(Block { first, at, bytes, before, digest: input.fixed()? });
         before = before.checked_add(rows)?;
     }
@@ -176,6 +193,9 @@ fn unpack(bytes: &[u8]) -> Option<Vec<Row>> {
         let shared = usize::try_from(input.number()?).ok()?;
         let mut key = rows.last().map_or(&[][..], |(last, _)| last).get(..shared)?.to_vec();
         key.extend_from_slice(input.bytes()?);
+        if key.len() > KEY_MAX {
+            return None;
+        }
         rows.push((key, input.bytes()?.to_vec()));
     }
     Some(rows)
@@ -226,6 +246,7 @@ impl Iterator for Rows {
 mod tests {
     use super::super::writer::Writer;
     use super::*;
+    use crate::codec::{put_bytes, put_number};
     use proptest::prelude::*;
     use tally_disk::SystemDisk;
 
@@ -304,10 +325,36 @@ mod tests {
         is_found("no file".into());
     }
 
+    /// A forged file has right digests of whatever it has.
+    #[test]
+    fn a_block_beyond_the_end_and_one_that_unpacks_to_too_much_are_refused() {
+        let index = |at: u64, bytes: u64| {
+            let mut index = Vec::new();
+            put_bytes(b"key", &mut index);
+            [at, bytes, 1].iter().for_each(|number| put_number(*number, &mut index));
+            index.extend_from_slice(&[0; 32]);
+            index
+        };
+        assert_eq!(blocks(&index(8, 92), 100).map(|blocks| blocks.len()), Some(1));
+        for (at, bytes) in [(8, 93), (101, 0), (8, u64::MAX), (u64::MAX, 1)] {
+            assert!(blocks(&index(at, bytes), 100).is_none(), "{at} {bytes}");
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let large = usize::try_from(UNPACKED_MAX).unwrap();
+        let read = |rows: &[Row]| {
+            let known = written(&path, rows);
+            SortedFile::open(&path, &known).unwrap().block(0).map(|rows| rows.len())
+        };
+        assert_eq!(read(&[(vec![1], vec![0; large - 64])]), Ok(1));
+        assert!(read(&[(vec![1], vec![0; large])]).is_err());
+        assert!(read(&[(vec![1; KEY_MAX + 1], vec![])]).is_err());
+    }
+
     proptest! {
         #[test]
         fn any_bytes_are_an_index_and_rows_or_none(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
-            let _ = (blocks(&bytes), unpack(&bytes));
+            let _ = (blocks(&bytes, u64::MAX), unpack(&bytes));
         }
     }
 }

@@ -65,7 +65,7 @@ impl Writer {
 
     /// Adds a row after all others.
     pub(super) fn add(&mut self, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
-        assert!(self.rows == 0 || self.last.as_slice() < key, "rows of an archive ascend");
+        assert!(self.rows == 0 || self.last.as_slice() < key, "rows of a file ascend");
         if self.in_block == 0 {
             self.first = key.to_vec();
             self.last.clear();
