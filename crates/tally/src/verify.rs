@@ -23,9 +23,10 @@ use tally_rules::Micros;
 use tally_rules::ledger::Month;
 use tally_service::secret::hex;
 use tally_service::verify::{
-    Checkpoint, Disagreement, Expected, Listener, MonthCheckpoint, Owed, Reconciled, ScoreCounts, reconcile,
+    CLOCKS_APART_MICROS, Checkpoint, Disagreement, Expected, Listener, MonthCheckpoint, Owed, Reconciled,
+    ScoreCounts, reconcile,
 };
-use tally_store::archive::{CheckpointFile, CheckpointWriter, Summary};
+use tally_store::archive::{CheckpointFile, CheckpointWriter, Summary, check_replaceable};
 use tally_store::mysql::MySqlStore;
 use tally_store::shards::Shards;
 use tally_store::{Snapshot, Store, StoreError};
@@ -45,7 +46,8 @@ pub(crate) struct VerifyArgs {
     #[arg(long, value_name = "CHECKPOINT")]
     since: Option<String>,
 
-    /// Write into this file what was proved, for --since of the next verification. With findings the file stays as it is
+    /// Write into this file what was proved, for --since of the next verification: a new file, or an earlier checkpoint. With
+    /// findings it stays as it is
     #[arg(long, value_name = "FILE")]
     checkpoint: Option<PathBuf>,
 }
@@ -76,13 +78,29 @@ impl Since {
     }
 }
 
-/// How far a server's clock may be ahead.
-const CLOCKS_APART_MICROS: i64 = 60_000_000;
+/// Refuses a file that --since could not read, and one that is no checkpoint: that of the store, say.
+fn check_target(file: &Path) -> Result<()> {
+    let given = file.display();
+    let is_word = file.to_str().is_some_and(|name| name == "latest" || Month::parse(name).is_some());
+    if is_word {
+        let what = "--since reads this as an archived month and not as a file";
+        return Err(Usage(format!("--checkpoint {given}: {what}; write ./{given}")).into());
+    }
+    check_replaceable(file).map_err(|error| match error {
+        StoreError::Archive { what, .. } => {
+            let what =
+                format!("this file is not replaced: {what}; name a new file, or an earlier checkpoint");
+            Usage(format!("--checkpoint {given}: {what}")).into()
+        }
+        error => error.into(),
+    })
+}
 
 /// Runs the subcommand.
 pub(crate) fn run(cli: &Cli, args: &VerifyArgs) -> Result<ExitCode> {
     let config = Config::load(cli)?;
     let data = DataDir::with_store(&config)?;
+    args.checkpoint.as_deref().map_or(Ok(()), check_target)?;
     let since = args.since.as_deref().map(Since::of).transpose()?;
     let terms = (since.as_ref(), args.checkpoint.as_deref());
     let started = Instant::now();
@@ -111,7 +129,7 @@ pub(crate) fn run(cli: &Cli, args: &VerifyArgs) -> Result<ExitCode> {
     if of_databases && disagreements > 0 {
         // A snapshot of MariaDB may have a commit without one that it depends on. A real error remains.
         eprintln!("note: {disagreements} rows disagree; the store is read once more");
-        // It removes its file, which the next one makes under the same name.
+        // It removes its file, which is of no use.
         verified.writer = None;
         verified = read(&*store, terms, true)?;
     }
@@ -119,12 +137,12 @@ pub(crate) fn run(cli: &Cli, args: &VerifyArgs) -> Result<ExitCode> {
     drop(copies);
     let begun = since.as_ref().map(|_| verified.since.as_ref());
     let agrees = told(&verified.reconciled, begun, started.elapsed().as_secs_f64());
-    keep(verified, args.checkpoint.as_deref(), agrees)?;
+    let kept = keep(verified, args.checkpoint.as_deref(), agrees)?;
     let ranked = if args.ranks { doctor::ranks_agree(cli)? } else { true };
     if !args.ranks {
         colours::print("note  ranks in a server's memory are not compared; `tally verify --ranks` does it");
     }
-    Ok(if agrees && ranked { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if agrees && kept && ranked { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Now, by this machine's clock.
@@ -196,25 +214,31 @@ fn find(books: &mut dyn Snapshot, since: &Since) -> Result<Option<Checkpoint>> {
     Err(Usage(format!("--since {month}: this month is not archived, or not all of it; {latest}")).into())
 }
 
-/// Gives the checkpoint its name, if everything agrees.
-fn keep(verified: Verified, file: Option<&Path>, agrees: bool) -> Result<()> {
+/// Gives the checkpoint its name, if everything agrees; returns false if it gets none.
+fn keep(verified: Verified, file: Option<&Path>, agrees: bool) -> Result<bool> {
     let Verified { reconciled, since, at, writer } = verified;
-    let (Some(writer), Some(file)) = (writer, file) else { return Ok(()) };
+    let (Some(writer), Some(file)) = (writer, file) else { return Ok(true) };
     let file = file.display();
     if !agrees {
         println!("      no checkpoint is written: {file} is as it was");
-        return Ok(());
+        return Ok(false);
     }
-    let summary = Checkpoint::proved(since.as_ref(), &reconciled, at);
+    let summary = match Checkpoint::proved(since.as_ref(), &reconciled, at) {
+        Ok(summary) => summary,
+        Err(why) => {
+            colours::print(&format!("WRONG no checkpoint is written, and {file} is as it was: {why}"));
+            return Ok(false);
+        }
+    };
     let digest = writer.finish(&summary).context("write the checkpoint")?;
     println!("      checkpoint: {file}, digest {}", hex(&digest));
-    Ok(())
+    Ok(true)
 }
 
 /// Prints what was checked; returns whether all of it agrees.
 fn told(reconciled: &Reconciled, since: Option<Option<&Checkpoint>>, seconds: f64) -> bool {
     let Reconciled { members, handles, wallets, entries, transfers, holds, contests, .. } = reconciled;
-    let Reconciled { applications, scores, totals, owed, disagreements, erased, being_erased, .. } =
+    let Reconciled { applications, scores, totals, late, owed, disagreements, erased, being_erased, .. } =
         reconciled;
     for (key, total) in totals {
         println!(
@@ -235,6 +259,11 @@ fn told(reconciled: &Reconciled, since: Option<Option<&Checkpoint>>, seconds: f6
     let period = format!("periods: {periods}, of them {earlier_schedule} by an earlier schedule");
     let application = format!("applications: {applications}");
     tell_since(since);
+    if *late > 0 {
+        println!(
+            "      {late} late movements were looked up by key; not checked against holds, reversals and contests"
+        );
+    }
     let agrees = *disagreements == 0;
     if agrees {
         let ok = |text: String| colours::print(&format!("ok    {text}"));

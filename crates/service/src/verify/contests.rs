@@ -8,7 +8,6 @@
 use super::ahead::{Ahead, Put};
 use super::entries::Entries;
 use super::owed::Marked;
-use super::since::Since;
 use super::sorted_rows::{PAGE_ROWS, SortedRows};
 use super::wallets::name_of_entry;
 use super::{Run, periods};
@@ -17,12 +16,12 @@ use crate::owed::{Debt, Debtor};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tally_rules::contest::record::ContestTask;
-use tally_rules::contest::{ContestId, ContestRecord, ContestState, Payout};
+use tally_rules::contest::{ContestId, ContestRecord, ContestState, Payout, division};
 use tally_rules::ledger::account::Account;
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::{Entry, EntryKind, MemberId, TransferId, Uuid, WalletKey};
 use tally_rules::{BoardId, Micros, PlayerId};
-use tally_store::{Snapshot, StoreError};
+use tally_store::{BoardRow, Snapshot, StoreError};
 
 /// Payments of contests that are kept in memory.
 const IN_MEMORY_MAX: usize = 200_000;
@@ -64,9 +63,10 @@ pub(super) fn reconcile(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Resul
     if run.reconciled.contests == 0 && periods == 0 && !paid {
         return Ok(());
     }
-    let (from, created) = (run.after(), run.since.as_ref().map(Since::created_until));
-    let from_then = (from, created);
-    let mut recorded = Ahead::collect(IN_MEMORY_MAX, again, |put| collect(snapshot, from_then, put))?;
+    let from = run.after();
+    let earlier = run.since.as_ref().map(|since| Earlier::of(snapshot, since.started_until())).transpose()?;
+    let terms = (from, earlier.as_ref());
+    let mut recorded = Ahead::collect(IN_MEMORY_MAX, again, |put| collect(snapshot, terms, put))?;
     let (mut entries, mut wallet) = (Entries::of(run), BTreeMap::<About, Vec<Entered>>::new());
     loop {
         entries.fill(snapshot)?;
@@ -75,7 +75,7 @@ pub(super) fn reconcile(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Resul
         if wallet.first_key_value().is_some_and(|(about, _)| is_another(about)) {
             for (about, found) in std::mem::take(&mut wallet) {
                 let mut passed = |_, recorded| compare(run, Some(&recorded), &[]);
-                let wanted = recorded.at(&about, |put| collect(snapshot, from_then, put), &mut passed)?;
+                let wanted = recorded.at(&about, |put| collect(snapshot, terms, put), &mut passed)?;
                 compare(run, wanted.as_ref(), &found);
             }
         }
@@ -86,9 +86,8 @@ pub(super) fn reconcile(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Resul
             wallet.entry(about).or_default().push(Entered { key, of, kind, amount, transfer });
         }
     }
-    recorded.rest(|put| collect(snapshot, from_then, put), &mut |_, recorded| {
-        compare(run, Some(&recorded), &[])
-    })?;
+    recorded
+        .rest(|put| collect(snapshot, terms, put), &mut |_, recorded| compare(run, Some(&recorded), &[]))?;
     Ok(())
 }
 
@@ -174,24 +173,48 @@ pub(super) fn each_payout(
     }
 }
 
-/// Passes the payments of contests and periods that may be after a transfer. Of contests that were created until an instant, fees may be
-/// before it.
+/// Which contests may have taken fees before a checkpoint.
+///
+/// The first fees are taken at the start, which makes the first leaderboard. A record has the instant of its state alone.
+struct Earlier {
+    until: Micros,
+    /// When the leaderboards of contests were made.
+    boards: BTreeMap<BoardId, Micros>,
+}
+
+impl Earlier {
+    fn of(snapshot: &mut dyn Snapshot, until: Micros) -> Result<Self, StoreError> {
+        let made = |row: BoardRow| ContestId::of_board(&row.id).map(|_| (row.id, row.created_at));
+        let boards = snapshot.boards()?.into_iter().filter_map(|(_, row)| row.and_then(made)).collect();
+        Ok(Self { until, boards })
+    }
+
+    /// Whether a contest may have. One without its leaderboard did not before it was created.
+    fn may_have(&self, id: &ContestId, record: &ContestRecord) -> bool {
+        let first = id.board(division::of(0, record.contest.division_size));
+        let started = self.boards.get(&first).copied().unwrap_or(record.created_at);
+        started.max(record.created_at) <= self.until
+    }
+}
+
+/// Passes the payments of contests and periods that may be after a transfer. Fees of earlier contests may be before it.
 fn collect(
     snapshot: &mut dyn Snapshot,
-    (from, created): (Option<TransferId>, Option<Micros>),
+    (from, earlier): (Option<TransferId>, Option<&Earlier>),
     put: &mut Put<'_, About, RecordedPayment>,
 ) -> Result<(), StoreError> {
     periods::collect(snapshot, from, put)?;
     each(snapshot, |snapshot, contest, record| {
         let name: Arc<str> = contest.as_str().into();
         let about = |wallet, kind| about(wallet, &[contest.as_str().as_bytes()], kind);
+        let may_be_earlier = earlier.is_some_and(|earlier| earlier.may_have(&contest, record));
         let recorded = |player, kind, amount, transfer| RecordedPayment {
             of: Arc::clone(&name),
             player,
             kind,
             amount,
             transfer,
-            may_be_earlier: transfer.is_none() && created.is_some_and(|until| record.created_at <= until),
+            may_be_earlier: may_be_earlier && transfer.is_none(),
             times: 1,
         };
         if let Some(fee) = record.contest.entry_fee {

@@ -4,16 +4,13 @@
 //! members of handles. If they differ, everything is looked up by key to report the rows.
 
 use super::Run;
-use super::sorted_rows::SortedRows;
+use super::sorted_rows::{LOOKUP_PAGE, SortedRows};
 use super::sum::Sum;
 use crate::failure::Failure;
 use std::collections::BTreeMap;
 use tally_rules::ledger::MemberId;
 use tally_rules::ledger::member::{Handle, HandleKind};
 use tally_store::{Snapshot, StoreError};
-
-/// Rows of a page that are looked up in the other table.
-const LOOKUP_PAGE: usize = 1_000;
 
 fn kind(handle: &Handle) -> &'static str {
     match handle {

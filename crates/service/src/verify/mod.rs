@@ -47,7 +47,7 @@ use crate::ledger::HOME_META;
 use crate::members::index_names;
 pub use owed::Owed;
 pub use scores::ScoreCounts;
-pub use since::{Checkpoint, MonthCheckpoint};
+pub use since::{CLOCKS_APART_MICROS, Checkpoint, MonthCheckpoint};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use tally_rules::Micros;
@@ -93,6 +93,8 @@ pub struct Reconciled {
     pub entries: u64,
     /// Transfers that were compared.
     pub transfers: u64,
+    /// Those of them with an id from before the checkpoint. Their holds, links and contests were not compared.
+    pub late: u64,
     /// Holds that were compared.
     pub holds: u64,
     /// Contests that have started.

@@ -12,6 +12,7 @@
 //!
 //! Not here: the rows before it, which a whole verification reads.
 
+use super::sorted_rows::LOOKUP_PAGE;
 use super::sum::Sum;
 use super::transfers::each_side;
 use super::wallets::{Story, name};
@@ -34,11 +35,12 @@ const BETWEEN_MAX: u64 = 1_000;
 /// Late transfers that are kept in memory.
 const LATE_MAX: usize = 500_000;
 
-/// Transfers of one lookup.
-const LOOKUP_PAGE: usize = 1_000;
-
 /// How far the clocks of a server and of a verification may be apart.
-const CLOCKS_APART_MICROS: i64 = 60_000_000;
+pub const CLOCKS_APART_MICROS: i64 = 60_000_000;
+
+/// What else it may be, if rows of a file are not there any more.
+pub(super) const RESTORED: &str =
+    "; or this store was restored to an earlier state: `tally verify` without --since tells";
 
 /// Where a verification begins.
 #[derive(Clone, Debug)]
@@ -111,8 +113,8 @@ impl Checkpoint {
         Ok(None)
     }
 
-    /// What a verification from there, or of all, has proved. It found nothing.
-    pub fn proved(since: Option<&Self>, reconciled: &Reconciled, at: Micros) -> Summary {
+    /// What a verification from there, or of all, has proved. It found nothing. `Err` says why no other one may begin at it.
+    pub fn proved(since: Option<&Self>, reconciled: &Reconciled, at: Micros) -> Result<Summary, String> {
         let (whole, newest, transfers, entries) = match since {
             None => (Some(at), None, 0, 0),
             Some(Self::Month(month)) => (None, None, month.transfers, month.entries),
@@ -122,17 +124,26 @@ impl Checkpoint {
             }
         };
         let newest = reconciled.newest.or(newest);
-        let last = since.map(Self::last).max(newest);
-        Summary {
+        let last = since.map(Self::last).max(newest).unwrap_or(TransferId(Uuid([0; 16])));
+        let ahead = last.0.at();
+        if ahead > at.plus(CLOCKS_APART_MICROS) {
+            // Each transfer until then would be a late one.
+            return Err(format!(
+                "the last movement, {}, is of {ahead}, and the clock of this machine says {at}. Set the clock that is wrong; \
+                 until {ahead} no checkpoint can be written",
+                last.0
+            ));
+        }
+        Ok(Summary {
             at,
             whole,
-            last: last.unwrap_or(TransferId(Uuid([0; 16]))),
+            last,
             newest,
             transfers: transfers + reconciled.transfers,
             entries: entries + reconciled.entries,
             totals: reconciled.totals.clone(),
             archived: reconciled.archived,
-        }
+        })
     }
 
     /// The month whose files, and all before, are not read.
@@ -193,10 +204,10 @@ impl Since {
         }
     }
 
-    /// What was created until then may have been paid before. Servers and this machine have clocks of their own.
-    pub(super) fn created_until(&self) -> Micros {
+    /// The fees of what started until then may have been taken before. Servers and this machine have clocks of their own.
+    pub(super) fn started_until(&self) -> Micros {
         let last = self.last().0.at();
-        self.file().map_or(last, |file| file.summary().at.max(last).plus(CLOCKS_APART_MICROS))
+        self.file().map_or(last, |file| file.summary().at.max(last)).plus(CLOCKS_APART_MICROS)
     }
 
     fn had(&mut self, currency: Currency, units: i128, entries: u64) {
@@ -239,7 +250,11 @@ pub(super) fn pass(run: &mut Run<'_>, until: Option<&WalletKey>) -> Result<Optio
         match next_proved(proved, until)? {
             None => return Ok(None),
             Some((key, proved)) if until == Some(&key) => return Ok(Some(proved)),
-            Some((key, _)) => run.found("wallets", name(&key), "it is not there, and was at the checkpoint"),
+            Some((key, _)) => run.found(
+                "wallets",
+                name(&key),
+                format!("it is not there, and was at the checkpoint{RESTORED}"),
+            ),
         }
     }
 }
@@ -307,6 +322,7 @@ pub(super) fn add_earlier(
         for (id, transfer) in ids.iter().zip(snapshot.transfers_of(ids)?) {
             let Some(transfer) = transfer else { continue };
             run.reconciled.transfers += 1;
+            run.reconciled.late += 1;
             totals.add(&transfer);
             each_side(*id, &transfer, |side| sides.add(&run.key, &side));
         }

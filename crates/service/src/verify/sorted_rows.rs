@@ -6,6 +6,9 @@ use tally_store::snapshot::RowPage;
 /// Rows of one page: large enough to hide the query, small enough to keep several.
 pub(super) const PAGE_ROWS: usize = 5_000;
 
+/// Rows of a page that are looked up by key.
+pub(super) const LOOKUP_PAGE: usize = 1_000;
+
 /// The position in a table.
 #[derive(Debug)]
 pub(super) struct SortedRows<K, V> {

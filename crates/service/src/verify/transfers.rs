@@ -7,7 +7,7 @@
 use super::ahead::{Ahead, Put};
 use super::entries::Entries;
 use super::reversals::Links;
-use super::sorted_rows::{PAGE_ROWS, SortedRows};
+use super::sorted_rows::{LOOKUP_PAGE, PAGE_ROWS, SortedRows};
 use super::sum::{Sum, TransferSide};
 use super::wallets::{name_of_entry, side};
 use super::{Run, erased, since};
@@ -21,9 +21,6 @@ use tally_store::{Snapshot, StoreError};
 
 /// Captured holds that are kept in memory.
 const CAPTURED_MAX: usize = 200_000;
-
-/// Transfers of a page whose entries are looked up.
-const LOOKUP_PAGE: usize = 1_000;
 
 const NOT_THOSE: &str =
     "wallets count other ones than the movements since then have; `tally verify` without --since names them";

@@ -125,7 +125,11 @@ fn compare(run: &mut Run<'_>, key: &WalletKey, wallet: &Wallet, (story, promised
         run.found("wallets", name(key), what);
     }
     if wallet.sequence != story.last {
-        let what = format!("it counts {} entries, and the last is {}", wallet.sequence, story.last);
+        // Then the file of the checkpoint has more of them.
+        let is_fewer =
+            wallet.sequence < story.last && run.since.as_ref().is_some_and(|since| since.file().is_some());
+        let or = if is_fewer { since::RESTORED } else { "" };
+        let what = format!("it counts {} entries, and the last is {}{or}", wallet.sequence, story.last);
         run.found("wallets", name(key), what);
     }
     if i128::from(wallet.held) != promised {

@@ -28,6 +28,15 @@ fn text(path: &Path) -> &str {
     path.to_str().expect("UTF-8")
 }
 
+/// Ends a writer, also when a proof beside it panics.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// The proof after a file; the next one begins where it ends.
 fn next(server: &TestTally, file: &Path) -> Finished {
     server.run(&["verify", "--since", text(file), "--checkpoint", text(file)])
@@ -62,8 +71,9 @@ fn a_proof_reads_what_came_after_the_last_one_also_beside_a_server_that_writes()
                 paid += 1;
             }
         });
+        let ends = Ends(&ended);
         let done = (0..BESIDE).map(|_| next(&server, &file)).collect();
-        ended.store(true, Ordering::Relaxed);
+        drop(ends);
         writing.join().expect("all are paid");
         done
     });
@@ -135,6 +145,54 @@ fn a_file_of_another_store_or_with_another_byte_is_refused() {
     let done = server.run(&["verify", "--checkpoint", text(&nowhere)]);
     done.expect(1);
     assert!(done.stderr.contains("write the checkpoint: "), "{}", done.stderr);
+}
+
+#[test]
+fn a_checkpoint_takes_the_place_of_no_other_file() {
+    let folder = tempfile::tempdir().expect("a temporary directory can be made");
+    let [other, empty] = ["other", "empty"].map(|name| folder.path().join(name));
+    std::fs::write(&other, "letters").expect("it can be written");
+    std::fs::write(&empty, "").expect("it can be written");
+    let mut server = TestTally::start(TALLY);
+    begin(&mut server.local());
+    server.terminate();
+    let store = server.data().join("tally.db");
+    let refused = |given: &str, why: &str| {
+        let done = server.run(&["verify", "--checkpoint", given]);
+        done.expect(2);
+        assert!(done.stderr.contains(why), "no {why:?} in {}", done.stderr);
+    };
+    for file in [&store, &other, &empty] {
+        let kept = std::fs::read(file).expect("it can be read");
+        refused(text(file), "this file is not replaced: it is no checkpoint");
+        assert!(std::fs::read(file).expect("it can be read") == kept, "it stays as it was");
+    }
+    refused(text(folder.path()), "this file is not replaced: it is no regular file");
+    for name in ["latest", "2026-01"] {
+        refused(name, &format!("--since reads this as an archived month and not as a file; write ./{name}"));
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).expect("it is there").count(), 2);
+    server.run(&["verify"]).expect(0);
+}
+
+#[test]
+fn an_id_of_a_clock_that_was_ahead_leaves_no_checkpoint() {
+    let folder = tempfile::tempdir().expect("a temporary directory can be made");
+    let file = folder.path().join("proof");
+    let mut server = TestTally::start(TALLY);
+    begin(&mut server.local());
+    server.terminate();
+    // The first millisecond of 2100.
+    let id = "x'03bb2cc3d80070008000000000000001'";
+    for (sql, rows) in [("transfers SET id", 1), ("entries SET transfer", 2)] {
+        assert_eq!(change_tables(&server, &format!("UPDATE {sql} = {id} WHERE amount = 7")), rows, "{sql}");
+    }
+    let done = server.run(&["verify", "--checkpoint", text(&file)]);
+    for words in [", 3 entries, 2 movements and", "no checkpoint is written, and ", " is of 2100-01-01"] {
+        assert!(done.expect(1).contains(words), "no {words:?} in {}", done.stdout);
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).expect("it is there").count(), 0);
+    server.run(&["verify"]).expect(0);
 }
 
 #[test]
