@@ -242,7 +242,7 @@ fn a_damaged_file_is_named(server: &mut TestTally, ann: &str) {
     let mut other = whole.clone();
     other[whole.len() / 2] ^= 1;
     std::fs::write(&path, other).expect("the file can be written");
-    for text in ["archive", "request failed"] {
+    for text in [&*name, "request failed"] {
         server.allow(text);
     }
     let mut client = server.local();
