@@ -40,6 +40,11 @@ pub trait Disk: Debug + Send + Sync + 'static {
     fn sync_folder(&self, folder: &Path) -> io::Result<()>;
 }
 
+/// The folder of a path, whose sync makes its name durable. That of a name alone is the current one.
+pub fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
 /// An open file.
 pub trait DiskFile: Debug + Send + Sync {
     /// Writes all bytes at a position, beyond the end if need be.

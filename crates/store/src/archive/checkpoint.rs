@@ -7,7 +7,7 @@
 
 use super::sorted_file::{Row, Rows, SortedFile};
 use super::writer::{Writer, Written};
-use super::{UNFINISHED, fault};
+use super::{UNFINISHED, fault, take_wallet_key, wallet_key};
 use crate::StoreError;
 use crate::codec::archives::{put_totals, take_totals};
 use crate::codec::{Input, put_number, put_option, put_signed};
@@ -15,10 +15,10 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tally_disk::{Disk, SystemDisk};
+use tally_disk::{Disk, SystemDisk, folder_of};
 use tally_rules::Micros;
 use tally_rules::ledger::account::{AccountKey, Total};
-use tally_rules::ledger::{Currency, MemberId, Month, TransferId, Uuid, WalletKey};
+use tally_rules::ledger::{Month, TransferId, Uuid, WalletKey};
 
 /// The last bytes of a file, behind its digest.
 const MAGIC: [u8; 8] = *b"tallyck1";
@@ -143,17 +143,13 @@ fn known(path: &Path) -> Result<Written, StoreError> {
     }
 }
 
-fn wallet_key(WalletKey { member, currency }: &WalletKey) -> Vec<u8> {
-    [&member.0.0[..], &currency.bytes()].concat()
-}
-
 fn read_wallet((key, value): &Row) -> Option<(WalletKey, ProvedWallet)> {
     let (mut key, mut value) = (Input::new(key), Input::new(value));
-    let (member, currency) = (MemberId(Uuid(key.fixed()?)), Currency::of_bytes(key.fixed()?)?);
+    let wallet = take_wallet_key(&mut key)?;
     let (balance, sequence) = (value.signed()?, value.number()?);
     let credit = i128::from_be_bytes(value.fixed()?);
     let is_all = key.is_empty() && value.is_empty();
-    is_all.then_some((WalletKey { member, currency }, ProvedWallet { balance, sequence, credit }))
+    is_all.then_some((wallet, ProvedWallet { balance, sequence, credit }))
 }
 
 fn read_summary((key, value): &Row) -> Option<Summary> {
@@ -244,7 +240,7 @@ impl CheckpointWriter {
         writer.add(&SUMMARY, &summary_bytes(summary))?;
         let written = writer.finish_with(|digest| [&digest[..], &MAGIC].concat())?;
         SystemDisk.rename(&unfinished.0, &path).map_err(|error| fault(&path, &error))?;
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let folder = folder_of(&path);
         SystemDisk.sync_folder(folder).map_err(|error| fault(folder, &error))?;
         Ok(written.digest)
     }
@@ -254,6 +250,7 @@ impl CheckpointWriter {
 mod tests {
     use super::*;
     use tally_rules::ledger::account::Account;
+    use tally_rules::ledger::{Currency, MemberId};
 
     fn wallets(count: u32) -> Vec<(WalletKey, ProvedWallet)> {
         let currency = Currency::parse("KRW").unwrap();

@@ -41,7 +41,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tally_disk::Disk;
-use tally_rules::ledger::{Entry, EntryKey, Month, Transfer, TransferId, Uuid, WalletKey};
+use tally_rules::ledger::{
+    Currency, Entry, EntryKey, MemberId, Month, Transfer, TransferId, Uuid, WalletKey,
+};
 
 /// The indexes that are kept in memory.
 const OPEN_MAX: NonZeroUsize = NonZeroUsize::new(64).expect("more than none");
@@ -126,9 +128,16 @@ fn fault(path: &Path, what: &dyn Display) -> StoreError {
 }
 
 /// The key of an entry, in bytes of the same order.
-fn entry_key(key: &EntryKey) -> Vec<u8> {
-    let EntryKey { wallet: WalletKey { member, currency }, sequence } = key;
-    [&member.0.0[..], &currency.bytes(), &sequence.to_be_bytes()].concat()
+fn entry_key(EntryKey { wallet, sequence }: &EntryKey) -> Vec<u8> {
+    [&wallet_key(wallet)[..], &sequence.to_be_bytes()].concat()
+}
+
+fn wallet_key(WalletKey { member, currency }: &WalletKey) -> Vec<u8> {
+    [&member.0.0[..], &currency.bytes()].concat()
+}
+
+fn take_wallet_key(key: &mut Input<'_>) -> Option<WalletKey> {
+    Some(WalletKey { member: MemberId(Uuid(key.fixed()?)), currency: Currency::of_bytes(key.fixed()?)? })
 }
 
 /// A transfer of a file.
@@ -141,12 +150,10 @@ fn read_transfer(file: &SortedFile, (key, value): &Row) -> Result<(TransferId, T
 
 /// An entry of a file.
 fn read_entry(file: &SortedFile, (key, value): &Row) -> Result<(EntryKey, Entry), StoreError> {
-    use tally_rules::ledger::{Currency, MemberId};
     let (mut key, mut value) = (Input::new(key), Input::new(value));
     let mut take = || {
-        let (member, currency) = (MemberId(Uuid(key.fixed()?)), Currency::of_bytes(key.fixed()?)?);
-        let sequence = u64::from_be_bytes(key.fixed()?);
-        Some(EntryKey { wallet: WalletKey { member, currency }, sequence })
+        let wallet = take_wallet_key(&mut key)?;
+        Some(EntryKey { wallet, sequence: u64::from_be_bytes(key.fixed()?) })
     };
     let of = take();
     let entry = take_entry(&mut value).filter(|_| value.is_empty());

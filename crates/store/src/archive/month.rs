@@ -13,6 +13,7 @@ use crate::damage::KeyText;
 use crate::{CorruptRow, Ledger, StoreError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tally_disk::folder_of;
 use tally_rules::ledger::account::Totals;
 use tally_rules::ledger::{EntryKey, Month, Transfer, TransferId, Uuid};
 
@@ -45,8 +46,7 @@ pub(super) fn write(
     let (archives, folder) = (ledger.archives(), ledger.archives().folder()?);
     if !folder.exists() {
         std::fs::create_dir_all(folder).map_err(|error| fault(folder, &error))?;
-        let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let parent = parent.unwrap_or(Path::new("."));
+        let parent = folder_of(folder);
         archives.disk.sync_folder(parent).map_err(|error| fault(parent, &error))?;
     }
     // Those of an attempt that was cut short.

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{ErrorKind, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tally_disk::{Disk, DiskFile, SystemDisk};
+use tally_disk::{Disk, DiskFile, SystemDisk, folder_of};
 
 /// The suffixes of SQLite's write-ahead log and of its index.
 pub(super) const LOG: &str = "-wal";
@@ -188,10 +188,6 @@ fn write_all(from: &Path, to: &dyn DiskFile) -> std::io::Result<()> {
         }
         at = source.stream_position()?;
     }
-}
-
-pub(super) fn folder_of(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use crate::StoreError;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
+use tally_disk::folder_of;
 
 /// The `application_id` of our files: "tlly".
 pub(super) const APPLICATION_ID: u32 = 0x746c_6c79;
@@ -28,9 +29,7 @@ pub(super) fn resolve(path: &Path) -> Result<PathBuf, StoreError> {
         Ok(real) => Ok(real),
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let name = path.file_name().ok_or_else(|| fault::file("create", path, &error))?;
-            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-            let folder = folder.unwrap_or(Path::new("."));
-            Ok(folder
+            Ok(folder_of(path)
                 .canonicalize()
                 .map_err(|error| fault::file("find the folder of", path, &error))?
                 .join(name))

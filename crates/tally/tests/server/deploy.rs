@@ -151,15 +151,7 @@ fn the_manifest_of_several_servers_has_servers_that_work_together() {
     for server in &mut servers {
         // Those of the tests would be other sources.
         ["TALLY_STORE_URL", "TALLY_RANKING_URL"].iter().for_each(|name| server.set(name, ""));
-        // A busy machine is late.
-        for text in [
-            "read changes of other servers",
-            "apply stored changes to rankings",
-            "`store.lease`",
-            "ranks are unavailable now",
-        ] {
-            server.allow(text);
-        }
+        server.allow_late_reads();
         starts_by(CLUSTER, server, folder.path());
     }
     let [one, other] = &mut servers[..] else { panic!("there are two") };

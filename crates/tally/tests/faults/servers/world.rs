@@ -58,16 +58,9 @@ pub(crate) fn start_waiting(url: &str, (ranking, timeout): (&str, &str), count: 
         for (name, value) in settings {
             server.set(&format!("TALLY_{name}"), value);
         }
-        // On a busy machine a read may be late. A server that was frozen or has lost its Redis says so, and so does one
-        // with a request for a board that was deleted and made again a moment ago.
-        for text in [
-            "read changes of other servers",
-            "apply stored changes to rankings",
-            "`store.lease`",
-            "ranks are unavailable now",
-        ] {
-            server.allow(text);
-        }
+        // A server that was frozen or has lost its Redis says the same, and so does one with a request for a board that was
+        // deleted and made again a moment ago.
+        server.allow_late_reads();
         server.restart();
         server
     };
