@@ -4,3 +4,4 @@ pub mod erase;
 pub mod profile;
 pub mod ranks;
 pub mod search;
+mod spellings;

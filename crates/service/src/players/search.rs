@@ -1,26 +1,30 @@
 //! Finding players by the beginning of a name: members by name, login, phone number and player, and players of leaderboards.
 //!
 //! Every source is a range of a primary key, so a search reads few rows however many there are. Keys are compared byte by byte, so
-//! a search asks for several spellings of what was typed. Names of members are stored in one spelling. Those of profiles have no
-//! index, and are not searched.
+//! a search reads the spellings that are there (`spellings`). Names of members are stored in one spelling. Those of profiles have
+//! no index, and are not searched.
 //! A player that no range has, such as one with a profile alone, is found by its whole id. Only callers that may read members
 //! find it: a member must not learn of other players.
 
 use super::profile;
 use super::ranks::{RECORDS_AT_ONCE, WindowChoice, slots_of};
+use super::spellings::Spellings;
 use crate::failure::Failure;
 use crate::scores::score_key;
 use crate::tally::Tally;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
-use tally_rules::ledger::member::HandleKind;
+use tally_rules::ledger::member::{Handle, HandleKind};
 use tally_rules::ledger::{Member, MemberId, NameKey, Uuid};
 use tally_rules::{BoardId, PlayerId, Rejection};
 use tally_store::{BoardNo, ScoreKey, Window};
 
 /// Leaderboards that one search reads: by name, and after them those of contests, the newest first.
 pub const BOARDS_MAX: usize = 200;
+
+/// Ranges that one search reads at most.
+const READS_MAX: usize = 2_000;
 
 /// Leaderboards that are named with a player.
 const NAMED_MAX: usize = 5;
@@ -61,11 +65,11 @@ impl Search {
 /// At most `limit` players for what was typed; of members, and by a whole id, only if `with_members` is true. Blocks.
 pub fn search(tally: &Tally, typed: &str, limit: usize, with_members: bool) -> Result<Search, Failure> {
     let mut search = Search { items: BTreeMap::new(), complete: true };
-    let spellings = spellings(typed.trim());
+    let mut reads = READS_MAX;
     if with_members {
-        members(tally, typed.trim(), &spellings, limit, &mut search)?;
+        members(tally, typed.trim(), (limit, &mut reads), &mut search)?;
     }
-    players(tally, &spellings, limit, &mut search)?;
+    players(tally, &Spellings::of(typed.trim()), (limit, &mut reads), &mut search)?;
     if with_members && search.items.is_empty() {
         by_id(tally, typed.trim(), &mut search)?;
     }
@@ -73,27 +77,14 @@ pub fn search(tally: &Tally, typed: &str, limit: usize, with_members: bool) -> R
     Ok(search)
 }
 
-/// What was typed, in small letters, in capitals, and with capital first letters.
-fn spellings(typed: &str) -> Vec<String> {
-    let mut begins = true;
-    let capital = |letter: char| {
-        let capital: String =
-            if begins { letter.to_uppercase().collect() } else { letter.to_lowercase().collect() };
-        begins = !letter.is_alphanumeric();
-        capital
-    };
-    let titled: String = typed.chars().map(capital).collect();
-    let mut all = vec![typed.to_owned(), typed.to_lowercase(), typed.to_uppercase(), titled];
-    all.sort_unstable();
-    all.dedup();
-    all
+fn text_of((handle, _): &(Handle, MemberId)) -> &str {
+    handle.as_str()
 }
 
 fn members(
     tally: &Tally,
     typed: &str,
-    spellings: &[String],
-    limit: usize,
+    (limit, reads): (usize, &mut usize),
     search: &mut Search,
 ) -> Result<(), Failure> {
     let ledger = tally.store.ledger();
@@ -101,14 +92,18 @@ fn members(
     let name = NameKey::prefix(typed);
     let digits: String = typed.chars().filter(|letter| !matches!(letter, ' ' | '-' | '+')).collect();
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let typed = Spellings::of(typed);
     for kind in HandleKind::ALL {
-        let texts: &[String] = match kind {
-            HandleKind::Name => name.as_slice(),
-            HandleKind::Phone if is_number => std::slice::from_ref(&digits),
-            HandleKind::Phone => &[],
-            HandleKind::Login | HandleKind::Player => spellings,
+        let one_spelling = match kind {
+            HandleKind::Name => name.as_ref(),
+            HandleKind::Phone => Some(&digits).filter(|_| is_number),
+            HandleKind::Login | HandleKind::Player => {
+                let read = |text: &str, most, _| Ok(Some(ledger.list_handles(kind, text, most)?.rows));
+                search.complete &= typed.each(limit, reads, read, text_of, |(_, id)| ids.push(id))?;
+                None
+            }
         };
-        for text in texts {
+        if let Some(text) = one_spelling {
             let found = ledger.list_handles(kind, text, limit + 1)?.rows;
             search.complete &= found.len() <= limit;
             ids.extend(found.into_iter().map(|(_, id)| id));
@@ -135,13 +130,17 @@ fn by_id(tally: &Tally, typed: &str, search: &mut Search) -> Result<(), Failure>
     Ok(())
 }
 
-fn players(tally: &Tally, spellings: &[String], limit: usize, search: &mut Search) -> Result<(), Failure> {
+fn players(
+    tally: &Tally,
+    typed: &Spellings,
+    (limit, reads): (usize, &mut usize),
+    search: &mut Search,
+) -> Result<(), Failure> {
     let mut boards = tally.boards.list(None, usize::MAX);
     // Contests make many leaderboards, which would crowd out the others.
     boards.sort_by_key(|board| board.id.is_reserved().then_some(Reverse(board.no)));
     search.complete &= boards.len() <= BOARDS_MAX;
     boards.truncate(BOARDS_MAX);
-    let prefixes: Vec<PlayerId> = spellings.iter().filter_map(|text| PlayerId::new(text).ok()).collect();
     let mut windows: Vec<(BoardNo, Window, &BoardId)> = Vec::new();
     for board in &boards {
         let slots = slots_of(board, WindowChoice::Open(tally.now())).into_iter();
@@ -150,54 +149,51 @@ fn players(tally: &Tally, spellings: &[String], limit: usize, search: &mut Searc
         windows.extend(slots.take(wanted).map(|slot| (board.no, slot.window(), &board.id)));
     }
     // A scan begins after a name, so whole names are looked up. Players of members may be found by another name.
-    let named: Vec<PlayerId> = prefixes.iter().chain(search.items.keys()).cloned().collect();
-    let keys = windows
-        .iter()
-        .flat_map(|(board, window, _)| named.iter().map(move |player| score_key(*board, *window, player)));
-    let keys: Vec<ScoreKey> = tally_lanes::keys_to_load(keys);
-    let mut whole = Vec::with_capacity(keys.len());
-    for some in keys.chunks(RECORDS_AT_ONCE) {
-        whole.extend(tally.store.records(some)?);
-    }
-    let mut note = |player: PlayerId, board: &BoardId| {
-        let found = search.items.entry(player).or_default();
-        if found.boards.len() < NAMED_MAX && found.boards.last() != Some(board) {
-            found.boards.push(board.clone());
-        }
-    };
-    let mut complete = true;
-    for (board, window, name) in &windows {
-        for player in &named {
-            let at = keys.binary_search(&score_key(*board, *window, player));
-            if whole[at.expect("every key was asked for")].is_some() {
-                note(player.clone(), name);
-            }
-        }
-        for prefix in &prefixes {
-            let mut fitting = 0;
+    let mut whole: BTreeSet<PlayerId> = search.items.keys().cloned().collect();
+    let mut found: Vec<BTreeSet<PlayerId>> = Vec::with_capacity(windows.len());
+    for (board, window, _) in &windows {
+        let mut players = BTreeSet::new();
+        let read = |text: &str, most, is_whole| {
+            // No player is called `.` or `..`, but others may begin so. A longer text that is no name begins none.
+            let Ok(from) = PlayerId::new(text) else { return Ok((text.len() > 2).then(Vec::new)) };
+            let mut rows = Vec::new();
             let mut each = |player: PlayerId, _| {
-                if player.as_str().starts_with(prefix.as_str()) {
-                    fitting += 1;
-                    note(player, name);
+                if player.as_str().starts_with(text) {
+                    rows.push(player);
                 }
             };
-            tally.store.scan_scores(*board, *window, Some(prefix), limit + 1, &mut each)?;
-            complete &= fitting <= limit;
+            tally.store.scan_scores(*board, *window, Some(&from), most, &mut each)?;
+            if is_whole {
+                whole.insert(from);
+            }
+            Ok(Some(rows))
+        };
+        let mut put = |player| {
+            players.insert(player);
+        };
+        search.complete &= typed.each(limit, reads, read, PlayerId::as_str, &mut put)?;
+        found.push(players);
+    }
+    let keys = windows
+        .iter()
+        .flat_map(|(board, window, _)| whole.iter().map(move |player| score_key(*board, *window, player)));
+    let keys: Vec<ScoreKey> = tally_lanes::keys_to_load(keys);
+    let mut stored = Vec::with_capacity(keys.len());
+    for some in keys.chunks(RECORDS_AT_ONCE) {
+        stored.extend(tally.store.records(some)?);
+    }
+    for ((board, window, name), mut players) in windows.into_iter().zip(found) {
+        let is_stored = |player: &&PlayerId| {
+            let at = keys.binary_search(&score_key(board, window, player));
+            stored[at.expect("every key was looked up")].is_some()
+        };
+        players.extend(whole.iter().filter(is_stored).cloned());
+        for player in players {
+            let boards = &mut search.items.entry(player).or_default().boards;
+            if boards.len() < NAMED_MAX && boards.last() != Some(name) {
+                boards.push(name.clone());
+            }
         }
     }
-    search.complete &= complete;
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_typed_is_looked_for_in_four_spellings() {
-        assert_eq!(spellings("harry k"), ["HARRY K", "Harry K", "harry k"]);
-        assert_eq!(spellings("mcKay"), ["MCKAY", "Mckay", "mcKay", "mckay"]);
-        assert_eq!(spellings("7"), ["7"]);
-        assert_eq!(spellings("é"), ["É", "é"]);
-    }
 }

@@ -61,6 +61,42 @@ fn a_player_is_found_by_its_beginning_on_any_leaderboard() {
 }
 
 #[test]
+fn letters_of_any_case_find_a_player() {
+    let mut server = TestTally::start(TALLY);
+    let mut client = server.local();
+    create(&mut client, "goals", &json!({}));
+    // More than an answer has begin with each letter, so a search goes on to the next ones.
+    for number in 0..25 {
+        for start in ["x", "X", "xx", "mc"] {
+            submit(&mut client, "goals", &format!("{start}-{number}"), 1);
+        }
+    }
+    for player in ["xXSlayerXx", "xXsLAYER", "McGinn", ".hack"] {
+        submit(&mut client, "goals", player, 1);
+    }
+    let member = json!({"login_id": "DeShawn", "name": "A Name", "player": "iPlayer"});
+    client.post("/v1/members", &member).expect(201);
+    for _ in 0..2 {
+        for (prefix, players) in [
+            ("xxslayer", &["xXSlayerXx", "xXsLAYER"][..]),
+            ("XXSLAYERX", &["xXSlayerXx"]),
+            ("mcginn", &["McGinn"]),
+            ("MCGI", &["McGinn"]),
+            (".HACK", &[".hack"]),
+            ("deshawn", &["iPlayer"]),
+            ("IPLAY", &["iPlayer"]),
+        ] {
+            let found = find(&mut client, prefix);
+            assert_eq!((names(&found), &found["complete"]), (players.to_vec(), &json!(true)), "{prefix}");
+        }
+        assert_eq!(find(&mut client, "xx")["complete"], json!(false), "more than 20 begin so");
+        server.terminate();
+        server.restart();
+        client = server.local();
+    }
+}
+
+#[test]
 fn a_member_is_not_crowded_out_by_players_of_leaderboards() {
     let server = TestTally::start(TALLY);
     let mut local = server.local();
