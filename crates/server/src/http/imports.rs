@@ -9,7 +9,8 @@ use std::sync::Arc;
 use tally_rules::BoardId;
 use tally_service::scores::import::{NewChunk, NewLine, import as import_chunk, progress as import_progress};
 use tally_wire::Problem;
-use tally_wire::api::imports::{self, CHUNK_ROWS_MAX, ScoreChunkHead};
+use tally_wire::api::imports::{self, CHUNK_ROWS_MAX, ImportedScore, ScoreChunkHead};
+use tally_wire::fields::FieldError;
 
 /// `GET /v1/imports/{board}/{digest}`: the progress of an import.
 pub(super) async fn progress(mut call: Call) -> Result<Response, Problem> {
@@ -41,30 +42,51 @@ pub(super) async fn import(mut call: Call) -> Result<Response, Problem> {
 }
 
 fn read(bytes: &[u8]) -> Result<NewChunk, Problem> {
+    let (head, lines) = split(bytes)?;
+    let ScoreChunkHead { board, digest, lines_before, lines_after, last } =
+        imports::read_head(head).map_err(Problem::fields)?;
+    let row = |number, value| {
+        let ImportedScore { line, player, score, at } = imports::read_row(number, value)?;
+        Ok((line, NewLine { line, player, score, at }))
+    };
+    let rows = read_rows(lines, (lines_before, lines_after), row)?;
+    let rows = rows.into_iter().map(|(_, row)| row).collect();
+    Ok(NewChunk { board, digest, lines_before, lines_after, rows, last })
+}
+
+/// The head of a chunk, and its other lines with their places in the body. Empty lines count for nothing.
+pub(super) fn split(bytes: &[u8]) -> Result<(Value, impl Iterator<Item = (usize, &[u8])>), Problem> {
     let mut lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).enumerate();
     let head = lines.next().ok_or_else(|| Problem::field("/0", "must be the head of the chunk"))?;
-    let ScoreChunkHead { board, digest, lines_before, lines_after, last } =
-        imports::read_head(json(head)?).map_err(Problem::fields)?;
-    let mut rows: Vec<NewLine> = Vec::new();
-    for (number, line) in lines {
+    Ok((json(head)?, lines))
+}
+
+/// The rows of a chunk with the numbers of their lines, which ascend after `before`, and up to `after`.
+pub(super) fn read_rows<'b, R>(
+    lines: impl Iterator<Item = (usize, &'b [u8])>,
+    (before, after): (u64, u64),
+    row: impl Fn(usize, Value) -> Result<(u64, R), Vec<FieldError>>,
+) -> Result<Vec<(u64, R)>, Problem> {
+    let mut rows: Vec<(u64, R)> = Vec::new();
+    for (number, text) in lines {
         if rows.len() == CHUNK_ROWS_MAX {
             return Err(Problem::field(
                 "",
                 format!("must have at most {CHUNK_ROWS_MAX} rows after its head"),
             ));
         }
-        let row = imports::read_row(number, json((number, line))?).map_err(Problem::fields)?;
-        let previous = rows.last().map_or(lines_before, |row| row.line);
-        if row.line <= previous || row.line > lines_after {
+        let (line, row) = row(number, json((number, text))?).map_err(Problem::fields)?;
+        let previous = rows.last().map_or(before, |(line, _)| *line);
+        if line <= previous || line > after {
             let detail = "must ascend between lines_before (exclusive) and lines_after (inclusive)";
             return Err(Problem::field(format!("/{number}/line"), detail));
         }
-        rows.push(NewLine { line: row.line, player: row.player, score: row.score, at: row.at });
+        rows.push((line, row));
     }
-    Ok(NewChunk { board, digest, lines_before, lines_after, rows, last })
+    Ok(rows)
 }
 
-pub(super) fn json((number, line): (usize, &[u8])) -> Result<Value, Problem> {
+fn json((number, line): (usize, &[u8])) -> Result<Value, Problem> {
     serde_json::from_slice(line).map_err(|error| {
         Problem::new(400, "malformed_json", format!("line {number} of the body is not JSON: {error}"))
     })

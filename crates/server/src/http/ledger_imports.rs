@@ -2,7 +2,7 @@
 
 use super::call::Call;
 use super::guard;
-use super::imports::json;
+use super::imports::{read_rows, split};
 use super::problem;
 use super::response::{self, Response};
 use serde_json::Value;
@@ -10,7 +10,7 @@ use tally_service::Failure;
 use tally_service::ledger::import::{self, Imported, NewChunk};
 use tally_wire::Problem;
 use tally_wire::api::imports;
-use tally_wire::api::ledger_imports::{self, CHUNK_ROWS_MAX, LedgerChunkHead};
+use tally_wire::api::ledger_imports::{self, LedgerChunkHead};
 use tally_wire::fields::FieldError;
 
 /// `POST /v1/imports/members`: one chunk. The client digests passwords, so it has to know how short they may be.
@@ -45,26 +45,10 @@ fn read<L>(
     bytes: &[u8],
     row: impl Fn(usize, Value) -> Result<(u64, L), Vec<FieldError>>,
 ) -> Result<NewChunk<L>, Problem> {
-    let mut lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).enumerate();
-    let head = lines.next().ok_or_else(|| Problem::field("/0", "must be the head of the chunk"))?;
+    let (head, lines) = split(bytes)?;
     let LedgerChunkHead { digest, lines_before, lines_after, last } =
-        ledger_imports::read_head(json(head)?).map_err(Problem::fields)?;
-    let mut rows: Vec<(u64, L)> = Vec::new();
-    for (number, line) in lines {
-        if rows.len() == CHUNK_ROWS_MAX {
-            return Err(Problem::field(
-                "",
-                format!("must have at most {CHUNK_ROWS_MAX} rows after its head"),
-            ));
-        }
-        let (line, row) = row(number, json((number, line))?).map_err(Problem::fields)?;
-        let previous = rows.last().map_or(lines_before, |(line, _)| *line);
-        if line <= previous || line > lines_after {
-            let detail = "must ascend between lines_before (exclusive) and lines_after (inclusive)";
-            return Err(Problem::field(format!("/{number}/line"), detail));
-        }
-        rows.push((line, row));
-    }
+        ledger_imports::read_head(head).map_err(Problem::fields)?;
+    let rows = read_rows(lines, (lines_before, lines_after), row)?;
     Ok(NewChunk { digest, lines_before, lines_after, rows, last })
 }
 
