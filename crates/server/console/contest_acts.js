@@ -115,26 +115,29 @@ function winners({ items, totals }) {
 
 /** What goes, and what is paid back, when a contest is cancelled: sentences. */
 export function cancelled(contest) {
-  const { state, counts, entry_fee: fee, pool_account: account } = contest;
-  const { pending, accepted, players } = counts;
-  const applied = state === "open" && pending !== null ? pending + accepted : 0;
-  const back = account ? money(account.fees, fee.currency) : fee && fees(contest, players);
+  const { counts, entry_fee: fee, pool_account: account } = contest;
+  const applied = applicationsOf(contest);
+  const back = account ? money(account.fees, fee.currency) : fee && fees(contest, counts.players);
   return [
     applied > 0 && t("contest.cancels_applications", { n: applied }),
     applied > 0 && fee && t("contest.releases", { total: fees(contest, applied) }),
-    isPlayed(contest) && fee && t("contest.cancels_fees", { n: players, total: back }),
+    isPlayed(contest) && fee && t("contest.cancels_fees", { n: counts.players, total: back }),
   ].filter(Boolean);
+}
+
+/** The applications of an open contest; null if they cannot be counted. No other contest has any. */
+function applicationsOf({ state, counts: { pending, accepted } }) {
+  if (state !== "open") return undefined;
+  return pending === null ? null : pending + accepted;
 }
 
 const isPlayed = ({ state }) => ["running", "finished"].includes(state);
 
 function cancels(contest) {
-  const { state, counts } = contest;
-  const uncounted = state === "open" && counts.pending === null;
-  const nothing = state === "open" && counts.pending + counts.accepted === 0;
+  const applied = applicationsOf(contest);
   return [
-    uncounted && careful(t("contest.counts_unknown")),
-    !uncounted && nothing && t("contest.cancels_applications", { n: 0 }),
+    applied === null && careful(t("contest.counts_unknown")),
+    applied === 0 && t("contest.cancels_applications", { n: 0 }),
     ...cancelled(contest),
     isPlayed(contest) && t("contest.cancels_prizes"),
     final(),

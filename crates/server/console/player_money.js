@@ -34,7 +34,7 @@ export function money(player, signal, { changed, adjusted, told, contests }) {
     set(said);
     // The same member keeps its form, with what was typed.
     if (same) return;
-    set(place, member ? ofMember(member, purse, adjusted) : nobody(player, changed, signal));
+    set(place, member ? ofMember(member, purse, adjusted) : withoutMember(player, changed, signal));
     seen = text;
     told(member);
   };
@@ -43,7 +43,7 @@ export function money(player, signal, { changed, adjusted, told, contests }) {
   return { element: card(t("wallet.of_player"), h("div", {}, said, place)), reload };
 }
 
-function nobody(player, changed, signal) {
+function withoutMember(player, changed, signal) {
   const place = h("div", { "aria-live": "polite" });
   const make = may("members:write") && button(t("wallets.new"), () => makeMember({ player }, changed), { kind: "small" });
   const look = button(t("wallet.look_closed"), async () => set(place, h("div", { class: "body" }, await closedOf(player, signal))), { kind: "small", failed });

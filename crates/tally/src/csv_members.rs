@@ -5,6 +5,7 @@
 use crate::config::Usage;
 use crate::csv_records;
 use csv::{ByteRecord, Reader};
+use std::borrow::Cow;
 use std::io::Read;
 use tally_rules::PlayerId;
 use tally_rules::ledger::member::{Login, Phone};
@@ -111,39 +112,39 @@ impl<R: Read> Lines<R> {
         if row.get("balance") == Some("0") {
             row.values[COLUMNS.len() - 1] = None;
         }
-        check(&row, self.password_length_min)?;
+        check(&row, self.password_length_min).map_err(|(column, why)| format!("{column}: {why}"))?;
         Ok(row)
     }
 }
 
 /// The first invalid field of a row, and its error.
-fn check(row: &MemberRow, password_length_min: usize) -> Result<(), String> {
-    let login = row.get("login_id").ok_or("login_id: is required")?;
-    Login::new(login).map_err(|bad| format!("login_id: {}", bad.0))?;
+fn check(row: &MemberRow, password_length_min: usize) -> Result<(), (&'static str, Cow<'static, str>)> {
+    let login = row.get("login_id").ok_or(("login_id", "is required".into()))?;
+    Login::new(login).map_err(|bad| ("login_id", bad.0.into()))?;
     match (row.get("password"), row.get("password_hash")) {
-        (Some(_), Some(_)) => return Err("password_hash: must not be there beside a password".into()),
+        (Some(_), Some(_)) => return Err(("password_hash", "must not be there beside a password".into())),
         (Some(text), None) => {
-            check_password(text, password_length_min).map_err(|why| format!("password: {why}"))?;
+            check_password(text, password_length_min).map_err(|why| ("password", why.into()))?;
         }
         (None, Some(text)) => {
-            password::check_digest(text).map_err(|bad| format!("password_hash: {bad}"))?;
+            password::check_digest(text).map_err(|bad| ("password_hash", bad.into()))?;
         }
         _ => {}
     }
     if row.get("pin").is_some_and(|text| !is_pin(text)) {
-        return Err("pin: must be 4 to 8 digits".into());
+        return Err(("pin", "must be 4 to 8 digits".into()));
     }
     if let Some(text) = row.get("phone_number") {
-        Phone::parse(text, None).map_err(|bad| format!("phone_number: {}", bad.0))?;
+        Phone::parse(text, None).map_err(|bad| ("phone_number", bad.0.into()))?;
     }
     if row.get("name").is_some_and(|name| name.len() > 256) {
-        return Err("name: must be at most 256 bytes".into());
+        return Err(("name", "must be at most 256 bytes".into()));
     }
     if let Some(text) = row.get("player") {
-        PlayerId::new(text).map_err(|bad| format!("player: {}", bad.0))?;
+        PlayerId::new(text).map_err(|bad| ("player", bad.0.into()))?;
     }
     if row.get("balance").is_some_and(|text| read_amount(text).is_none()) {
-        return Err("balance: must be a whole number of minor units up to 10^15".into());
+        return Err(("balance", "must be a whole number of minor units up to 10^15".into()));
     }
     Ok(())
 }

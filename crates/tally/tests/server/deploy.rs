@@ -1,4 +1,4 @@
-//! The files of `deploy` and the SQL of its pages, as somebody uses them: the unit of systemd, the manifests of Kubernetes, an account
+//! The files of `deploy` and the SQL of its pages, as an operator uses them: the unit of systemd, the manifests of Kubernetes, an account
 //! of a database, and passwords in files.
 //!
 //! Not here: alerts and the dashboard (`edges/watching`).

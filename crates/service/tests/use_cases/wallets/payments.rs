@@ -121,7 +121,7 @@ fn numbers_are_not_told(kind: Kind) {
         assert_eq!(refused(probe(&format!("010-9{number:03}"))), Rejection::RecipientNotFound);
     }
     assert_eq!(probe("010-9999").unwrap(), PaymentReply::Wait(300));
-    assert_eq!(probe("010-1111").unwrap(), PaymentReply::Wait(300), "whether somebody has it or not");
+    assert_eq!(probe("010-1111").unwrap(), PaymentReply::Wait(300), "whether a member has it or not");
     world.advance(299 * SECOND);
     assert_eq!(probe("010-1111").unwrap(), PaymentReply::Wait(1));
     world.advance(SECOND);
