@@ -18,6 +18,7 @@ mod drivers;
 mod endurance;
 mod error;
 mod events;
+mod expiry;
 mod http;
 mod hundred_million;
 mod index;

@@ -37,7 +37,7 @@ struct Args {
     /// Sizes for a quick check instead of a measurement
     #[arg(long)]
     small: bool,
-    /// Rows that the tables of `store` and `upsert` begin with
+    /// Rows that the tables of `store`, `upsert`, `transfer` and `expiry` begin with
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     rows: Option<u64>,
     /// Write report.json and report.html into this directory

@@ -4,8 +4,8 @@ use crate::cpu::Cpu;
 use crate::error::{During, Error};
 use crate::options::Options;
 use crate::{
-    contest_clear, contest_start, database, drivers, endurance, events, http, hundred_million, index, mixed,
-    page, periods, resp, store, submit, transfer, upsert,
+    contest_clear, contest_start, database, drivers, endurance, events, expiry, http, hundred_million, index,
+    mixed, page, periods, resp, store, submit, transfer, upsert,
 };
 use tally_load::report::Report;
 
@@ -112,6 +112,12 @@ pub const SCENARIOS: &[Scenario] = &[
         about: "a hundred million players: filling, memory, recovery, R3's load, a period's end; beside R3 and Redis",
         needs: hundred_million::needs,
         measure: hundred_million::measure,
+    },
+    Scenario {
+        name: "expiry",
+        about: "outcomes of requests expire while as many are stored, on SQLite and MariaDB; beside fixed steps",
+        needs: expiry::needs,
+        measure: expiry::measure,
     },
     Scenario {
         name: "contest-start",

@@ -65,6 +65,9 @@ pub(crate) const SUBMIT_BESIDE_STREAMS: RatioTarget = RatioTarget { floor: 1.1, 
 /// A figure of a server after two hours, divided by the same after half an hour: at most.
 pub(crate) const ENDURANCE_GROWTH: RatioTarget = RatioTarget { floor: 1.1, aim: 1.05 };
 
+/// Outcomes of requests that expire a second, divided by those that are stored beside them: at least.
+pub(crate) const EXPIRED_PER_SECOND: RatioTarget = RatioTarget { floor: 1.0, aim: 2.0 };
+
 /// Nakama on PostgreSQL 15, 64 connections: leaderboard writes per second.
 pub(crate) const NAKAMA_SUBMITS: f64 = 2_088.0;
 /// Its top tens per second.

@@ -129,6 +129,7 @@ fn a_scenario_that_is_named_refuses_without_what_it_needs_and_says_how_to_get_it
         ("mixed", "--mysql", "mariadb-server-core"),
         ("transfer", "--mysql", "mariadb-server-core"),
         ("contest-start", "--mysql", "mariadb-server-core"),
+        ("expiry", "--mysql", "mariadb-server-core"),
         ("hundred-million", "--mysql", "mariadb-server-core"),
     ] {
         let mut args = vec![scenario, "--small", option, "/nowhere/server"];
@@ -159,6 +160,7 @@ fn all_leaves_out_what_cannot_run_here_and_says_so() {
         "transfer",
         "mixed",
         "contest-start",
+        "expiry",
         "hundred-million",
     ] {
         assert!(text.contains(&format!("\n{scenario}: ")), "{text}");
@@ -166,7 +168,7 @@ fn all_leaves_out_what_cannot_run_here_and_says_so() {
         let written: Value = serde_json::from_slice(&written).unwrap();
         assert!(written["skipped"].as_str().unwrap().contains("apt-get install"), "{written}");
     }
-    assert_eq!(text.matches("  skipped: ").count(), 9, "{text}");
+    assert_eq!(text.matches("  skipped: ").count(), 10, "{text}");
     for scenario in ["index", "store", "submit", "periods", "http", "events", "endurance"] {
         let written = std::fs::read(folder.path().join(format!("{scenario}.json"))).unwrap();
         let written: Value = serde_json::from_slice(&written).unwrap();

@@ -78,6 +78,16 @@ fn contest_start() {
 }
 
 #[test]
+fn expiry() {
+    let mysql = DatabaseKind::MariaDb10.program().to_str().unwrap().to_owned();
+    let report = small_with("expiry", Options { mysql, ..Options::new(Size::Small) });
+    // Three ways on each store.
+    assert_eq!(report.tables.iter().map(|table| table.rows.len()).collect::<Vec<_>>(), [3, 3]);
+    assert_eq!(report.ratios.iter().filter(|ratio| ratio.floor.is_some()).count(), 2);
+    assert!(report.notes.iter().any(|note| note.contains("MariaDB")), "{:?}", report.notes);
+}
+
+#[test]
 fn upsert_on_a_database_of_its_own() {
     let mysql = DatabaseKind::MariaDb10.program().to_str().unwrap().to_owned();
     let report = small_with("upsert", Options { mysql, ..Options::new(Size::Small) });
