@@ -61,6 +61,8 @@ pub(crate) fn backup(cli: &Cli, args: &BackupArgs) -> Result<ExitCode> {
 /// Runs `tally restore`.
 pub(crate) fn restore(cli: &Cli, args: &RestoreArgs) -> Result<ExitCode> {
     let config = Config::load(cli)?;
+    // First, so that a wrong name makes no data directory.
+    std::fs::metadata(&args.file).with_context(|| format!("restore {}", args.file.display()))?;
     let data = DataDir::open(&config)?;
     let store = data.place(&config)?.file("restore")?;
     let mut from = format!("from {}", args.file.file_name().unwrap_or_default().to_string_lossy());

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use tally_testkit::command::run_set;
 use tally_testkit::{TestTally, audit};
 
 const PLAYERS: u64 = 40;
@@ -118,9 +119,11 @@ fn a_restore_refuses_what_would_be_lost_and_says_what_is_missing() {
     let refused = other.run(&["export", "b"]);
     assert_eq!(refused.code, Some(1), "{refused:?}");
     assert!(refused.stderr.contains("secret"), "{refused:?}");
-    let missing = other.run(&["restore", "/nowhere/copy.db"]);
+    let new = other.data().join("new");
+    let missing = run_set(TALLY, &new, &["restore", "/nowhere/copy.db"], &[]);
     assert_eq!(missing.code, Some(1), "{missing:?}");
     assert!(missing.stderr.contains("/nowhere/copy.db"), "{missing:?}");
+    assert!(!new.exists(), "a wrong name makes no data directory");
     let nothing = TestTally::stopped(TALLY).run(&["backup", "x.db"]);
     assert_eq!(nothing.code, Some(2), "{nothing:?}");
 }
