@@ -145,11 +145,18 @@ export async function walk(path, query, name, each, signal, pagesMax = Infinity)
   return false;
 }
 
-/** The next page that has items, or the last of a number of pages: a request reads a bounded part, so a page may be empty and have a cursor. */
-export async function somePage(path, query, signal, pagesMax = Infinity) {
-  let page = await get(path, query, signal);
-  for (let pages = 1; pages < pagesMax && page.items.length === 0 && page.next_cursor; pages += 1) page = await get(path, { ...query, cursor: page.next_cursor }, signal);
-  return page;
+/** Empty pages that a search reads in a row. Each stands for thousands of rows that were looked through. */
+const EMPTY_PAGES_MAX = 10;
+
+/**
+ * The next page that has items: `read(cursor)` reads one. A request reads a bounded part, so a page may be empty and have a cursor.
+ * After a number of them the last one is the answer. `searched` is how many pages were read.
+ */
+export async function somePage(read, cursor = null) {
+  let page = await read(cursor);
+  let searched = 1;
+  for (; searched < EMPTY_PAGES_MAX && page.items.length === 0 && page.next_cursor; searched += 1) page = await read(page.next_cursor);
+  return { ...page, searched };
 }
 
 /** Paths whose answers are kept at most. */

@@ -1,6 +1,6 @@
 // The audit log: administrative acts with their actors, filtered by actor, act, subject and days.
 
-import { somePage, withQuery } from "./api.js";
+import { get, withQuery } from "./api.js";
 import { ACTS, act, actCell, actorChoices, actorNamed, actorOf, readNames, subjectOf, typedActor } from "./acts.js";
 import { inline } from "./dialog.js";
 import { empty, h, head, put, set } from "./dom.js";
@@ -74,8 +74,8 @@ function instant(text, after = 0) {
   return new Date(year, month - 1, day + after).toISOString();
 }
 
-/** The next page of the acts that pass the filter. */
+/** A page of the acts that pass the filter. */
 function page({ from, until, ...filter }, cursor, signal) {
   const query = { ...filter, from: instant(from), until: instant(until, 1) };
-  return somePage("/v1/audit", { ...query, limit: 50, cursor }, signal);
+  return get("/v1/audit", { ...query, limit: 50, cursor }, signal);
 }

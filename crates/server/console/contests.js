@@ -1,6 +1,6 @@
 // Contests: the list by state, and creating one.
 
-import { change, somePage, withQuery } from "./api.js";
+import { change, get, withQuery } from "./api.js";
 import { contestFields } from "./contest_form.js";
 import { dialog, inline, toast } from "./dialog.js";
 import { button, chip, choice, empty, h, head, put, set } from "./dom.js";
@@ -15,9 +15,6 @@ import { named, t } from "./texts.js";
 const PAUSE = 5000;
 
 export const title = t("nav.contests");
-
-/** Pages without a contest that one search reads. Each stands for 2,000 contests; the button for more goes on after them. */
-export const EMPTY_PAGES_MAX = 10;
 
 /** Numbers that follow a proposed id that is taken. */
 const NUMBERS = [2, 3, 4, 5];
@@ -57,12 +54,11 @@ export function contestList(signal, { state = "", q = "", series, nothing, headi
     { label: t("contests.fee"), kind: "wide num", cell: ({ entry_fee: fee }) => (fee ? money(fee.amount, fee.currency) : h("span", { class: "soft" }, t("contests.no_fee"))) },
     { label: t("contests.next", { zone: zoneName() }), kind: "wide", cell: next },
   ], { key: ({ id }) => id });
-  const none = (more) => {
-    const text = (about) => [about, more && [" ", t("players.not_all")]];
-    if (q) return empty(t("contests.none_found", { text: q }), text(t("contests.none_found_text")));
-    return present === "" ? nothing() : empty(t("contests.none_in", { state: t(`contest_state.${present}`) }), text(t("contests.none_in_text")));
+  const none = () => {
+    if (q) return empty(t("contests.none_found", { text: q }), t("contests.none_found_text"));
+    return present === "" ? nothing() : empty(t("contests.none_in", { state: t(`contest_state.${present}`) }), t("contests.none_in_text"));
   };
-  const all = list(view, (cursor) => somePage("/v1/contests", { state: present, series, prefix: q, limit: 50, cursor }, signal, EMPTY_PAGES_MAX), none);
+  const all = list(view, (cursor) => get("/v1/contests", { state: present, series, prefix: q, limit: 50, cursor }, signal), none);
   const said = h("div", {});
   const failed = (error) => inline(said, error);
   const choices = [["", t("contests.all")], ...Object.keys(STATES).map((one) => [one, t(`contest_state.${one}`)])];

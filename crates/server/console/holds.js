@@ -1,7 +1,7 @@
 // Holds: listed, made, and ended by a capture or a void after their consequences in numbers.
 
 import { amountFields, steps, whole } from "./amount.js";
-import { change, get, part, somePage } from "./api.js";
+import { change, get, part } from "./api.js";
 import { confirmActs, dialog, failed, inline, toast } from "./dialog.js";
 import { button, chip, empty, h, notice, set } from "./dom.js";
 import { money, when } from "./format.js";
@@ -37,7 +37,7 @@ export function holds(query, signal, changed, player) {
   const view = table(t("wallet.holds"), columns, { key: ({ id }) => id });
   const nothing = () => empty(t("wallet.no_hold"), t("wallet.no_hold_text"));
   const load = async (cursor) => {
-    const page = await somePage("/v1/holds", { limit: PAGE, cursor, ...query() }, signal);
+    const page = await get("/v1/holds", { limit: PAGE, cursor, ...query() }, signal);
     return player && page.items.length > 0 ? { ...page, items: withContests(page.items, (await entered(player, signal)).found) } : page;
   };
   const all = list(view, load, nothing);

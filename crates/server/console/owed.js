@@ -1,6 +1,6 @@
 // Unpaid payouts of contests and periods, with the reason, the place that mends it, and another try.
 
-import { somePage, withQuery } from "./api.js";
+import { get, withQuery } from "./api.js";
 import { keptBackBy, mayBePaid, mayPay, whyUnpaid, withMembers } from "./board_prizes.js";
 import { link as boardLink } from "./boards.js";
 import { link as contestLink } from "./contests.js";
@@ -36,7 +36,7 @@ export function render(root, _parameters, signal) {
     BY_HAND.has(row.code) && mayBePaid(row) && mayRepay(row) && button(t("repay.go"), () => repay(row, again), { kind: "small", failed }),
   ];
   const page = async (cursor) => {
-    const found = await somePage("/v1/ledger/owed", { no_member: true, limit: 50, cursor }, signal);
+    const found = await get("/v1/ledger/owed", { no_member: true, limit: 50, cursor }, signal);
     return { ...found, items: await withBans(await withMembers(found.items, signal), signal) };
   };
   const view = table(t("owed.caption"), [

@@ -178,7 +178,8 @@ const OF_PLAYER = /^(player|score)\./;
 /** Reads the acts on a player and on its member, newest first. A cursor has one of each. */
 function actsOf(player, signal) {
   let subjects = [player];
-  const read = async (cursor) => {
+  // Acts on a leaderboard of the same name may fill a whole page.
+  return async (cursor) => {
     if (!cursor) subjects = [...new Set([player, (await memberOf(player, signal))?.id ?? player])];
     const page = (subject, at) => (cursor && !cursor[at] ? { items: [] } : get("/v1/audit", { subject, limit: 20, cursor: cursor?.[at] }, signal));
     const pages = await Promise.all(subjects.map(page));
@@ -187,11 +188,5 @@ function actsOf(player, signal) {
     const items = acts.sort((one, other) => Date.parse(other.at) - Date.parse(one.at));
     const next = pages.map((one) => one.next_cursor ?? null);
     return { items: await withReversals(items, signal), next_cursor: next.some(Boolean) ? next : null };
-  };
-  // Acts on a leaderboard of the same name may fill a whole page.
-  return async (cursor) => {
-    let page = await read(cursor);
-    while (page.items.length === 0 && page.next_cursor) page = await read(page.next_cursor);
-    return page;
   };
 }

@@ -4,7 +4,7 @@ import { actorOf, readNames } from "./acts.js";
 import { get, part, somePage } from "./api.js";
 import { actsOn } from "./ban.js";
 import { link as boardLink } from "./boards.js";
-import { EMPTY_PAGES_MAX, nameOf, stateChip as contestState } from "./contests.js";
+import { nameOf, stateChip as contestState } from "./contests.js";
 import { inline } from "./dialog.js";
 import { card, chip, empty, h, head, notice, playerLink, put, set } from "./dom.js";
 import { when } from "./format.js";
@@ -47,7 +47,7 @@ async function look(place, text, signal) {
 
 /** A card with the contests whose id or title begins so; nothing without one. */
 async function lookForContests(text, signal) {
-  const { items, next_cursor: more } = await somePage("/v1/contests", { prefix: text, limit: FOUND_MAX }, signal, EMPTY_PAGES_MAX);
+  const { items, next_cursor: more } = await somePage((cursor) => get("/v1/contests", { prefix: text, limit: FOUND_MAX, cursor }, signal));
   if (items.length === 0) return more ? notice("warn", t("contests.none_found", { text }), ". ", t("players.not_all")) : null;
   const view = table(t("players.found_contests"), [
     { label: t("player.contest"), cell: (contest) => nameOf(contest) },

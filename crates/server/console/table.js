@@ -1,6 +1,8 @@
 // Tables: made once, then updated row by row, so that focus stays and changes can be seen.
 
-import { h, put, renew, set } from "./dom.js";
+import { somePage } from "./api.js";
+import { failed } from "./dialog.js";
+import { button, empty, h, put, renew, set } from "./dom.js";
 import { t } from "./texts.js";
 
 /**
@@ -47,24 +49,27 @@ export function table(caption, columns, { key = (row) => JSON.stringify(row), ma
 }
 
 /**
-  * A paged list: a table, the content for an empty list, and a button for more. `load(cursor)` returns
-  * `{items, next_cursor}`. `nothing(more)` is told whether the list may go on.
+  * A paged list: a table, the content for an empty list (`nothing()`), and a button for more. `load(cursor)` returns
+  * `{items, next_cursor}`. A search ends after some empty pages, says how far it came, and goes on by its button.
  */
 export function list(view, load, nothing) {
   const place = h("div", {});
   const foot = h("div", { class: "foot", hidden: true });
   const element = h("div", {}, place, foot);
   let items = [];
+  let searched = 0;
 
-  let bare = false;
+  const on = (next, label) => button(label, () => go(next, false), { kind: "small", failed });
+  let bare = null;
   const show = (next, anew) => {
     view.update(items, { flash: false });
-    if (items.length === 0 && (anew || !bare)) set(place, nothing(Boolean(next)));
-    else if (items.length > 0 && view.element.parentElement !== place) set(place, view.element);
-    bare = items.length === 0;
-    foot.hidden = !next && items.length < 20;
-    const more = next && h("button", { type: "button", class: "small", click: () => go(next, false) }, t("common.more"));
-    renew(foot, [items.length, next], () => [h("span", {}, t("common.shown", { n: items.length })), more]);
+    // The end of the list, or how far an empty search came.
+    const state = items.length > 0 ? null : JSON.stringify(next ?? null);
+    if (state === null && view.element.parentElement !== place) set(place, view.element);
+    else if (state !== null && (anew || state !== bare)) set(place, next ? empty(t("common.none_so_far"), t("common.none_so_far_text", { n: searched }), on(next, t("common.search_further"))) : nothing());
+    bare = state;
+    foot.hidden = items.length === 0 || (!next && items.length < 20);
+    renew(foot, [items.length, next], () => [h("span", {}, t("common.shown", { n: items.length })), next && on(next, t("common.more"))]);
   };
   let paged = false;
   let [asked, shown] = [0, 0];
@@ -74,7 +79,7 @@ export function list(view, load, nothing) {
     // No refresh begins while a later page is on its way.
     const before = paged;
     paged = Boolean(cursor);
-    const answer = await load(cursor).catch((error) => {
+    const answer = await somePage(load, cursor).catch((error) => {
       paged = before;
       throw error;
     });
@@ -82,6 +87,7 @@ export function list(view, load, nothing) {
     if (turn < shown) return;
     shown = turn;
     items = cursor ? items.concat(answer.items) : answer.items;
+    searched = answer.searched + (cursor ? searched : 0);
     show(answer.next_cursor, anew || Boolean(cursor));
   };
   // A refresh leaves a list alone once later pages are loaded.

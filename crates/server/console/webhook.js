@@ -1,6 +1,6 @@
 // One webhook: its state, its secret, and the last delivery of each topic.
 
-import { change, get, part, somePage, withQuery } from "./api.js";
+import { change, get, part, withQuery } from "./api.js";
 import { confirmTyped, failed, inline, toast } from "./dialog.js";
 import { button, card, chip, empty, facts, h, head, put, set } from "./dom.js";
 import { when, zoned, zoneName } from "./format.js";
@@ -22,7 +22,7 @@ export function render(root, { webhook: id }, signal) {
   ], { key: ({ topic }) => topic });
   const failing = h("input", { type: "checkbox", id: "failing" });
   const nothing = () => empty(t("webhook.no_delivery"), failing.checked ? t("webhook.none_fails") : t("webhook.none_yet"));
-  const all = list(view, (cursor) => somePage(`${path}/deliveries`, { state: failing.checked ? "failing" : null, limit: 50, cursor }, signal), nothing);
+  const all = list(view, (cursor) => get(`${path}/deliveries`, { state: failing.checked ? "failing" : null, limit: 50, cursor }, signal), nothing);
   failing.addEventListener("input", () => all.reload().catch(failed));
 
   const look = async () => {
