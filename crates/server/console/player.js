@@ -42,7 +42,8 @@ export function render(root, { player }, signal) {
   let [member, shown] = [null, []];
   const showHead = () => renew(top, [profile, member?.id, member?.name, shown.map(({ board, banned, final }) => [board, banned, final])], () => headOf(player, profile, member, shown));
   showHead();
-  const acts = may("audit:read") ? audit(player, signal) : null;
+  const known = sharedMember(player, signal);
+  const acts = may("audit:read") ? audit(player, known.read, signal) : null;
   const places = ranks(player, () => again());
   const joined = contests(player, signal);
   let [turns, newest] = [0, 0];
@@ -67,6 +68,7 @@ export function render(root, { player }, signal) {
   };
   const again = async () => {
     await load();
+    known.forget();
     // A ban takes the ranks of closed periods too, and is said beside each prize.
     await Promise.all([past?.reload(), missed?.reload(), acts?.reload()]);
   };
@@ -82,17 +84,21 @@ export function render(root, { player }, signal) {
     past = history(player, boards, (board) => bannedOn.has(board), signal);
     put(left, places.element, past?.element, acts?.element);
     // A new member, and a payment, show what they changed without leaving the page.
-    const moved = () => Promise.all([purse?.reload(), missed?.reload(), acts?.reload()]);
+    const moved = () => {
+      known.forget();
+      return Promise.all([purse?.reload(), missed?.reload(), acts?.reload()]);
+    };
     const told = (found) => {
       member = found;
       showHead();
     };
-    purse = money(player, signal, { changed: moved, adjusted: () => acts?.reload(), told, contests: () => played.found });
-    missed = owed(player, signal, moved);
+    purse = money(player, known.read, signal, { changed: moved, adjusted: () => acts?.reload(), told, contests: () => played.found });
+    missed = owed(player, known.read, signal, moved);
     put(right, profile && about(profile), purse?.element, missed?.element, joined.element);
   };
   const refresh = async () => {
     await load();
+    known.forget();
     await Promise.all([past?.reload(), purse?.reload(), missed?.reload(), acts?.refresh()]);
   };
   let started = false;
@@ -101,6 +107,20 @@ export function render(root, { player }, signal) {
     await (started ? refresh() : start());
     started = true;
   }, (error) => inline(wrong, error));
+}
+
+/** The member of the player, which the parts of the page that are read together share: it is read once, until it is forgotten. */
+function sharedMember(player, signal) {
+  let asked = null;
+  const forget = () => (asked = null);
+  const read = () => {
+    if (!asked) {
+      asked = memberOf(player, signal);
+      asked.catch(forget);
+    }
+    return asked;
+  };
+  return { read, forget };
 }
 
 /**
@@ -156,14 +176,14 @@ function about({ name, avatar_url: avatar, metadata }) {
   return card(t("player.profile"), h("div", { class: "body" }, h("dl", { class: "facts" }, pairs.map(one))));
 }
 
-/** The acts on the player and its member, with their actors and reasons. */
-function audit(player, signal) {
+/** The acts on the player and its member (`member()` reads it), with their actors and reasons. */
+function audit(player, member, signal) {
   const view = table(t("player.acts"), [
     { label: t("players.when"), kind: "wide", cell: ({ at }) => h("span", { class: "soft" }, when(at)) },
     { label: t("player.act"), cell: (one) => [actCell(one), one.back && chip(t("wallet.taken_back", { sum: one.back }))] },
     { label: t("players.by"), kind: "wide who", cell: ({ actor }) => actorOf(actor) },
   ], { key: ({ id }) => id });
-  const all = list(view, actsOf(player, signal), () => empty(t("player.no_act"), t("player.no_act_about")));
+  const all = list(view, actsOf(player, member, signal), () => empty(t("player.no_act"), t("player.no_act_about")));
   const said = h("div", {});
   const shown = (read) => read.then(() => set(said), (error) => inline(said, error));
   const reload = () => shown(readNames(signal).then(all.reload));
@@ -176,11 +196,11 @@ function audit(player, signal) {
 const OF_PLAYER = /^(player|score)\./;
 
 /** Reads the acts on a player and on its member, newest first. A cursor has one of each. */
-function actsOf(player, signal) {
+function actsOf(player, member, signal) {
   let subjects = [player];
   // Acts on a leaderboard of the same name may fill a whole page.
   return async (cursor) => {
-    if (!cursor) subjects = [...new Set([player, (await memberOf(player, signal))?.id ?? player])];
+    if (!cursor) subjects = [...new Set([player, (await member())?.id ?? player])];
     const page = (subject, at) => (cursor && !cursor[at] ? { items: [] } : get("/v1/audit", { subject, limit: 20, cursor: cursor?.[at] }, signal));
     const pages = await Promise.all(subjects.map(page));
     // A leaderboard or a contest may have the name of the player.

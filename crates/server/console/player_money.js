@@ -6,7 +6,7 @@ import { failed, inline } from "./dialog.js";
 import { button, card, chip, empty, facts, h, put, renew, set } from "./dom.js";
 import { money as amountOf, when } from "./format.js";
 import { makeMember } from "./member_form.js";
-import { link, memberOf } from "./members.js";
+import { link } from "./members.js";
 import { feeOf, withContests } from "./player_contests.js";
 import { may } from "./rights.js";
 import { t } from "./texts.js";
@@ -17,16 +17,17 @@ const MEMBER_PAGES_MAX = 20;
 
 /**
  * A card, with its `reload`; nothing for a caller that may not read members. `changed` is called once the player is a member,
- * `adjusted` after an adjustment or its undo, and `told` with the member that was read. `contests()` returns those of the player.
+ * `adjusted` after an adjustment or its undo, and `told` with the member that was read. `memberNow()` reads it, and `contests()` returns
+ * the contests of the player.
  */
-export function money(player, signal, { changed, adjusted, told, contests }) {
+export function money(player, memberNow, signal, { changed, adjusted, told, contests }) {
   if (!may("members:read")) return null;
   const said = h("div", {});
   const place = h("div", {});
   let seen = null;
   let purse = null;
   const load = async () => {
-    const member = await memberOf(player, signal);
+    const member = await memberNow();
     const text = JSON.stringify(member);
     const same = text === seen;
     if (!same) purse = member && may("money:read") ? purseOf(member, contests, signal) : null;

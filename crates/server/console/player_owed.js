@@ -7,7 +7,6 @@ import { link as contestLink } from "./contests.js";
 import { failed } from "./dialog.js";
 import { button, card, h, put } from "./dom.js";
 import { money, periodName } from "./format.js";
-import { memberOf } from "./members.js";
 import { paymentBan, withBans } from "./players.js";
 import { BY_HAND, repay } from "./repay.js";
 import { may } from "./rights.js";
@@ -17,8 +16,8 @@ import { t } from "./texts.js";
 /** Pages of what is owed that are read. */
 const PAGES_MAX = 20;
 
-/** A card that shows itself when something was found; `changed` is called after payments. */
-export function owed(player, signal, changed) {
+/** A card that shows itself when something was found; `member()` reads that of the player, and `changed` is called after payments. */
+export function owed(player, member, signal, changed) {
   if (!may("money:read")) return null;
   const pay = (row) => BY_HAND.has(row.code) && row.board && mayBePaid(row) && button(t("player.pay"), () => repay(row, changed), { kind: "small", failed });
   const view = table(t("player.owed"), [
@@ -30,7 +29,7 @@ export function owed(player, signal, changed) {
   const element = put(card(t("player.owed"), view.element), more);
   element.hidden = true;
   const load = async () => {
-    const [{ found, complete }, memberNow] = await Promise.all([ofLedger(player, signal), memberOf(player, signal)]);
+    const [{ found, complete }, memberNow] = await Promise.all([ofLedger(player, signal), member()]);
     const rows = await withBans(found.map((row) => ({ ...row, player, memberNow })), signal);
     view.update(rows, { flash: false });
     view.element.hidden = rows.length === 0;

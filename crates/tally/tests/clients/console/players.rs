@@ -395,6 +395,11 @@ fn the_closed_member_of_a_player_is_found() {
     client.post(&close, &json!({"force": true})).expect(200);
     console.show("#/players/bob");
     console.sees("A player without a member has no wallet");
+    // The parts of the page share the member: it is read once for each time that the ranks are.
+    let once = "(() => { const all = performance.getEntriesByType('resource').map(({ name }) => name); \
+                const count = (part) => all.filter((one) => one.includes(part)).length; \
+                return count('/v1/members?player=bob') <= count('/v1/players/bob/ranks?closed=true'); })()";
+    assert_eq!(console.page.eval(once), json!(true));
     console.click("Look for closed members");
     console.sees("Bob Ray closed");
     console.check("player-closed");
