@@ -3,8 +3,9 @@
 import { Problem, get, kept, part, walk, withQuery } from "./api.js";
 import { h, playerLink, set } from "./dom.js";
 import { storedReason } from "./form.js";
-import { grouped, money, periodName, periodOf, sourceOf, when } from "./format.js";
+import { grouped, money, periodName, sourceOf, when } from "./format.js";
 import { findMember, loginLink } from "./members.js";
+import { periodLine, periodOfLine } from "./period_zone.js";
 import { isAdmin, may } from "./rights.js";
 import { named, t, tt } from "./texts.js";
 
@@ -167,40 +168,40 @@ export function subjectOf({ action, subject }) {
 }
 
 /** The cell of an act: its name, its detail and its reason. On a phone it has the columns of the time and the actor, too. */
-export function actCell({ at, action, actor, detail, reason }) {
+export function actCell({ at, action, actor, subject, detail, reason }) {
   return [
     h("span", { class: "strong" }, act(action)),
     h("span", { class: "under name narrow" }, when(at), " · ", actorOf(actor)),
-    detail && h("span", { class: "under name" }, detailOf({ action, detail })),
+    detail && h("span", { class: "under name" }, detailOf({ action, subject, detail })),
     reason && h("span", { class: "under name" }, `“${storedReason(reason)}”`),
   ];
 }
 
 /** The detail of an act, as people read it. One with money has the amount in the smallest unit, and members by their ids. */
-function detailOf({ action, detail }) {
+function detailOf({ action, subject, detail }) {
   const own = { "score.corrected": corrected, "player.removed": removed, "player.paid": paid }[action]?.(detail);
   if (own) return own;
   const [, units, currency, from, to, id] = (action.startsWith("money.") && MOVED.exec(detail)) || [];
-  if (units === undefined) return counted(action, detail);
+  if (units === undefined) return counted({ action, subject, detail });
   const sides = [from && "from", to && "to"].filter(Boolean).join("_");
   const values = { sum: money(units, currency), ...(from && { from: loginLink(from) }), ...(to && { to: loginLink(to) }) };
   return [sides ? tt(`audit.moved.${sides}`, values) : values.sum, ", ", t("audit.transaction", { id })];
 }
 
 /** A detail with a count, such as `2 payments`, in the reader's language. */
-function counted(action, detail) {
+function counted({ action, subject, detail }) {
   const [, before = "", n, rest = ""] = COUNTED.get(action)?.exec(detail) ?? [];
   if (n === undefined) return detail;
-  const of = before && `${periodName(before.slice(0, -": ".length))}: `;
-  return `${of}${t(`audit.counted.${action.endsWith("repaid") ? "payments" : "players"}`, { n })}${rest}`;
+  const of = before && [periodLine(subject, before.slice(0, -": ".length)), ": "];
+  return [of, t(`audit.counted.${action.endsWith("repaid") ? "payments" : "players"}`, { n }), rest];
 }
 
 /** `arcade weekly:2026-11-23: 9 to 3`; without a period it is of all time. */
 function corrected(detail) {
   const [, board, period, before, after] = CORRECTED.exec(detail) ?? [];
   if (board === undefined) return null;
-  const place = period ? periodOf(board, period) : board;
-  return t("audit.corrected", { place, before: before === "none" ? t("audit.no_score") : scoreOf(before), after: scoreOf(after) });
+  const place = period ? periodOfLine(board, period) : board;
+  return tt("audit.corrected", { place, before: before === "none" ? t("audit.no_score") : scoreOf(before), after: scoreOf(after) });
 }
 
 /** A stored score; its subscore follows a slash. */
@@ -222,7 +223,7 @@ function paid(detail) {
   const of = reference && sourceOf(reference);
   if (!of) return null;
   const { board, period, contest } = of;
-  const place = contest ? contestLink(contest) : h("a", { class: "name", href: withQuery(`#/boards/${part(board)}`, { period }) }, periodOf(board, period));
+  const place = contest ? contestLink(contest) : h("a", { class: "name", href: withQuery(`#/boards/${part(board)}`, { period }) }, periodOfLine(board, period));
   return [tt(`audit.paid.${kind}`, { sum: money(units, currency), place }), ", ", t("audit.transaction", { id })];
 }
 

@@ -153,18 +153,24 @@ const PERIOD = /^([a-z0-9_-]+):(\d{4}-\d\d-\d\d)(T\d\d:\d\d)?$/;
 
 const wholeDay = new Intl.DateTimeFormat(LOCALE, { ...DAY, timeZone: "UTC" });
 
-/** A window by its public name, such as `weekly:2026-11-21T18:29`. The name has the beginning on the clocks of its own zone already. */
-export function periodName(name) {
+/**
+ * A window by its public name, such as `weekly:2026-11-21T18:29`. The name has the beginning on the clocks of its own zone already;
+ * `written` writes it with a time of day.
+ */
+export function periodName(name, written = (local) => when(`${local}Z`, "UTC")) {
   if (name === "all_time") return t("board.all_time");
   const [, rule, date, clock] = PERIOD.exec(name) ?? [];
   if (rule === undefined) return name;
-  const start = clock ? when(`${date}${clock}Z`, "UTC") : wholeDay.format(new Date(`${date}T00:00Z`));
+  const start = clock ? written(`${date}${clock}`) : wholeDay.format(new Date(`${date}T00:00Z`));
   return t(`periods.name.${LENGTHS.has(rule) ? rule : "other"}`, { rule, start });
 }
 
+/** Whether the name of a window has a time of day. */
+export const hasClock = (name) => PERIOD.exec(name)?.[3] !== undefined;
+
 /** A period with its leaderboard. */
-export function periodOf(board, period) {
-  return t("periods.name.of", { board, period: periodName(period) });
+export function periodOf(board, period, written) {
+  return t("periods.name.of", { board, period: periodName(period, written) });
 }
 
 /** What the reference of a prize names: `arcade/weekly:2026-11-23` is `{board, period}`, and `contest:cup` is `{contest}`; another one is nothing. */

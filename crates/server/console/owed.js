@@ -6,9 +6,10 @@ import { link as boardLink } from "./boards.js";
 import { link as contestLink } from "./contests.js";
 import { failed, inline, toast } from "./dialog.js";
 import { button, card, empty, h, head, playerLink, put, set } from "./dom.js";
-import { money, periodName } from "./format.js";
+import { money } from "./format.js";
 import { makeMember } from "./member_form.js";
 import { memberLink } from "./members.js";
+import { periodLine } from "./period_zone.js";
 import { paymentBan, withBans } from "./players.js";
 import { BY_HAND, repay } from "./repay.js";
 import { isAdmin, may } from "./rights.js";
@@ -70,5 +71,5 @@ function mayRepay({ contest }) {
 /** The page that mends it: the contest, or the period of the leaderboard. */
 function source({ contest, board, period }) {
   if (contest) return h("a", { class: "name", href: contestLink(contest) }, contest);
-  return [h("a", { class: "name", href: withQuery(boardLink(board), { period }) }, board), h("span", { class: "under name" }, periodName(period))];
+  return [h("a", { class: "name", href: withQuery(boardLink(board), { period }) }, board), h("span", { class: "under name" }, periodLine(board, period))];
 }

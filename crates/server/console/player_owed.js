@@ -6,7 +6,8 @@ import { link as boardLink } from "./boards.js";
 import { link as contestLink } from "./contests.js";
 import { failed } from "./dialog.js";
 import { button, card, h, put } from "./dom.js";
-import { money, periodName } from "./format.js";
+import { money } from "./format.js";
+import { periodLine } from "./period_zone.js";
 import { paymentBan, withBans } from "./players.js";
 import { BY_HAND, repay } from "./repay.js";
 import { may } from "./rights.js";
@@ -43,7 +44,7 @@ export function owed(player, member, signal, changed) {
 function source(row) {
   const { contest, board, period } = row;
   const name = contest ? h("a", { class: "name", href: contestLink(contest) }, contest) : h("a", { class: "name", href: withQuery(boardLink(board), { period }) }, board);
-  return [name, " ", paymentBan(row), period && h("span", { class: "under name" }, periodName(period)), h("span", { class: "under" }, whyUnpaid(row))];
+  return [name, " ", paymentBan(row), period && h("span", { class: "under name" }, periodLine(board, period)), h("span", { class: "under" }, whyUnpaid(row))];
 }
 
 /** What the ledger owes the player, and prizes that it won while it was no member: `{found, complete}`. */

@@ -4,7 +4,8 @@ import { change, get, part, walk, withQuery } from "./api.js";
 import { bannedOn } from "./ban.js";
 import { confirmActs, toast } from "./dialog.js";
 import { h, playerLink } from "./dom.js";
-import { periodOf, totalOf } from "./format.js";
+import { totalOf } from "./format.js";
+import { zonedPeriodOf } from "./period_zone.js";
 import { t } from "./texts.js";
 
 /** Codes that a try by hand may overcome. The server itself pays the others. */
@@ -20,7 +21,7 @@ const PAGES_MAX = 5;
 
 /** Asks, with what is paid at most, and tries all that is unpaid of `{contest}` or of `{board, period}`. `done` is called after it. */
 export async function repay(of, done) {
-  const { name, list, query, send, bans } = of.contest ? await ofContest(of) : ofPeriod(of);
+  const { name, list, query, send, bans } = await (of.contest ? ofContest(of) : ofPeriod(of));
   const read = async () => {
     const rows = [];
     await walk(list, query, "items", (items) => rows.push(...items));
@@ -55,10 +56,10 @@ async function ofContest({ contest }) {
   return { name: contest, list: `${path}/${state === "cancelled" ? "refunds" : "prizes"}`, query: {}, send, bans };
 }
 
-function ofPeriod({ board, period }) {
+async function ofPeriod({ board, period }) {
   const path = `/v1/leaderboards/${part(board)}/prizes`;
   const send = (reason) => change("POST", withQuery(`${path}/repay`, { period }), reason ? { reason } : {});
-  return { name: periodOf(board, period), list: path, query: { period }, send, bans: () => bannedOn(board, PAGES_MAX) };
+  return { name: await zonedPeriodOf(board, period), list: path, query: { period }, send, bans: () => bannedOn(board, PAGES_MAX) };
 }
 
 const keyOf = ({ division, rank, player, currency, pool }) => JSON.stringify([division, rank, player, currency, pool]);

@@ -94,6 +94,7 @@ const FILES: &[File] = &[
     file!("owed.js" SCRIPT),
     file!("parts.css" CSS),
     file!("period_rule.js" SCRIPT),
+    file!("period_zone.js" SCRIPT),
     file!("player.js" SCRIPT),
     file!("player_contests.js" SCRIPT),
     file!("player_history.js" SCRIPT),

@@ -136,7 +136,7 @@ const TIMES: &str = r#"(async () => {
     const at = '2026-11-28T05:03:00Z';
     const rules = [{ name: 'weekly', time_zone: 'Asia/Seoul' }, { name: 'daily', time_zone: 'Europe/Paris' }];
     const windows = [zoneOf(rules, 'weekly'), zoneOf(rules, 'daily:2026-11-28'), zoneOf(rules, 'all_time') ?? null, zoneOf(rules.slice(1), 'all_time')];
-    const names = ['weekly:2026-11-21T18:29', 'sprint:2026-11-23', 'all_time', 'x'].map(periodName);
+    const names = ['weekly:2026-11-21T18:29', 'sprint:2026-11-23', 'all_time', 'x'].map((one) => periodName(one));
     return [names, when(at, 'Asia/Seoul'), zoned(at, 'Asia/Seoul'), zoned(at, 'Nowhere/Else').startsWith('2'), zoneName('Nowhere/Else') === zoneName(), when(null), windows];
 })()"#;
 

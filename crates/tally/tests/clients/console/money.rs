@@ -299,7 +299,7 @@ fn a_missed_prize_is_paid_from_the_list_of_what_is_owed() {
     let mut client = console.server.client();
     client.post("/v1/leaderboards/rush/players/bob/ban?reason=a%20bot", &json!({})).expect(200);
     console.show("#/owed");
-    console.sees_row(&["rush", "bob", "banned", "700 KRW"]);
+    console.sees_row(&["rush", "minutely from ", "GMT+9", "bob", "banned", "700 KRW"]);
     console.sees_row(&["rush", "bob", "prize", "700 KRW", "the player is no member"]);
     console.page.wait("help.one('button', 'Pay') === undefined");
     console.page.resize(360, 780, true);
@@ -318,6 +318,7 @@ fn a_missed_prize_is_paid_from_the_list_of_what_is_owed() {
     console.picture("owed-payable");
     console.click("Pay");
     console.sees("The server tries 1 payment: 700 KRW at most.");
+    console.sees("GMT+9) owes?");
     console.sees("For bob (700 KRW).");
     console.sees("bob is banned on rush. The prize was fixed before the ban.");
     console.click("Pay");
