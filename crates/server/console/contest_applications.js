@@ -7,7 +7,7 @@ import { button, choice, empty, h, notice, playerLink, put, set } from "./dom.js
 import { when, zoneName } from "./format.js";
 import { field, form } from "./form.js";
 import { makeMember } from "./member_form.js";
-import { memberOf } from "./members.js";
+import { memberAfter, memberOf } from "./members.js";
 import { may } from "./rights.js";
 import { list, table } from "./table.js";
 import { t } from "./texts.js";
@@ -42,7 +42,7 @@ export function applications(contest, path, signal, look) {
   };
   const view = table(t("contest.applications"), [
     { label: t("contest.choose_head"), kind: "check", heading: everyone, cell: box },
-    { label: t("contest.player"), cell: ({ player, applied_at: at }) => [playerLink(player), h("span", { class: "under narrow" }, when(at))] },
+    { label: t("contest.player"), cell: ({ player, applied_at: at }) => [playerLink(player), memberAfter(player), h("span", { class: "under narrow" }, when(at))] },
     { label: t("contest.applied_at", { zone: zoneName() }), kind: "wide num", cell: ({ applied_at: at }) => when(at) },
     { label: t("contest.fee_head"), kind: "wide num", cell: ({ hold_id: hold }) => (hold ? t("contest.held", { fee: fees(contest, 1) }) : h("span", { class: "soft" }, t("contest.none"))) },
   ], { key: ({ player }) => player });

@@ -92,6 +92,19 @@ export function button(label, run, { kind = "", icon: drawing, title, failed } =
   return made;
 }
 
+/** What is to be done once an element is seen. */
+const unseen = new WeakMap();
+const watcher = new IntersectionObserver((entries) => entries.filter(({ isIntersecting }) => isIntersecting).forEach(({ target }) => {
+  watcher.unobserve(target);
+  unseen.get(target)();
+}));
+
+/** Runs once the element is in the window: a long list asks for what is looked at. */
+export function onceSeen(element, run) {
+  unseen.set(element, run);
+  watcher.observe(element);
+}
+
 /** Buttons of which one is pressed. `options` are `[value, label]`. */
 export function choice(label, options, value, chosen) {
   const buttons = options.map(([option, text]) => {

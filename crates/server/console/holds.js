@@ -6,7 +6,7 @@ import { confirmActs, dialog, failed, inline, toast } from "./dialog.js";
 import { button, chip, empty, h, notice, set } from "./dom.js";
 import { money, when } from "./format.js";
 import { field, form, reason } from "./form.js";
-import { findMember, memberLink } from "./members.js";
+import { findMember, memberLink, playerOf } from "./members.js";
 import { entered, feeOf, withContests } from "./player_contests.js";
 import { may } from "./rights.js";
 import { list, table } from "./table.js";
@@ -17,7 +17,7 @@ const STATES = { open: "live", captured: "ok", voided: "", expired: "warn" };
 
 /**
   * The list of holds, newest first: of a member, or of all. `query` returns `{member, state}`. `changed` is called once a hold has
-  * ended, and reads the list again; without it the list does. Holds of a `player` name the contests whose fees they are.
+  * ended, and reads the list again; without it the list does. Holds name the contests whose fees they are; `player` is that of the member.
   */
 export function holds(query, signal, changed, player) {
   const ended = () => (changed ?? reload)();
@@ -38,13 +38,21 @@ export function holds(query, signal, changed, player) {
   const nothing = () => empty(t("wallet.no_hold"), t("wallet.no_hold_text"));
   const load = async (cursor) => {
     const page = await get("/v1/holds", { limit: PAGE, cursor, ...query() }, signal);
-    return player && page.items.length > 0 ? { ...page, items: withContests(page.items, (await entered(player, signal)).found) } : page;
+    return { ...page, items: withContests(page.items, await contestsOf(page.items, player, signal)) };
   };
   const all = list(view, load, nothing);
   const said = h("div", {});
   const reload = () => all.reload().catch((error) => inline(said, error));
   reload();
   return { element: h("div", {}, said, all.element), reload };
+}
+
+/** The contests that the members of holds have applied to: of `player`, or of each. */
+async function contestsOf(items, player, signal) {
+  if (items.length === 0) return [];
+  const players = player ? [player] : await Promise.all([...new Set(items.map(({ member }) => member))].map(playerOf));
+  const all = await Promise.all(players.filter(Boolean).map((one) => entered(one, signal)));
+  return all.flatMap(({ found }) => [...found.values()]);
 }
 
 function sumOf({ state, amount, captured, currency, expires_at: ends }) {

@@ -1,8 +1,8 @@
 // Members: found by the beginning of a login, a player or a phone number, listed, and named by their id.
 
-import { get, kept, part } from "./api.js";
+import { get, kept, part, withQuery } from "./api.js";
 import { inline, toast } from "./dialog.js";
-import { button, card, chip, empty, h, notice, playerLink, put, set } from "./dom.js";
+import { button, card, chip, empty, h, notice, onceSeen, playerLink, put, set } from "./dom.js";
 import { field, form } from "./form.js";
 import { makeMember } from "./member_form.js";
 import { may } from "./rights.js";
@@ -52,6 +52,24 @@ export function nameAfter(id, player) {
   const made = h("span", {});
   if (may("members:read")) read(id).then(({ name }) => name !== player && set(made, `: ${name}`)).catch(() => {});
   return made;
+}
+
+/** What follows a player: the name of its member as a link to its page, once it is seen and read, unless it is that of the player. */
+export function memberAfter(player) {
+  const made = h("span", {});
+  const from = withQuery("/v1/members", { player });
+  const fill = ({ items: [member] }) => {
+    // It may be made at any time.
+    if (!member) known.forget(from);
+    else if (member.name !== player) set(made, " · ", h("a", { href: link(member.id) }, member.name));
+  };
+  if (may("members:read")) onceSeen(made, () => known.read(from).then(fill).catch(() => {}));
+  return made;
+}
+
+/** The player of a member. A pool is no member, and some keys may not read members: nothing then. */
+export async function playerOf(id) {
+  return may("members:read") ? read(id).then(({ player }) => player, () => null) : null;
 }
 
 /** The member of a player: `null` without one, and nothing for a caller that may not read members. */

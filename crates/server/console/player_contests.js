@@ -53,9 +53,9 @@ export async function entered(player, signal) {
   return { found, complete };
 }
 
-/** The same holds, those of entry fees with their `contest` out of those that were `found`. */
-export function withContests(holds, found) {
-  const of = new Map([...found.values()].map((contest) => [contest.application?.hold_id, contest]));
+/** The same holds, those of entry fees with their `contest`, out of contests with applications. */
+export function withContests(holds, contests) {
+  const of = new Map([...contests].map((contest) => [contest.application?.hold_id, contest]));
   return holds.map((hold) => ({ ...hold, contest: of.get(hold.id) ?? null }));
 }
 

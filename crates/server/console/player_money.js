@@ -67,7 +67,7 @@ function purseOf(member, contests, signal) {
   let wallets = [];
   const load = async () => {
     const { items, ...rest } = await walletsAndHolds(member, signal);
-    const found = { ...rest, items: withContests(items, contests()) };
+    const found = { ...rest, items: withContests(items, contests().values()) };
     wallets = found.wallets;
     renew(element, found, () => shown(found, member));
   };

@@ -369,11 +369,15 @@ fn an_entry_fee_leads_to_its_contest() {
     console.sees("banned on all but contests that are over");
     console.check("player-fee");
     console.picture("player-fee");
+    // The holds of all members say the same.
+    console.show("#/wallets");
+    console.sees_row(&["Ann Lee", "100 KRW", "Entry fee of Friday cup"]);
     console.click("Ann Lee");
     console.page.wait("location.hash.startsWith('#/wallets/')");
     console.sees_row(&["Entry fee of Friday cup", "100 KRW"]);
     console.click("Friday cup");
     console.page.wait("location.hash === '#/contests/cup'");
+    console.sees_row(&["ann", "Ann Lee", "100 KRW held"]);
     console.click("Cancel the contest");
     console.sees("1 application is removed.");
     console.click("Cancel the contest");
