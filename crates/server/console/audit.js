@@ -1,6 +1,6 @@
 // The audit log: administrative acts with their actors, filtered by actor, act, subject and days.
 
-import { get, withQuery } from "./api.js";
+import { get, key, withQuery } from "./api.js";
 import { ACTS, act, actCell, actorChoices, actorNamed, actorOf, readNames, subjectOf, typedActor } from "./acts.js";
 import { inline } from "./dialog.js";
 import { empty, h, head, put, set } from "./dom.js";
@@ -30,7 +30,7 @@ export function render(root, parameters, signal) {
   const all = list(view, (cursor) => page(filter, cursor, signal), nothing);
   const place = h("div", {});
   const said = h("div", { "aria-live": "polite" });
-  put(root, head(t("audit.title"), { crumb: ["#/settings", t("nav.settings")], about: t("audit.about") }),
+  put(root, head(t("audit.title"), { crumb: ["#/settings", t("nav.settings")], about: [t("audit.about"), may("audit:read") && !key() && [" ", t("audit.no_key")]] }),
     h("div", { class: "stack" }, may("audit:read") && h("section", { class: "card" }, h("div", { class: "body" }, place)), h("section", { class: "card" }, said, all.element)));
   const wrong = (error) => inline(said, error);
   const show = async () => {

@@ -84,8 +84,10 @@ export function search(board, { period, zone }, signal, changed) {
     const banned = asked && h("div", { class: "inline" }, asked.element, h("div", { class: "row" }, ranked
       ? button(t("player.ban"), () => ban(player, here, asked.said(), again), danger)
       : button(t("player.restore"), () => restore(player, here, asked.said(), again), { kind: "small", failed })));
+    const about = (text) => h("p", { class: "small soft" }, text);
     // Apart from the reason of a ban: a removal asks for its own.
-    return [banned, ranked && may("scores:write") && h("div", { class: "row" }, button(t("board.remove"), remove, danger))];
+    const removes = ranked && may("scores:write") && [about(t("board.remove_or")), h("div", { class: "row" }, button(t("board.remove"), remove, danger))];
+    return [banned && ranked && about(t("player.ban_about")), banned, removes];
   };
 
   return { element, find, again: () => present && find(present) };

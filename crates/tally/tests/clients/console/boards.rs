@@ -356,6 +356,7 @@ fn one_player(console: &mut Console) {
     console.fill("Player id", "player, 003");
     console.click("Find");
     console.sees("4 of 46");
+    console.sees("A removal deletes the scores of all time and of open periods here, for ever. The player can score again.");
     console.click("Remove");
     console.sees("It cannot be undone. A ban can be. The audit log keeps the scores that go.");
     console.confirm("player, 003", "Remove");

@@ -119,7 +119,7 @@ fn ban_and_undo(console: &mut Console) {
     // Frequent reasons are offered beside the button.
     console.page.wait("[...help.field('Reason').list.options].some((one) => one.value === 'bot or script')");
     console.fill("Reason", "a bot");
-    console.sees("A ban keeps the scores and takes the ranks, in closed periods too, until it is lifted.");
+    console.sees("A ban takes the player out of the ranks, in closed periods too, until it is lifted.");
     // One click, and no question.
     console.click("Ban everywhere");
     console.sees("cheater is banned on 2 leaderboards");
@@ -259,6 +259,7 @@ fn a_desk_finds_a_cheater_bans_restores_pays_and_shows_who_did_what() {
         console.sees_row(&["Player banned", board, "“a bot”"]);
         console.sees_row(&["Ban lifted", board, "“undone”"]);
     }
+    console.sees("Without API keys it names this machine, and no person");
     console.check("desk-audit");
     console.picture("desk-audit");
     console.end();
