@@ -20,13 +20,14 @@ export function makeMember(given = {}, done = ({ id }) => (location.hash = link(
       h("div", { class: "fields" },
         field({ name: "name", label: t("wallet.name"), required: true, value: known, hint: t("wallet.name_hint") }),
         field({ name: "login_id", label: t("wallet.login"), required: true, value: login, hint: t("wallet.login_hint") })),
+      // Above what may be left out, so that a phone shows it.
       h("div", { class: "fields" },
         field({ name: "player", label: t("wallet.player"), value: player, hint: t("wallet.player_hint") }),
-        field({ name: "phone_number", label: t("wallet.phone"), type: "tel", hint: t("wallet.phone_hint") })),
+        reason()),
+      field({ name: "phone_number", label: t("wallet.phone"), type: "tel", hint: t("wallet.phone_hint") }),
       h("div", { class: "fields" },
         field({ name: "password", label: t("wallet.password"), hint: t("wallet.password_hint"), ...secret }),
         field({ name: "pin", label: t("wallet.pin"), inputmode: "numeric", hint: t("wallet.pin_hint"), ...secret })),
-      reason(),
     ];
     const send = async (values) => {
       const filled = { ...values, reason: values.reason || UNSAID };

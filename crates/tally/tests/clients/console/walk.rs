@@ -117,6 +117,7 @@ fn dialogs_fit_on_a_phone() {
         ("#/contests", "New contest", "dialog-contest"),
         ("#/series", "New series", "dialog-series"),
         ("#/settings", "New key", "dialog-key"),
+        ("#/wallets", "New member", "dialog-member"),
     ] {
         console.show(hash);
         console.click(open);
@@ -137,6 +138,11 @@ fn dialogs_fit_on_a_phone() {
         console.page.wait("document.querySelector('dialog') === null");
         console.page.wait(&format!("document.activeElement.textContent === {}", json!(open)));
     }
+    // The reason of a new member is above the buttons at once.
+    console.click("New member");
+    console.page.wait(
+        "help.field('Reason')?.getBoundingClientRect().bottom < document.querySelector('dialog .ends').getBoundingClientRect().top",
+    );
     console.end();
 }
 
