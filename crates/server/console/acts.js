@@ -4,7 +4,7 @@ import { Problem, get, kept, part, walk, withQuery } from "./api.js";
 import { h, playerLink, set } from "./dom.js";
 import { storedReason } from "./form.js";
 import { grouped, money, periodName, sourceOf, when } from "./format.js";
-import { findMember, loginLink } from "./members.js";
+import { findMember, loginLink, memberAfter } from "./members.js";
 import { periodLine, periodOfLine } from "./period_zone.js";
 import { isAdmin, may } from "./rights.js";
 import { named, t, tt } from "./texts.js";
@@ -150,7 +150,7 @@ export function subjectOf({ action, subject }) {
       return link("boards");
     case "player":
     case "score":
-      return playerLink(subject);
+      return [playerLink(subject), memberAfter(subject)];
     case "member":
       return loginLink(subject);
     case "money":
@@ -185,7 +185,7 @@ function detailOf({ action, subject, detail }) {
   if (units === undefined) return counted({ action, subject, detail });
   const sides = [from && "from", to && "to"].filter(Boolean).join("_");
   const values = { sum: money(units, currency), ...(from && { from: loginLink(from) }), ...(to && { to: loginLink(to) }) };
-  return [sides ? tt(`audit.moved.${sides}`, values) : values.sum, ", ", t("audit.transaction", { id })];
+  return [sides ? tt(`audit.moved.${sides}`, values) : values.sum, ", ", transaction(id)];
 }
 
 /** A detail with a count, such as `2 payments`, in the reader's language. */
@@ -224,7 +224,12 @@ function paid(detail) {
   if (!of) return null;
   const { board, period, contest } = of;
   const place = contest ? contestLink(contest) : h("a", { class: "name", href: withQuery(`#/boards/${part(board)}`, { period }) }, periodOfLine(board, period));
-  return [tt(`audit.paid.${kind}`, { sum: money(units, currency), place }), ", ", t("audit.transaction", { id })];
+  return [tt(`audit.paid.${kind}`, { sum: money(units, currency), place }), ", ", transaction(id)];
+}
+
+/** A transfer, as a link to both sides of it. */
+function transaction(id) {
+  return tt("audit.transaction", { id: may("money:read") ? h("a", { href: `#${withQuery("/wallets", { transaction: id })}` }, id) : id });
 }
 
 const ACTOR = /^(key:[0-9a-f]{12}|member:[0-9a-f-]{36}|local|command_line|background|unknown)$/;

@@ -138,9 +138,9 @@ export function empty(title, text, ...actions) {
   return h("div", { class: "empty" }, h("p", { class: "title" }, title), h("p", {}, text), row);
 }
 
-/** A player's name, as a link to its page. */
-export function playerLink(player, kind = "name") {
-  return h("a", { class: kind, href: `#/players/${encodeURIComponent(player)}` }, player);
+/** A player's id, or a name of it, as a link to its page. */
+export function playerLink(player, kind = "name", name = player) {
+  return h("a", { class: kind, href: `#/players/${encodeURIComponent(player)}` }, name);
 }
 
 /** Names with their values. */

@@ -11,8 +11,8 @@ import { t } from "./texts.js";
 
 const secret = { type: "password", autocomplete: "new-password" };
 
-/** A dialog for a new member; `given` has what is known of it, such as its `player`. Without `done` its page is shown afterwards. */
-export function makeMember(given = {}, done = ({ id }) => (location.hash = link(id).slice(1))) {
+/** A dialog for a new member; `given` has what is known of it, such as its `player`. Without `done` its page is shown afterwards. `about(member)` is said of it. */
+export function makeMember(given = {}, done = ({ id }) => (location.hash = link(id).slice(1)), about = () => null) {
   const { player = "", name: known = player, login_id: login = player } = given;
   dialog(t("wallets.new"), (box) => {
     const content = [
@@ -36,7 +36,7 @@ export function makeMember(given = {}, done = ({ id }) => (location.hash = link(
       box.close();
       // The member is made, and the form that would say what fails from here on is gone. What is said belongs to the page that follows.
       const shown = (async () => done(member))();
-      toast("ok", t("wallet.made", member));
+      toast("ok", t("wallet.made", member), about(member));
       await shown.catch(failed);
     };
     return form(content, t("wallet.make"), send, { cancel: () => box.close() });

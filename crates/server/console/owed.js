@@ -4,7 +4,7 @@ import { get, withQuery } from "./api.js";
 import { keptBackBy, mayBePaid, mayPay, whyUnpaid, withMembers } from "./board_prizes.js";
 import { link as boardLink } from "./boards.js";
 import { link as contestLink } from "./contests.js";
-import { failed, inline, toast } from "./dialog.js";
+import { failed, inline } from "./dialog.js";
 import { button, card, empty, h, head, playerLink, put, set } from "./dom.js";
 import { money } from "./format.js";
 import { makeMember } from "./member_form.js";
@@ -28,10 +28,7 @@ export function render(root, _parameters, signal) {
       inline(said, error);
     }
   };
-  const make = ({ player }) => makeMember({ player }, async (member) => {
-    await again();
-    if (member.player === player) toast("ok", t("owed.payable", { player }), t("owed.mend.payable"));
-  });
+  const make = ({ player }) => makeMember({ player }, again, (member) => member.player === player && `${t("owed.payable", { player })}. ${t("owed.mend.payable")}`);
   const acts = (row) => [
     row.code === "no_member" && row.memberNow === null && may("members:write") && button(t("wallets.new"), () => make(row), { kind: "small" }),
     BY_HAND.has(row.code) && mayBePaid(row) && mayRepay(row) && button(t("repay.go"), () => repay(row, again), { kind: "small", failed }),

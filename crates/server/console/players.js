@@ -9,6 +9,7 @@ import { inline } from "./dialog.js";
 import { card, chip, empty, h, head, notice, playerLink, put, set } from "./dom.js";
 import { when } from "./format.js";
 import { field, form, storedReason } from "./form.js";
+import { memberAfter } from "./members.js";
 import { may } from "./rights.js";
 import { list, table } from "./table.js";
 import { t } from "./texts.js";
@@ -65,13 +66,13 @@ async function lookForPlayers(text, signal) {
   }
   const states = await bansOf(items.map(({ player }) => player), signal);
   const view = table(t("players.found_list"), [
-    { label: t("board.player"), cell: ({ player, member }) => [playerLink(player), banned(states.get(player)), member && h("span", { class: "under name" }, member.name), member?.closed_at && chip(t("players.closed"), "bad")] },
+    { label: t("board.player"), cell: ({ player, member }) => [playerLink(player), banned(states.get(player)), member && h("span", { class: "under name" }, playerLink(player, "soft", member.name)), member?.closed_at && chip(t("players.closed"), "bad")] },
     { label: t("players.member"), cell: ({ member }) => (member ? [h("span", { class: "name" }, member.login_id), member.phone_number && h("span", { class: "under" }, member.phone_number)] : h("span", { class: "soft" }, t("players.no_member"))) },
     { label: t("players.found_on"), kind: "wide", cell: ({ boards }) => boards.map((board) => h("div", {}, h("a", { class: "name", href: boardLink(board) }, board))) },
   ], { key: ({ player }) => player });
   // Members come first: they are fewer, and what is known of them says which one is meant.
   view.update(items.toSorted((one, other) => Boolean(other.member) - Boolean(one.member)));
-  return card(t("players.found"), view.element, { foot: complete ? null : h("span", {}, t("players.more")) });
+  return card(t("players.found"), view.element, { side: complete ? null : h("span", { class: "small soft" }, t("players.more")) });
 }
 
 /** The number of leaderboards of each player, with the names of those that have banned it: `{all, banned}`. */
@@ -112,7 +113,7 @@ export async function withBans(rows, signal) {
 /** The last bans of the audit log. A ban everywhere is one row, and a row says whether the player is still banned. */
 function bans(signal) {
   const view = table(t("players.bans"), [
-    { label: t("board.player"), cell: ({ player, reason, still, boards, at, actor }) => [playerLink(player), " ", stateChip(still, boards.length), h("span", { class: "under name narrow" }, when(at), " · ", actorOf(actor)), h("span", { class: "under name" }, reason ? `“${storedReason(reason)}”` : t("player.no_reason")), h("span", { class: "under" }, actsOn(player))] },
+    { label: t("board.player"), cell: ({ player, reason, still, boards, at, actor }) => [playerLink(player), memberAfter(player), " ", stateChip(still, boards.length), h("span", { class: "under name narrow" }, when(at), " · ", actorOf(actor)), h("span", { class: "under name" }, reason ? `“${storedReason(reason)}”` : t("player.no_reason")), h("span", { class: "under" }, actsOn(player))] },
     { label: t("players.on"), cell: ({ boards }) => boards.map((board) => h("div", {}, h("a", { class: "name", href: boardLink(board) }, board))) },
     { label: t("players.when"), kind: "wide num", cell: ({ at }) => h("span", { class: "soft" }, when(at)) },
     { label: t("players.by"), kind: "wide who", cell: ({ actor }) => actorOf(actor) },

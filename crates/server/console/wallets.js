@@ -21,8 +21,8 @@ const PAUSE = 5000;
 
 export const title = t("wallets.title");
 
-/** `q` is what is searched; `player` begins a member for that player. */
-export function render(root, { q = "", player }, signal) {
+/** `q` is what is searched; `player` begins a member for that player, and `transaction` is a transfer to look at. */
+export function render(root, { q = "", player, transaction }, signal) {
   const makes = may("members:write");
   const actions = [
     may("money:read") && h("a", { class: "button", href: "#/owed" }, t("wallets.owed")),
@@ -30,7 +30,7 @@ export function render(root, { q = "", player }, signal) {
   ].filter(Boolean);
   const reads = may("money:read");
   const left = h("div", { class: "stack" }, may("members:read") && finder(q, signal), reads && card(t("wallets.open_holds"), holds(() => ({ state: "open" }), signal).element), reads ? books(signal) : hidden());
-  const right = h("div", { class: "stack" }, reads && movement(), rules(signal));
+  const right = h("div", { class: transaction ? "stack sooner" : "stack" }, reads && movement(transaction), rules(signal));
   put(root, head(title, { about: t("wallets.about"), actions: actions.length > 0 && actions }), h("div", { class: "two" }, left, right));
   if (player && makes) makeMember({ player });
 }
@@ -39,11 +39,12 @@ function hidden() {
   return card(t("wallets.trial_balance"), empty(t("wallets.hidden"), coded(t("wallets.hidden_text"))));
 }
 
-/** A transfer seen from both sides. */
-function movement() {
+/** A transfer seen from both sides, such as that of an address. */
+function movement(present) {
   const place = h("div", { "aria-live": "polite" });
-  const content = [field({ name: "id", label: t("wallets.transaction"), type: "search", required: true })];
+  const content = [field({ name: "id", label: t("wallets.transaction"), type: "search", required: true, value: present })];
   const send = ({ id }) => look(place, id, link);
+  if (present) send({ id: present }).catch((error) => inline(place, error));
   return card(t("wallets.look_title"), h("div", { class: "body" }, form(content, t("wallets.look"), send), place));
 }
 

@@ -122,6 +122,13 @@ fn money_is_read_in_the_log_and_without_names() {
     console.show("#/audit");
     console.sees_row(&["Money deposited", "1 234.56 USD to ann, transaction", "“a gift”"]);
     console.sees_row(&["Money transferred", "7.00 USD from ann to bob, transaction", "“a swap”"]);
+    // The transaction of the newest act leads to both sides of it.
+    let follow = "(() => { const link = help.all('td a').find((one) => one.hash.startsWith('#/wallets?transaction=')); \
+                  link?.click(); return Boolean(link); })()";
+    console.page.wait(follow);
+    console.sees_row(&["Debit", "ann", "7.00 USD"]);
+    console.sees_row(&["Credit", "bob", "7.00 USD"]);
+    console.check("a transfer of an address");
     console.show("#/players/ann");
     console.sees_row(&["Money deposited", "1 234.56 USD to ann, transaction", "“a gift”"]);
     console.check("acts with money");
