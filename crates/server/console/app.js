@@ -136,7 +136,8 @@ function show(moved) {
     page.render(place, parameters, signal);
     if (!moved) return;
     window.scrollTo(0, 0);
-    main.querySelector("h1")?.focus({ preventScroll: true });
+    // A page of a search begins with its field.
+    if (!place.contains(document.activeElement)) main.querySelector("h1")?.focus({ preventScroll: true });
   });
 }
 

@@ -92,14 +92,14 @@ export function button(label, run, { kind = "", icon: drawing, title, failed } =
   return made;
 }
 
-/** What is to be done once an element is seen. */
+/** What is to be done once an element is near the window: it is done before it is looked at. */
 const unseen = new WeakMap();
 const watcher = new IntersectionObserver((entries) => entries.filter(({ isIntersecting }) => isIntersecting).forEach(({ target }) => {
   watcher.unobserve(target);
   unseen.get(target)();
-}));
+}), { rootMargin: "1000px" });
 
-/** Runs once the element is in the window: a long list asks for what is looked at. */
+/** Runs once the element is in the window, or soon may be: a long list asks for what is looked at. */
 export function onceSeen(element, run) {
   unseen.set(element, run);
   watcher.observe(element);

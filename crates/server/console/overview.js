@@ -135,5 +135,5 @@ function actTable() {
     const content = items.length > 0 ? view.element : nothing;
     if (content.parentElement !== place) set(place, content);
   };
-  return { element: card(t("overview.acts"), place, { foot: h("a", { href: "#/audit" }, t("audit.title")) }), read: look };
+  return { element: card(t("overview.acts"), place, { side: h("a", { href: "#/audit" }, t("audit.title")) }), read: look };
 }

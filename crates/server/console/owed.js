@@ -28,7 +28,7 @@ export function render(root, _parameters, signal) {
       inline(said, error);
     }
   };
-  const make = ({ player }) => makeMember({ player }, again, (member) => member.player === player && `${t("owed.payable", { player })}. ${t("owed.mend.payable")}`);
+  const make = ({ player }) => makeMember({ player }, again, (member) => member.player === player && t("owed.payable", { player }));
   const acts = (row) => [
     row.code === "no_member" && row.memberNow === null && may("members:write") && button(t("wallets.new"), () => make(row), { kind: "small" }),
     BY_HAND.has(row.code) && mayBePaid(row) && mayRepay(row) && button(t("repay.go"), () => repay(row, again), { kind: "small", failed }),
@@ -39,7 +39,7 @@ export function render(root, _parameters, signal) {
   };
   const view = table(t("owed.caption"), [
     { label: t("owed.of"), cell: (row) => [source(row), h("span", { class: "under narrow" }, winner(row)), h("span", { class: "under narrow" }, whyUnpaid(row)), mend(row, "under narrow")] },
-    { label: t("owed.player"), kind: "wide", cell: (row) => [winner(row), row.member && h("div", { class: "small" }, memberLink(row.member))] },
+    { label: t("owed.player"), kind: "wide who", cell: (row) => [winner(row), row.member && h("div", { class: "small" }, memberLink(row.member))] },
     { label: t("owed.amount"), kind: "num", cell: ({ amount, currency, type }) => [h("span", { class: "strong" }, money(amount, currency)), h("span", { class: "under" }, type === "refund" ? t("owed.refund") : t("owed.prize"))] },
     { label: t("owed.why"), kind: "wide", cell: (row) => [whyUnpaid(row), mend(row, "under")] },
     { label: t("owed.acts"), kind: "actions", cell: acts },

@@ -1429,7 +1429,7 @@ export default {
   "audit.no_score": "없음",
   "audit.paid.prize": "상금 {sum}, {place}",
   "audit.paid.refund": "참가비 환불 {sum}, {place}",
-  "audit.by_hint": "이름 또는 로그인 ID",
+  "audit.by_hint": "이름, 로그인 ID",
   "audit.no_actor": "{name}: 이 이름의 키나 회원이 없습니다. 키의 전체 이름, 또는 회원의 로그인 ID나 플레이어를 입력하세요.",
   "audit.many_actors": "{name}: 이 이름의 키가 {n}개 있습니다({ids}). 키 ID를 입력하세요.",
   "audit.counted.payments": "지급 {n}건",

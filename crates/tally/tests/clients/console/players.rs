@@ -69,6 +69,9 @@ fn find(console: &mut Console) {
     console.show("#/players");
     console.sees("The last bans");
     console.sees("No ban");
+    console
+        .page
+        .wait("document.activeElement === help.field('Player, login, name, phone number or member id')");
     for text in ["CHEAT", "010-1234", "c@example", "cEE"] {
         console.fill("Player, login, name, phone number or member id", text);
         console.click("Search");
