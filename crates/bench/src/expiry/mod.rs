@@ -138,12 +138,14 @@ fn delete(store: &Arc<dyn Store>, way: Way, old: u64) -> Result<(), Error> {
             tally.drain();
         }
         Way::Fixed => {
-            while store.expire_requests(writer::before(), FIXED_ROWS).during("delete a step")? == FIXED_ROWS {
+            while store.expire_requests(writer::old_at(old), FIXED_ROWS).during("delete a step")?
+                == FIXED_ROWS
+            {
                 std::thread::sleep(PAUSE);
             }
         }
         Way::AtOnce => {
-            store.expire_requests(writer::before(), usize::MAX).during("delete all")?;
+            store.expire_requests(writer::old_at(old), usize::MAX).during("delete all")?;
         }
     }
     Ok(())
@@ -153,7 +155,7 @@ fn fill(store: &dyn Store, old: u64) -> Result<(), StoreError> {
     let mut next = 0;
     while next < old {
         let end = old.min(next + ROWS);
-        writer::put(store, next..end, writer::OLD)?;
+        writer::put(store, next..end, writer::old_at)?;
         next = end;
     }
     store.checkpoint()

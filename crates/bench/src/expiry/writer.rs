@@ -14,12 +14,9 @@ use tally_store::{ReadSet, Store, StoreError, WriteSet};
 
 /// Between two batches.
 const INTERVAL: Duration = Duration::from_millis(10);
-/// When old outcomes were stored.
-pub(super) const OLD: Micros = Micros(1);
-
-/// Outcomes before that are old.
-pub(super) fn before() -> Micros {
-    OLD.plus(1)
+/// When an old outcome was stored: its number is its place in the order of expiry.
+pub(super) fn old_at(number: u64) -> Micros {
+    Micros(number.cast_signed())
 }
 
 type Written = Result<(u64, Latencies), StoreError>;
@@ -42,7 +39,8 @@ impl Writer {
             while !ends.load(Ordering::Relaxed) {
                 let due = began + INTERVAL * turn;
                 std::thread::sleep(due.saturating_duration_since(Instant::now()));
-                put(&*store, next..next + batch, clock::system().now())?;
+                let now = clock::system().now();
+                put(&*store, next..next + batch, |_| now)?;
                 latencies.record(due.elapsed());
                 (next, turn) = (next + batch, turn + 1);
             }
@@ -58,10 +56,15 @@ impl Writer {
     }
 }
 
-/// Stores outcomes of that age in one transaction.
-pub(super) fn put(store: &dyn Store, numbers: Range<u64>, at: Micros) -> Result<(), StoreError> {
-    let stored = Stored { fingerprint: Fingerprint([7; 16]), at, outcome: Outcome::Removed };
-    let mut requests: Vec<_> = numbers.map(|number| (key(number), stored.clone())).collect();
+/// Stores outcomes in one transaction.
+pub(super) fn put(
+    store: &dyn Store,
+    numbers: Range<u64>,
+    at: impl Fn(u64) -> Micros,
+) -> Result<(), StoreError> {
+    let stored =
+        |number| Stored { fingerprint: Fingerprint([7; 16]), at: at(number), outcome: Outcome::Removed };
+    let mut requests: Vec<_> = numbers.map(|number| (key(number), stored(number))).collect();
     requests.sort_unstable_by(|one, other| one.0.cmp(&other.0));
     let change = |_: &_| WriteSet { requests: requests.clone(), ..WriteSet::default() };
     store.run(&ReadSet::default(), &mut { change }).map(drop)
