@@ -5,6 +5,7 @@ mod files;
 mod keys;
 mod ledger;
 mod load;
+mod redis;
 mod secret;
 
 pub(crate) use export::{AuditArgs, ExportArgs, ExportFormat, LedgerArgs};
@@ -12,6 +13,7 @@ pub(crate) use files::{BackupArgs, RestoreArgs};
 pub(crate) use keys::{ArchiveArgs, KeysArgs, KeysWhat, ReasonArgs};
 pub(crate) use ledger::{ImportMembersArgs, SeedArgs, SeedScoresArgs, SeedWalletsArgs, SeedWhat};
 pub(crate) use load::{LoadArgs, LoadSkew, LoadWhat};
+pub(crate) use redis::{CompareArgs, CompareRedisArgs, CompareWhat, ImportRedisArgs, SortedSetArgs};
 pub(crate) use secret::{SecretArgs, SecretWhat};
 
 use crate::csv_records;
@@ -80,14 +82,18 @@ Examples:
 A data directory without a store gets a new one. Other commands refuse it, but for seed and
 restore.")]
     Serve(ServeArgs),
-    /// Import a CSV file, each line once
+    /// Import a CSV file, each line once, or sorted sets of a Redis
     #[command(after_help = "\
 Examples:
   tally import scores goals goalscorers.csv --player scorer --score-value 1 --at date \\
         --where own_goal=FALSE --missing NA --create update=sum
   tally import scores speedrun runs.csv --player name --score millis --create order=ascending
-  tally import members members.csv")]
+  tally import members members.csv
+  tally import redis redis://10.0.0.7 --pattern 'lb:*' --dry-run")]
     Import(ImportArgs),
+    /// Compare leaderboards with the sorted sets of a Redis that they replace
+    #[command(after_help = redis::COMPARE_REDIS)]
+    Compare(CompareArgs),
     /// Fill the store with realistic data
     #[command(after_help = ledger::SEED)]
     Seed(SeedArgs),
@@ -295,6 +301,9 @@ their number and the reason.")]
     /// Members, each with its wallet and its opening balance
     #[command(after_help = ledger::IMPORT_MEMBERS)]
     Members(ImportMembersArgs),
+    /// Sorted sets of a Redis, each as a leaderboard
+    #[command(after_help = redis::IMPORT_REDIS)]
+    Redis(Box<ImportRedisArgs>),
 }
 
 /// `tally import scores`

@@ -3,9 +3,11 @@
 mod unix;
 
 use anyhow::{Context, Result, bail};
+use jiff::fmt::rfc2822;
 use serde_json::Value;
 use std::path::Path;
 use std::time::Duration;
+use tally_rules::Micros;
 use unix::ToSocket;
 use ureq::Agent;
 use ureq::http::{Method, Request};
@@ -105,6 +107,15 @@ impl Client {
             bail!("the server at {} answered {} to {path}", self.shown, response.status());
         }
         Ok(text)
+    }
+
+    /// The instant of the server's clock, which answers have in whole seconds: it is never ahead.
+    pub(crate) fn date(&self) -> Result<Micros> {
+        let response = self.agent.run(Request::builder().uri(format!("{}/healthz", self.base)).body(())?);
+        let response = response.with_context(|| format!("ask the server at {}", self.shown))?;
+        let text = response.headers().get("date").and_then(|date| date.to_str().ok());
+        let date = text.and_then(|text| rfc2822::parse(text).ok()).context("the answer has no date")?;
+        Ok(Micros(date.timestamp().as_microsecond()))
     }
 
     /// Sends a request and returns any response.

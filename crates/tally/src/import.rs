@@ -10,8 +10,8 @@ use crate::config::Usage;
 use crate::csv_records::COMMA;
 use crate::csv_scores::{Columns, CsvOutcome, Filter, Line, Lines, ScoreSource};
 use crate::import_file::{FileRun, PreparedRow, open};
-use crate::import_members;
 use crate::target::TargetServer;
+use crate::{import_members, import_redis};
 use anyhow::{Context, Result, bail};
 use serde_json::{Map, Value, json};
 use std::fs::File;
@@ -28,6 +28,7 @@ pub(crate) fn run(cli: &Cli, args: &ImportArgs) -> Result<ExitCode> {
     let args = match &args.what {
         ImportWhat::Scores(args) => args,
         ImportWhat::Members(args) => return import_members::run(cli, args),
+        ImportWhat::Redis(args) => return import_redis::run(cli, args),
     };
     let columns = columns(args)?;
     let mut create = args.create.as_deref().map(create_body).transpose()?;
@@ -38,15 +39,16 @@ pub(crate) fn run(cli: &Cli, args: &ImportArgs) -> Result<ExitCode> {
     let target = TargetServer::find(cli, &args.target)?;
     let imported = import(&target.client, args, create, lines);
     target.finish();
-    imported
+    Ok(ExitCode::from(u8::from(imported? > 0 && args.strict)))
 }
 
-fn import(
+/// Imports a file, whose meaning is in `args`; returns how many lines were rejected.
+pub(crate) fn import(
     client: &Client,
     args: &ImportScoresArgs,
     create: Option<Value>,
     mut lines: Lines<BufReader<File>>,
-) -> Result<ExitCode> {
+) -> Result<u64> {
     let board = segment(&args.board);
     if let Some(body) = create {
         let body = body.to_string();
@@ -67,7 +69,7 @@ fn import(
             done.taken,
             done.refused
         );
-        return Ok(ExitCode::SUCCESS);
+        return Ok(0);
     }
     let started = Instant::now();
     let chunks = Chunks::at(client, "/v1/imports", json!({"board": args.board}), digest, done);
@@ -75,16 +77,18 @@ fn import(
     run.all(&mut lines, CHUNK_ROWS, |chunk| Ok(chunk.iter().map(prepare).collect()))?;
     let taken = run.chunks.done.taken - done.taken;
     let seconds = started.elapsed().as_secs_f64();
+    let left_out = match run.left_out {
+        0 if args.filters.is_empty() => String::new(),
+        count => format!("{count} left out by --where, "),
+    };
     println!(
-        "imported {taken} rows into `{}` in {seconds:.1} s ({:.0} rows/s); {} left out by --where, {} rejected{}",
+        "imported {taken} rows into `{}` in {seconds:.1} s ({:.0} rows/s); {left_out}{} rejected{}",
         args.board,
         taken as f64 / seconds.max(1e-6),
-        run.left_out,
         run.rejected,
         run.rejects.mention(),
     );
-    let failed = args.strict && run.rejected > 0;
-    Ok(ExitCode::from(u8::from(failed)))
+    Ok(run.rejected)
 }
 
 /// The digest of the run to do, and its progress: the first run, or with `--again` the first unfinished one.
@@ -134,7 +138,8 @@ fn prepare(line: &Line) -> PreparedRow {
     PreparedRow::Row(body)
 }
 
-fn columns(args: &ImportScoresArgs) -> Result<Columns> {
+/// What the columns of the file are.
+pub(crate) fn columns(args: &ImportScoresArgs) -> Result<Columns> {
     let score = match (&args.score, &args.score_value) {
         (Some(column), _) => ScoreSource::Column(column.clone()),
         (None, Some(value)) => ScoreSource::Constant(
@@ -155,7 +160,7 @@ fn columns(args: &ImportScoresArgs) -> Result<Columns> {
 }
 
 /// `order=descending,update=sum` as the body of a board.
-fn create_body(text: &str) -> Result<Value, Usage> {
+pub(crate) fn create_body(text: &str) -> Result<Value, Usage> {
     let mut body = Map::new();
     for pair in text.split(',').map(str::trim).filter(|pair| !pair.is_empty()) {
         let (name, value) =

@@ -12,6 +12,7 @@ mod chunks;
 mod cli;
 mod client;
 mod colours;
+mod compare;
 mod config;
 mod copies;
 mod csv_members;
@@ -29,6 +30,7 @@ mod fuzzing;
 mod import;
 mod import_file;
 mod import_members;
+mod import_redis;
 mod keys;
 mod limit_settings;
 mod load;
@@ -42,6 +44,7 @@ mod secret;
 mod seed;
 mod serve;
 mod settings;
+mod sorted_sets;
 mod sources;
 mod store;
 mod target;
@@ -69,6 +72,7 @@ fn main() -> ExitCode {
     let done = match &cli.command {
         Command::Serve(args) => serve::run(&cli, args),
         Command::Import(args) => import::run(&cli, args),
+        Command::Compare(args) => compare::run(&cli, args),
         Command::Seed(args) => seed::run(&cli, args),
         Command::Export(args) => export::run(&cli, args),
         Command::Audit(args) => export::audit(&cli, args),

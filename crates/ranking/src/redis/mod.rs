@@ -17,8 +17,8 @@
 //! Rankings are derived data. The hash names the Redis process that it was loaded into, and whether the load was
 //! finished. After a flush, a restart, a failover or an eviction every query of that partition returns
 //! [`RankingError::Lost`], until a server has loaded it again (`load`). Moving slots to another node counts as such a
-//! loss. The applications of contests ([`applications`]) are stored here and nowhere else. Not here: which server loads
-//! and when, and where records come from.
+//! loss. The applications of contests ([`applications`]) are stored here and nowhere else. Sorted sets of a studio's own code
+//! are only read (`sorted_sets`). Not here: which server loads and when, and where records come from.
 
 mod address;
 pub mod applications;
@@ -42,6 +42,7 @@ mod reply;
 mod script;
 mod select;
 mod serial_ranks;
+mod sorted_sets;
 mod watch;
 mod window;
 
@@ -52,6 +53,7 @@ pub use load::Loader;
 pub use probe::Probe;
 pub(crate) use publish::PublishOutcome;
 pub use publish::VersionedChange;
+pub use sorted_sets::{Member, SortedSets, SourceKey};
 pub use watch::{ChangedPlayers, Watched};
 pub use window::{RedisBackend, RedisWindow};
 

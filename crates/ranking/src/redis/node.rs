@@ -112,13 +112,7 @@ impl Node {
             }
             Err(failure) => {
                 pause.fail(&failure.to_string());
-                Err(match failure {
-                    NodeFailure::Refused(why) => RankingError::Refused(why),
-                    NodeFailure::Untrusted(why) => {
-                        RankingError::Untrusted(format!("{}:{}: {why}", self.host, self.port))
-                    }
-                    failure => self.unavailable(&failure.to_string()),
-                })
+                Err(self.error(failure))
             }
         }
     }
@@ -142,6 +136,15 @@ impl Node {
         self.pause.lock().await.fail(why);
     }
 
+    /// The failure as callers distinguish it.
+    pub(super) fn error(&self, failure: NodeFailure) -> RankingError {
+        match failure {
+            NodeFailure::Refused(why) => RankingError::Refused(why),
+            NodeFailure::Untrusted(why) => RankingError::Untrusted(format!("{}: {why}", self.name())),
+            failure => self.unavailable(&failure.to_string()),
+        }
+    }
+
     pub(super) fn unavailable(&self, why: &str) -> RankingError {
         RankingError::Unavailable(format!("{}: {why}", self.name()))
     }
@@ -152,6 +155,17 @@ impl Node {
     }
 
     async fn connect(&self) -> Result<Live, NodeFailure> {
+        let mut connection = self.open().await?;
+        let info: String = cmd("INFO").arg("server").query_async(&mut connection).await?;
+        let run = info.lines().find_map(|line| line.strip_prefix("run_id:"));
+        let run = run.filter(|run| run.len() == RUN_BYTES);
+        let run = run.ok_or_else(|| NodeFailure::Refused("INFO without a run_id".into()))?.to_owned();
+        let digests = load_scripts(&mut connection).await?;
+        Ok(Live { connection, run, reach: Arc::clone(&self.reach), digests })
+    }
+
+    /// A connection after the login, without anything of ours on the server.
+    pub(super) async fn open(&self) -> Result<MultiplexedConnection, NodeFailure> {
         let address = &self.reach.address;
         let mut login = RedisConnectionInfo::default().set_db(address.db);
         login = login.set_lib_name("tally", env!("CARGO_PKG_VERSION"));
@@ -164,20 +178,14 @@ impl Node {
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(self.reach.connect))
             .set_response_timeout(Some(self.reach.response));
-        let mut connection = match &self.reach.tls {
+        match &self.reach.tls {
             None => {
                 let info = ConnectionAddr::Tcp(self.host.clone(), self.port).into_connection_info()?;
                 let client = Client::open(info.set_redis_settings(login))?;
-                client.get_multiplexed_async_connection_with_config(&config).await?
+                Ok(client.get_multiplexed_async_connection_with_config(&config).await?)
             }
-            Some(tls) => self.connect_encrypted(tls, &login, config).await?,
-        };
-        let info: String = cmd("INFO").arg("server").query_async(&mut connection).await?;
-        let run = info.lines().find_map(|line| line.strip_prefix("run_id:"));
-        let run = run.filter(|run| run.len() == RUN_BYTES);
-        let run = run.ok_or_else(|| NodeFailure::Refused("INFO without a run_id".into()))?.to_owned();
-        let digests = load_scripts(&mut connection).await?;
-        Ok(Live { connection, run, reach: Arc::clone(&self.reach), digests })
+            Some(tls) => self.connect_encrypted(tls, &login, config).await,
+        }
     }
 }
 

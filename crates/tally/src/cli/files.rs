@@ -24,7 +24,7 @@ pub(crate) struct BackupArgs {
 }
 
 /// Reads a time such as `24h`.
-fn time(text: &str) -> Result<Duration, &'static str> {
+pub(super) fn time(text: &str) -> Result<Duration, &'static str> {
     let parsed = text.parse::<jiff::SignedDuration>().ok();
     let positive = parsed.and_then(|parsed| Duration::try_from(parsed).ok()).filter(|time| !time.is_zero());
     positive.ok_or("must be a time such as 90s, 30m or 24h")

@@ -16,6 +16,7 @@ mod doctor;
 mod edges;
 mod file_modes;
 mod follow;
+mod import_redis;
 mod load;
 mod logs;
 mod members;
