@@ -428,3 +428,17 @@ fn the_commands_of_the_page_move_sorted_sets_and_compare_them() {
         assert_eq!((ended, text), (Some(code), shown(printed)), "{stderr}");
     }
 }
+
+#[test]
+fn the_command_of_the_page_imports_a_statistic_of_playfab() {
+    let server = TestTally::start(TALLY);
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("statistic.csv"), of_page("csv playfab")).expect("it is written");
+    let mut shell = shell(of_page("sh playfab"), &server);
+    let done = shell.current_dir(folder.path()).output().expect("there is a shell");
+    let (shown, printed) = (of_page("text playfab"), String::from_utf8_lossy(&done.stdout));
+    assert_eq!(timeless(&printed), timeless(shown), "{}", String::from_utf8_lossy(&done.stderr));
+    let page = server.client().get("/v1/leaderboards/kills/scores").expect(200);
+    let first = &page["entries"][0];
+    assert_eq!((&first["player"], &first["score"]), (&json!("8A1F2C3D4E5F6071"), &json!(420)));
+}
