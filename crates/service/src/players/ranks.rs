@@ -10,7 +10,7 @@ use crate::periods::{ALL_TIME_NAME, LiveWindow};
 use crate::scores::score_key;
 use crate::scores::submit::CountedWindow;
 use crate::tally::Tally;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use tally_ranking::{Ranked, WindowRanking};
 use tally_rules::ledger::member::Handle;
@@ -228,17 +228,23 @@ fn show_hidden(
         let slots = slots_of(&items[*at].board, windows).into_iter();
         wanted.extend(slots.map(|slot| (score_key(slot.board.no, slot.window, player), *at, slot)));
     }
-    let mut keys: Vec<ScoreKey> = wanted.iter().map(|(key, ..)| key.clone()).collect();
-    keys.sort_unstable();
-    let mut records = Vec::with_capacity(keys.len());
-    for some in keys.chunks(RECORDS_AT_ONCE) {
-        records.extend(tally.store.records(some)?);
-    }
+    let records = records_of(tally, wanted.iter().map(|(key, ..)| key.clone()).collect())?;
     for (key, at, slot) in wanted {
-        let record = keys.binary_search(&key).ok().and_then(|found| records[found]);
-        items[at].windows.extend(record.map(|record| slot.into_rank(record, None)));
+        items[at].windows.extend(records.get(&key).map(|record| slot.into_rank(*record, None)));
     }
     Ok(())
+}
+
+/// The stored records under these keys, in any order. Blocks.
+fn records_of(tally: &Tally, mut keys: Vec<ScoreKey>) -> Result<BTreeMap<ScoreKey, Record>, Failure> {
+    keys.sort_unstable();
+    keys.dedup();
+    let mut records = BTreeMap::new();
+    for some in keys.chunks(RECORDS_AT_ONCE) {
+        let found = some.iter().zip(tally.store.records(some)?);
+        records.extend(found.filter_map(|(key, record)| Some((key.clone(), record?))));
+    }
+    Ok(records)
 }
 
 /// A query for one rank.
@@ -287,7 +293,7 @@ pub fn of_many(
 pub type Counted = (BoardId, PlayerId, Vec<CountedWindow>);
 
 /// The ranks of now in the windows that each submit counted for. A window is left out if its ranking cannot be read now, or if a retry finds
-/// no rank there. Blocks.
+/// no record there. Blocks.
 pub fn of_counted(tally: &Tally, submits: Vec<Counted>) -> Vec<Vec<WindowRank>> {
     let of_submit = |(board, player, windows): &Counted| {
         let one = |window: &CountedWindow| RankQuery {
@@ -298,10 +304,24 @@ pub fn of_counted(tally: &Tally, submits: Vec<Counted>) -> Vec<Vec<WindowRank>> 
         windows.iter().map(one).collect::<Vec<_>>()
     };
     let queries: Vec<RankQuery> = submits.iter().flat_map(of_submit).collect();
-    let mut found = queries.chunks(AT_ONCE).flat_map(|some| of_many(tally, some, |_| None));
+    let found: Vec<Result<Found, Failure>> =
+        queries.chunks(AT_ONCE).flat_map(|some| of_many(tally, some, |_| None)).collect();
+    // No ranking has the record of a banned player, and a retry does not know it.
+    let hidden = |((window, one), found): ((&CountedWindow, &RankQuery), &Result<Found, Failure>)| {
+        let (view, ranked) = found.as_ref().ok()?;
+        let is_hidden = window.record.is_none() && ranked.is_none() && view.board.is_banned(&one.player);
+        let window = view.window().filter(|_| is_hidden)?;
+        Some(score_key(view.board.no, window, &one.player))
+    };
+    let windows = submits.iter().flat_map(|(.., windows)| windows);
+    let keys: Vec<Option<ScoreKey>> = windows.zip(&queries).zip(&found).map(hidden).collect();
+    let stored = records_of(tally, keys.iter().flatten().cloned().collect()).unwrap_or_default();
+    let mut found = found.into_iter().zip(keys);
     let mut rank = |window: CountedWindow| {
-        let (_, ranked) = found.next().expect("an answer for each query").ok()?;
-        let record = ranked.as_ref().map(|ranked| ranked.record).or(window.record)?;
+        let (found, key) = found.next().expect("an answer for each query");
+        let (_, ranked) = found.ok()?;
+        let known = ranked.as_ref().map(|ranked| ranked.record).or(window.record);
+        let record = known.or_else(|| stored.get(&key?).copied())?;
         Some(WindowRank { period: window.period, record, ranked })
     };
     submits.into_iter().map(|(.., windows)| windows.into_iter().filter_map(&mut rank).collect()).collect()
