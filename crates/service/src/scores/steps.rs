@@ -162,10 +162,10 @@ impl PipelineStep {
             Self::Add { board, items, options } => state.add(board, items, options, target),
             Self::Remove { board, players } => {
                 target.at.clone()?;
-                let (mut removed, mut changes) =
-                    (0, Vec::with_capacity(players.len() * target.windows.len()));
+                let (mut removed, mut changes) = (0, Vec::with_capacity(players.len()));
                 for player in players {
-                    removed += u64::from(state.remove(board.no, player, &target.windows, &mut changes));
+                    let is_first = state.remove(board.no, player, &target.windows, &mut changes);
+                    removed += u64::from(is_first && target.is_first_shown);
                 }
                 Ok(StepDone::new(StepReply::Removed(removed), changes))
             }

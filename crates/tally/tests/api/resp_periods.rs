@@ -1,4 +1,5 @@
-//! Closed periods over the Redis protocol: their order comes from the store, at every position in a pipeline.
+//! Periods over the Redis protocol: the order of closed ones comes from the store, at every position in a pipeline, and a removal
+//! goes by the open one.
 //!
 //! Not here: when a period closes (`periods.rs`), and which names mean which (`http` tests of the same).
 
@@ -98,4 +99,44 @@ fn it_is_asked_in_its_turn() {
         Reply::Array(vec![Reply::Integer(0), bulk("7")]),
     ];
     assert_eq!(client.pipeline(&pipeline), wanted);
+}
+
+/// A leaderboard without all time reads its first period. One that has ended and still takes scores is not that period.
+#[test]
+fn a_removal_goes_by_the_open_period() {
+    let server = TestTally::start(TALLY);
+    let mut http = server.client();
+    let daily = json!({"name": "daily", "schedule": "0 0 * * *"});
+    http.put("/v1/leaderboards/days", &json!({"periods": [daily]})).expect(201);
+    let days = http.get("/v1/leaderboards/days/periods").expect(200);
+    let today = days["items"][0]["starts_at"].as_str().expect("an instant").to_owned();
+    // The present year of this schedule began today, and the one before is in its grace.
+    let number = |text: &str| text.parse::<u32>().expect("a number");
+    let (year, month, day) = (number(&today[..4]), number(&today[5..7]), number(&today[8..10]));
+    let yearly = json!({"name": "yearly", "schedule": format!("0 0 {day} {month} *"), "grace_s": 604_800});
+    let spec = json!({"all_time": false, "update": "sum", "periods": [yearly]});
+    http.put("/v1/leaderboards/late", &spec).expect(201);
+    let before = format!("{}-12-31T12:00:00Z", year - 1);
+    let old = json!({"player": "old", "score": 5, "at": before});
+    let answer = http.post("/v1/leaderboards/late/scores", &old).expect(200);
+    let closing = answer["period"].as_str().expect("a name").to_owned();
+    let mut client = RespClient::connect(server.resp());
+    // The open period has no scores yet.
+    let none = Reply::Array(Vec::new());
+    assert_eq!(call(&mut client, "ZCARD late"), Reply::Integer(0));
+    assert_eq!(call(&mut client, "ZPOPMAX late"), none);
+    assert_eq!(call(&mut client, "ZREMRANGEBYRANK late 0 -1"), Reply::Integer(0));
+    for (player, score) in [("a", 3), ("b", 4), ("c", 1)] {
+        let row = json!({"player": player, "score": score});
+        http.post("/v1/leaderboards/late/scores", &row).expect(200);
+    }
+    assert_eq!(call(&mut client, "ZPOPMAX late"), Reply::Array(vec![bulk("b"), bulk("4")]));
+    assert_eq!(call(&mut client, "ZREM late a"), Reply::Integer(1));
+    assert_eq!(call(&mut client, "ZREM late a"), Reply::Integer(0));
+    assert_eq!(call(&mut client, "ZRANGE late 0 -1"), Reply::Array(vec![bulk("c")]));
+    // A removal is from each open period, and its reply counts members of the one that is read.
+    let kept = format!("ZCARD late@{closing}");
+    assert_eq!(call(&mut client, &kept), Reply::Integer(1));
+    assert_eq!(call(&mut client, "ZREM late old"), Reply::Integer(0));
+    assert_eq!(call(&mut client, &kept), Reply::Integer(0));
 }

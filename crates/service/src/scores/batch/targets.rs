@@ -37,6 +37,8 @@ pub(crate) struct RowTarget {
     pub(crate) at: Result<Micros, Rejection>,
     /// The windows that it counts for; replies name the first one.
     pub(crate) windows: Vec<Window>,
+    /// Whether the first window is that of requests without a period. It is not for a removal if that one has no scores.
+    pub(crate) is_first_shown: bool,
     /// Names of periods that it is too late for.
     pub(crate) closed: Vec<String>,
 }
@@ -165,13 +167,15 @@ impl Targets {
     }
 
     fn row(&mut self, row: TargetRow<'_>, instants: &mut Instants, now: Micros) -> RowTarget {
-        let none = |at| RowTarget { at, windows: Vec::new(), closed: Vec::new() };
+        let none = |at| RowTarget { at, windows: Vec::new(), is_first_shown: true, closed: Vec::new() };
         let Some(board) = row.board else { return none(Ok(now)) };
         let given = match row.access {
             Access::Score(given) | Access::Line(given) => given,
-            Access::Remove | Access::Take => {
-                let open = board.periods().open(now);
-                return RowTarget { windows: self.windows(board, open), ..none(Ok(now)) };
+            Access::Remove => return self.removed(board, now),
+            Access::Take => {
+                let target = self.removed(board, now);
+                // Positions are those of the shown window.
+                return if target.is_first_shown { target } else { none(Ok(now)) };
             }
             Access::Ban => {
                 // Windows that are due too.
@@ -188,6 +192,21 @@ impl Targets {
         }
     }
 
+    /// All time and what still takes scores. The window of requests without a period comes first: a period in its grace is older than
+    /// the present one, and other rules may have scores before the first rule has.
+    fn removed(&mut self, board: &Arc<Board>, now: Micros) -> RowTarget {
+        let (mut open, first) = {
+            let periods = board.periods();
+            (periods.open(now), periods.rules.first().map(|state| state.rule.no))
+        };
+        let is_shown = |target: &TargetWindow| {
+            target.period.is_some_and(|(rule, span)| Some(rule) == first && span.contains(now))
+        };
+        open.sort_by_key(|target| !is_shown(target));
+        let is_first_shown = board.definition.all_time || open.first().is_some_and(is_shown);
+        RowTarget { at: Ok(now), windows: self.windows(board, open), is_first_shown, closed: Vec::new() }
+    }
+
     /// All time, or a period that still takes scores.
     fn corrected(&mut self, board: &Arc<Board>, target: TargetWindow, now: Micros) -> RowTarget {
         let is_open = target.period.is_none_or(|(rule, span)| {
@@ -197,7 +216,7 @@ impl Targets {
         if is_open {
             self.ensure_live(board, target);
         }
-        RowTarget { at, windows: vec![target.window], closed: Vec::new() }
+        RowTarget { at, windows: vec![target.window], is_first_shown: true, closed: Vec::new() }
     }
 
     /// A score counts for all time and the periods that still take it. With its instant in a file it counts for closed ones too.
@@ -217,7 +236,7 @@ impl Targets {
                 }
             }
         }
-        RowTarget { at: Ok(at), windows, closed }
+        RowTarget { at: Ok(at), windows, is_first_shown: true, closed }
     }
 
     fn windows(&mut self, board: &Arc<Board>, open: Vec<TargetWindow>) -> Vec<Window> {
