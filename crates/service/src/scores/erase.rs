@@ -32,6 +32,12 @@ impl Erase {
         let windows = self.boards.iter().flat_map(|board| targets.every_window(board));
         windows.map(|(board, window)| score_key(board, window, &self.player)).collect()
     }
+
+    /// Whether a ban on this leaderboard goes. In a contest it stays, because erasing a player is no way round it. That of a member
+    /// goes: its contests are played, and another member may get the name.
+    fn lifts_ban(&self, board: &Arc<Board>) -> bool {
+        self.audited.is_none() || !play::of(board)
+    }
 }
 
 impl ScoreRequestKind for Erase {
@@ -77,9 +83,9 @@ impl ScoreRequestKind for Erase {
             return Ok(Removed { replayed: true });
         }
         let keys = self.keys(targets);
-        // A ban of this very batch is not published yet. In a contest a ban stays: erasing is no way round it.
+        // A ban of this very batch is not published yet.
         let mut bans = Vec::new();
-        for board in self.boards.iter().filter(|board| !play::of(board)) {
+        for board in self.boards.iter().filter(|board| self.lifts_ban(board)) {
             let ban = BanKey { board: board.no, player: self.player.clone() };
             if state.bans.get(&ban).copied().unwrap_or_else(|| board.is_banned(&self.player)) {
                 bans.push(ban);
@@ -105,7 +111,7 @@ impl ScoreRequestKind for Erase {
     fn publish<'a>(&'a self, decision: &'a Removed, _rows: &'a [RowTarget], effects: &mut Effects<'a>) {
         for board in self.boards.iter().filter(|_| !decision.replayed) {
             effects.add(board, Effect::LeaveAll(&self.player));
-            if !play::of(board) {
+            if self.lifts_ban(board) {
                 effects.add(board, Effect::Restore(&self.player, &[]));
             }
         }

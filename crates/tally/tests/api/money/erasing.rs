@@ -206,6 +206,33 @@ fn the_next_member_with_the_names_inherits_nothing() {
     world.audit();
 }
 
+/// A ban in a contest outlasts the erasure of a player, but not that of a member: it names the person, and another may get the name.
+#[test]
+fn a_ban_in_a_contest_goes_with_the_member() {
+    let mut world = world();
+    let mut local = world.server.local();
+    let body = json!({"login_id": "ann", "name": "Ann", "player": "ann-player"});
+    let made = local.post("/v1/members", &body).expect(201);
+    let id = made["id"].as_str().expect("an id").to_owned();
+    world.members.push(id.clone());
+    local.post("/v1/contests", &json!({"id": "cup", "title": "Cup"})).expect(201);
+    local.post("/v1/contests/cup/open", &json!({})).expect(200);
+    local.post("/v1/contests/cup/applications", &json!({"player": "ann-player"})).expect(201);
+    let players = json!({"players": ["ann-player"]});
+    local.post("/v1/contests/cup/applications/accept", &players).expect(200);
+    local.post("/v1/contests/cup/start", &json!({})).expect(200);
+    local.post("/v1/contests/cup/players/ann-player/ban", &json!({})).expect(200);
+    local.post("/v1/contests/cup/finish", &json!({})).expect(200);
+    let bans =
+        |local: &mut Client| local.get("/v1/leaderboards/contest:cup/bans").expect(200)["items"].clone();
+    assert_eq!(bans(&mut local), json!([{"player": "ann-player"}]));
+    local.send(&erase(&id)).expect(200);
+    erased(&mut local, &id);
+    assert_eq!(bans(&mut local), json!([]));
+    assert_eq!(local.get("/v1/players/ann-player/ranks").expect(200)["items"], json!([]));
+    world.audit();
+}
+
 /// A key that closes members sees no wallets, so it is not told what is in one.
 #[test]
 fn a_wallet_that_is_not_empty_tells_the_balance_only_to_those_that_read_money() {
