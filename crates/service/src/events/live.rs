@@ -304,6 +304,11 @@ impl Board {
                 }
                 return Ok(None);
             };
+            if live.span.end <= now {
+                // It is over, and takes late scores. Watchers get the next one.
+                self.live.changed().left_out |= left_out;
+                return Ok(None);
+            }
             (period, ask(&live.ranking)?)
         };
         let places = among.entries.into_iter().map(|(_, place)| place).collect();

@@ -112,6 +112,18 @@ fn windows(answer: &Value) -> Value {
     all.iter().map(|one| json!([one["period"], one["rank"], one["total"], one["score"]])).collect()
 }
 
+/// A rule whose present instance began today, with the one before in its grace, and an instant in that one. Makes the leaderboard
+/// `days`.
+pub(crate) fn began_today(client: &mut Client) -> (Value, String) {
+    let daily = json!({"periods": [{"name": "daily", "schedule": "0 0 * * *"}]});
+    put(client, "days", &daily, 201);
+    let today = listed(client, "days")[0]["starts_at"].as_str().expect("an instant").to_owned();
+    let number = |text: &str| text.parse::<u32>().expect("a number");
+    let (year, month, day) = (number(&today[..4]), number(&today[5..7]), number(&today[8..10]));
+    let rule = json!({"name": "yearly", "schedule": format!("0 0 {day} {month} *"), "grace_s": 604_800});
+    (rule, format!("{}-12-31T12:00:00Z", year - 1))
+}
+
 #[test]
 fn a_submit_has_its_rank_in_each_window_if_it_asks() {
     let server = TestTally::start(TALLY);

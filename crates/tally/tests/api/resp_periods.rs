@@ -4,6 +4,7 @@
 //! Not here: when a period closes (`periods.rs`), and which names mean which (`http` tests of the same).
 
 use crate::TALLY;
+use crate::periods::began_today;
 use serde_json::json;
 use tally_testkit::{RespClient, TestTally};
 use tally_wire::resp::Reply;
@@ -106,17 +107,9 @@ fn it_is_asked_in_its_turn() {
 fn a_removal_goes_by_the_open_period() {
     let server = TestTally::start(TALLY);
     let mut http = server.client();
-    let daily = json!({"name": "daily", "schedule": "0 0 * * *"});
-    http.put("/v1/leaderboards/days", &json!({"periods": [daily]})).expect(201);
-    let days = http.get("/v1/leaderboards/days/periods").expect(200);
-    let today = days["items"][0]["starts_at"].as_str().expect("an instant").to_owned();
-    // The present year of this schedule began today, and the one before is in its grace.
-    let number = |text: &str| text.parse::<u32>().expect("a number");
-    let (year, month, day) = (number(&today[..4]), number(&today[5..7]), number(&today[8..10]));
-    let yearly = json!({"name": "yearly", "schedule": format!("0 0 {day} {month} *"), "grace_s": 604_800});
+    let (yearly, before) = began_today(&mut http);
     let spec = json!({"all_time": false, "update": "sum", "periods": [yearly]});
     http.put("/v1/leaderboards/late", &spec).expect(201);
-    let before = format!("{}-12-31T12:00:00Z", year - 1);
     let old = json!({"player": "old", "score": 5, "at": before});
     let answer = http.post("/v1/leaderboards/late/scores", &old).expect(200);
     let closing = answer["period"].as_str().expect("a name").to_owned();

@@ -1,6 +1,7 @@
 //! Scores as they are published: the newest of each player, with its rank, to all subscribers at that time.
 
 use super::{BOARD, TALLY, listen, stream, submit};
+use crate::periods::began_today;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use tally_testkit::{EventStream, RespClient, TestTally};
@@ -88,4 +89,23 @@ fn a_board_of_periods_tells_of_its_first_and_numbers_may_be_text() {
         assert!(batch["period"].as_str().expect("a name").starts_with("first:"), "{batch}");
         assert_eq!((&batch["total"], &batch["entries"][0]["score"]), (&json!(1), &score));
     }
+}
+
+/// A period that has ended takes late scores while it is in its grace. Watchers get those of the open one.
+#[test]
+fn a_board_of_periods_tells_of_the_open_one() {
+    let server = TestTally::start(TALLY);
+    let mut client = server.client();
+    let (yearly, before) = began_today(&mut client);
+    client.put("/v1/leaderboards/b", &json!({"all_time": false, "periods": [yearly]})).expect(201);
+    let mut events = listen(&server, &stream(BOARD));
+    let mut score = |row: &Value| client.post("/v1/leaderboards/b/scores", row).expect(200)["period"].clone();
+    let over = score(&json!({"player": "old", "score": 5, "at": before}));
+    let open = score(&json!({"player": "ann", "score": 7}));
+    assert_ne!(over, open);
+    let batch = events.expect("score");
+    assert_eq!(
+        (&batch["period"], &batch["total"], &batch["entries"][0]["player"]),
+        (&open, &json!(1), &json!("ann"))
+    );
 }
