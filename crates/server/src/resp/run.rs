@@ -143,6 +143,7 @@ impl Session {
         let replies = pipeline::run(self.tally()?, commands).await;
         match replies.map(|mut replies| replies.pop()) {
             Ok(Some(StepReply::Failed(fault))) => Err(error::of_failure(&fault.into())),
+            Ok(Some(StepReply::Rejected(rejection))) => Err(error::of_rejection(&rejection)),
             Ok(Some(reply)) => Ok(reply),
             Ok(None) => Err("ERR internal error: a step has no reply".into()),
             // The board was deleted just now, so no members are left.

@@ -294,3 +294,33 @@ fn unused_boards_make_room() {
     assert!(full.starts_with(b"ERR too_many_boards"), "{}", full.escape_ascii());
     int(&mut resp, "DBSIZE", 3);
 }
+
+/// A removal of one command and one in a transaction are refused alike.
+#[test]
+fn nothing_is_removed_from_the_leaderboard_of_a_contest() {
+    let server = TestTally::start(TALLY);
+    let (mut redis, mut http) = clients(&server);
+    http.post("/v1/contests", &json!({"id": "cup", "title": "Cup"})).expect(201);
+    http.post("/v1/contests/cup/open", &json!({})).expect(200);
+    http.post("/v1/contests/cup/applications", &json!({"player": "ann"})).expect(201);
+    http.post("/v1/contests/cup/applications/accept", &json!({"players": ["ann"]})).expect(200);
+    http.post("/v1/contests/cup/start", &json!({})).expect(200);
+    int(&mut redis, "ZADD contest:cup 5 ann", 1);
+    let refused = |reply: &Reply| matches!(reply, Reply::Error(error) if error.starts_with(b"READONLY"));
+    for line in [
+        "ZREM contest:cup ann",
+        "ZPOPMIN contest:cup",
+        "ZPOPMAX contest:cup 2",
+        "ZREMRANGEBYRANK contest:cup 0 -1",
+        "ZREMRANGEBYSCORE contest:cup -inf +inf",
+    ] {
+        let reply = call(&mut redis, line);
+        assert!(refused(&reply), "{line}: {reply:?}");
+        assert_eq!(call(&mut redis, "MULTI"), ok());
+        assert_eq!(call(&mut redis, line), Reply::Simple(b"QUEUED".to_vec()));
+        let reply = call(&mut redis, "EXEC");
+        let Reply::Array(replies) = &reply else { panic!("{line}: {reply:?}") };
+        assert!(replies.iter().all(refused), "{line}: {reply:?}");
+    }
+    int(&mut redis, "ZCARD contest:cup", 1);
+}
