@@ -11,6 +11,10 @@ const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 const FIRST: i64 = -62_167_219_200_000_000;
 const LAST: i64 = 253_402_300_799_999_999;
 
+/// Where a fraction begins in `2026-11-21T08:20:00.123456789`, and where its nine digits end: the library takes no more.
+const SECONDS_END: usize = 19;
+const NANOSECONDS_END: usize = 29;
+
 /// Writes an instant of this machine's clock in the same form as other instants.
 pub fn format_clock(at: SystemTime) -> String {
     let since_1970 = at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -42,7 +46,7 @@ fn put(digits: &mut [u8], mut number: i32) {
 
 /// Reads an RFC 3339 instant, truncated to microseconds.
 pub fn parse(text: &str) -> Option<Micros> {
-    // The library accepts a superset of RFC 3339; the standard requires the `T`, seconds and an offset.
+    // The library accepts a superset of RFC 3339, such as two offsets; the standard requires the `T`, seconds and one offset.
     let bytes = text.as_bytes();
     let shape = bytes.len() >= 20 && bytes[10].eq_ignore_ascii_case(&b'T') && !text.contains(['[', ',']);
     if !shape || bytes[16] != b':' || !(text.ends_with(['Z', 'z']) || bytes[bytes.len() - 3] == b':') {
@@ -50,7 +54,13 @@ pub fn parse(text: &str) -> Option<Micros> {
     }
     let at = if text.ends_with(['Z', 'z']) { text.len() - 1 } else { text.len() - 6 };
     let (local, offset) = (text.get(..at)?, text.get(at..)?);
-    let local: DateTime = local.parse().ok()?;
+    let fraction = local.get(SECONDS_END..)?;
+    let is_fraction = |digits: &str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let is_exact = fraction.is_empty() || fraction.strip_prefix('.').is_some_and(is_fraction);
+    if !is_exact {
+        return None;
+    }
+    let local: DateTime = local.get(..NANOSECONDS_END).unwrap_or(local).parse().ok()?;
     let nanos = local.duration_since(EPOCH).as_nanos();
     let micros = i64::try_from(nanos.div_euclid(1_000)).ok()?;
     Some(Micros(micros - offset_seconds(offset)? * 1_000_000))
@@ -100,6 +110,7 @@ mod tests {
             ("2026-11-21t17:20:00.5+09:00", "2026-11-21T08:20:00.500000Z"),
             ("1872-11-30T00:00:00.1234567Z", "1872-11-30T00:00:00.123456Z"),
             ("1969-12-31T23:59:59.9999999Z", "1969-12-31T23:59:59.999999Z"),
+            ("2026-11-21T17:20:00.1234567890123+09:00", "2026-11-21T08:20:00.123456Z"),
             ("2026-11-21T00:20:00-08:00", "2026-11-21T08:20:00.000000Z"),
         ] {
             assert_eq!(parse(text).map(format).as_deref(), Some(written), "{text}");
@@ -121,6 +132,11 @@ mod tests {
             "2026-11-21T08:20:00Z[UTC]",
             "2026-11-21T08:20:00+24:00",
             "2026-11-21T08:20:00+0a:00",
+            "2026-11-21T08:20:00+09:00Z",
+            "2026-11-21T08:20:00+0900Z",
+            "2026-11-21T08:20:00.5+09:00+01:00",
+            "2026-11-21T08:20:00.Z",
+            "2026-11-21T08:20:00.1234567890x0Z",
             "20261121T082000.00000Z",
         ] {
             assert_eq!(parse(text), None, "{text}");
