@@ -31,7 +31,7 @@ once more a second later. Exit code 1 if the last round has a difference.";
 /// Sorted sets of a Redis.
 #[derive(Debug, Args)]
 pub(crate) struct SortedSetArgs {
-    /// redis://[USER@]HOST[:PORT][/DATABASE], or rediss:// with TLS; without a password
+    /// Its address without a password: redis://USER@HOST:PORT/DATABASE, or rediss:// with TLS
     #[arg(
         value_name = "REDIS_URL",
         required_unless_present = "redis_url_file",
