@@ -67,6 +67,8 @@ fn no_score_waits_for_the_queue_in_which_a_change_of_a_contest_is() {
     let (id, ann) = play(&world);
     let (tally, player) = (&world.tally, player_of(ann));
     let spec = ContestSpec { title: Some("Another".into()), ..ContestSpec::default() };
+    // The reply of a batch comes before its end.
+    wait_until(|| tally.ledger_stats().in_flight == 0);
     std::thread::scope(|scope| {
         let money = store.hold_money();
         let first = scope
