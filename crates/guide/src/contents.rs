@@ -92,6 +92,7 @@ pub(crate) const SECTIONS: &[Section] = &[
         "docs/operate/install.md"
         "docs/operate/size.md"
         "docs/operate/alerts.md"
+        "docs/operate/another-store.md"
         "docs/operate/backup.md"
         "docs/operate/failures.md"
         "docs/operate/ledger-archives.md"

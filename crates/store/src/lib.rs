@@ -10,6 +10,7 @@ pub(crate) mod codec;
 mod contest_reads;
 pub mod contests;
 mod coordination;
+pub mod copy;
 pub(crate) mod damage;
 mod error;
 pub mod events;

@@ -182,6 +182,12 @@ Examples:
   tally migrate --data /var/lib/tally
   tally migrate --reshard --config /etc/tally/tally.toml
   tally migrate --reshard --config /etc/tally/tally.toml --from-file /etc/tally/databases-before
+  tally migrate --from sqlite:/var/lib/tally/tally.db --config /etc/tally/tally.toml
+
+With --from or --from-file alone, everything of that store is copied into the store of `store.url`,
+which is empty, with all servers stopped: from a file to a database, back, or between databases. At
+the end both are read again and compared. Cut short, the same command goes on; until it has ended no
+server starts on the new store.
 
 With --reshard the records of a store are moved to the databases of `store.url`, with all servers
 stopped: from one to several, to more, or to fewer (then --from or --from-file names those that
@@ -365,11 +371,11 @@ pub(crate) struct MigrateArgs {
     /// Move the records to the databases of `store.url`; no server may run on any of them
     #[arg(long)]
     pub(crate) reshard: bool,
-    /// A database that has records now; repeat it for each, in order. Without it, the first ones of `store.url`
-    #[arg(long, value_name = "URL", requires = "reshard")]
+    /// The store to copy, sqlite:PATH or mysql://…, into that of `store.url`. With --reshard, a database that has records now: repeat it for each, in order
+    #[arg(long, value_name = "URL")]
     pub(crate) from: Vec<String>,
     /// File with the URLs of --from, comma-separated: for those with a password
-    #[arg(long, value_name = "FILE", requires = "reshard", conflicts_with = "from")]
+    #[arg(long, value_name = "FILE", conflicts_with = "from")]
     pub(crate) from_file: Option<PathBuf>,
     /// Why
     #[command(flatten)]

@@ -1,7 +1,10 @@
-//! `tally migrate`: brings the store to this version's schema, or its records to another number of databases.
+//! `tally migrate`: brings the store to this version's schema, its records to another number of databases, or everything of
+//! it into another store (`copying`).
 //!
 //! Opening an embedded store migrates it, after keeping a copy. Only this command migrates a database on a server,
 //! because other servers may use it. Resharding is in the store (`tally_store::shards`); this shows its progress.
+
+mod copying;
 
 use crate::cli::{Cli, MigrateArgs, ReasonArgs};
 use crate::config::{Config, Usage, list};
@@ -25,6 +28,9 @@ const LINE_PAUSE: Duration = Duration::from_secs(10);
 /// Runs the subcommand.
 pub(crate) fn run(cli: &Cli, args: &MigrateArgs) -> Result<ExitCode> {
     let config = Config::load(cli)?;
+    if !args.reshard && (!args.from.is_empty() || args.from_file.is_some()) {
+        return copying::run(&config, args);
+    }
     let data = DataDir::with_store(&config)?;
     let place = data.place(&config)?;
     if args.reshard {
@@ -60,7 +66,7 @@ fn spread(config: &Config, data: &DataDir, place: StoreAddress, args: &MigrateAr
     log::start(config)?;
     let options = options(config, Opening::Migrate, Some(writer(data.path())))?;
     let started = Instant::now();
-    let mut shown = Shown::new(started)?;
+    let mut shown = Shown::new(started, ("moving", "where they belong"))?;
     let done = reshard(&from, &to, &options, &mut print_notice, &mut |progress| shown.show(progress));
     let Resharded { rows, shards: (before, after), resumed } = done.context("move the records")?;
     let (scanned, seconds) = (shown.scanned(), started.elapsed().as_secs_f64());
@@ -77,6 +83,8 @@ fn spread(config: &Config, data: &DataDir, place: StoreAddress, args: &MigrateAr
 /// Shows the progress: a bar on a terminal, otherwise a line now and then.
 struct Shown {
     bar: Option<ProgressBar>,
+    /// What records are when they are done.
+    done: &'static str,
     line: Instant,
     /// The time of the first records, and how many were done before.
     first: Option<(Instant, u64)>,
@@ -84,13 +92,14 @@ struct Shown {
 }
 
 impl Shown {
-    fn new(started: Instant) -> Result<Self> {
+    /// `doing` is the work, and what records are when they are done.
+    fn new(started: Instant, (doing, done): (&'static str, &'static str)) -> Result<Self> {
         let template = "{msg} {bar:40} {human_pos}/{human_len} records, {per_sec}, {eta} left";
         let style = ProgressStyle::with_template(template).context("show progress")?;
         let bar = std::io::stderr()
             .is_terminal()
-            .then(|| ProgressBar::new(0).with_style(style).with_message("moving"));
-        Ok(Self { bar, line: started, first: None, last: MoveProgress::default() })
+            .then(|| ProgressBar::new(0).with_style(style).with_message(doing));
+        Ok(Self { bar, done, line: started, first: None, last: MoveProgress::default() })
     }
 
     fn show(&mut self, progress: MoveProgress) {
@@ -103,10 +112,8 @@ impl Shown {
             self.line = Instant::now();
             let rate = (progress.done - before) as f64 / began.elapsed().as_secs_f64().max(0.001);
             let left = (progress.total - progress.done) as f64 / rate.max(1.0);
-            let MoveProgress { done, total } = progress;
-            tracing::info!(
-                "{done} of {total} records are where they belong, {rate:.0} a second, {left:.0} s left"
-            );
+            let (MoveProgress { done, total }, are) = (progress, self.done);
+            tracing::info!("{done} of {total} records are {are}, {rate:.0} a second, {left:.0} s left");
         }
     }
 

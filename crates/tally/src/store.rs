@@ -2,7 +2,7 @@
 //!
 //! Not here: what a store does.
 
-use crate::config::{Config, Usage};
+use crate::config::{Config, Usage, list};
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -101,12 +101,18 @@ fn not_reached(error: RankingError, of: &str) -> anyhow::Error {
 impl StoreAddress {
     /// The store of the settings; `data` is the data directory.
     pub(crate) fn of(config: &Config, data: &Path) -> Result<Self, Usage> {
-        let url = config.text("store.url");
+        match config.text("store.url") {
+            "" => Ok(Self::Sqlite(data.join("tally.db"))),
+            url => Self::at(url),
+        }
+    }
+
+    /// The store of a URL, or of several with commas.
+    pub(crate) fn at(url: &str) -> Result<Self, Usage> {
         match url.split_once(':') {
-            None if url.is_empty() => Ok(Self::Sqlite(data.join("tally.db"))),
             Some(("sqlite", path)) if !path.is_empty() => Ok(Self::Sqlite(PathBuf::from(path))),
             Some(("mysql", _)) => {
-                let urls = config.list("store.url");
+                let urls = list(url);
                 match urls.as_slice() {
                     [one] => Ok(Self::MySql(one.clone())),
                     _ if urls.iter().all(|url| url.starts_with("mysql:")) => Ok(Self::Shards(urls)),

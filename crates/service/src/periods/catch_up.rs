@@ -27,7 +27,7 @@ const LEASE: Duration = Duration::from_secs(5);
 /// The interval of checks of a load by another server.
 const RETRY_PAUSE: Duration = Duration::from_millis(50);
 /// The name under which the store remembers which generation of servers has loaded everything.
-const LOADED: &str = "ranking_loaded";
+pub(crate) const LOADED: &str = "ranking_loaded";
 /// Rows of one read with their versions: they are held until their bans are known.
 const VERSIONS_ROWS: usize = 10_000;
 /// How often a load renews its lease.

@@ -25,7 +25,7 @@ use tally_ranking::redis::{Claim, Owner, RedisBackend};
 use tally_store::Store;
 
 /// The name of the row.
-const ROW: &str = "ranking_redis";
+pub(crate) const ROW: &str = "ranking_redis";
 /// Checks during a lease.
 const CHECKS: u32 = 5;
 /// Checks without a new sign after which the servers of another Redis are gone.

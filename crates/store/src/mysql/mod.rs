@@ -12,7 +12,7 @@
 //! - `pool`, `link`, `connect`: connections; `fault`: what their errors mean; `text`, `row`: SQL and results; `stats`,
 //!   `probe`, `options`
 //! - `lease`, `leases`, `renewal`: the single-writer lease; `replication`: which kinds are refused; `migrate`: the schema; `moving`:
-//!   rows to another database
+//!   rows to another database; `copying`: all rows from another store, or into one
 //! - `purge`, `check`: bounded deletes, and values that no table holds; `snapshot`: the ledger of one moment
 //!
 //! **Present and absent.** Transactions are READ COMMITTED and lock every row they read, in order of tables and keys. A key
@@ -32,6 +32,7 @@ mod check;
 mod connect;
 mod contests;
 mod coordination;
+mod copying;
 mod events;
 mod fault;
 pub(crate) mod fuzzing;
@@ -126,6 +127,17 @@ impl MySqlStore {
 
     /// Like [`Self::open`]; `on_wait` gets a message about each wait.
     pub fn open_reporting(
+        url: &str,
+        options: &Options,
+        on_wait: &mut dyn FnMut(&str),
+    ) -> Result<Self, StoreError> {
+        let store = Self::open_unfinished(url, options, on_wait)?;
+        store.check_finished()?;
+        Ok(store)
+    }
+
+    /// Like [`Self::open_reporting`], also if a copy of another store into this one is not finished.
+    pub(crate) fn open_unfinished(
         url: &str,
         options: &Options,
         on_wait: &mut dyn FnMut(&str),

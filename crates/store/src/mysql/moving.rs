@@ -116,22 +116,32 @@ pub(crate) const IMPORTS: Moved = Moved {
 /// The columns of [`IMPORTS`] that count rows.
 pub(crate) const IMPORT_COUNTS: std::ops::Range<usize> = 3..5;
 
+/// Writes the condition of the rows after a key, with one range for each column that may be the first to be greater.
+pub(super) fn after_key<C>(
+    script: &mut Script,
+    keys: &[&'static str],
+    after: &[C],
+    write: impl Fn(&C, &mut Script),
+) {
+    for depth in 0..keys.len() {
+        script.sql(if depth == 0 { "(" } else { " OR (" });
+        for (at, (key, cell)) in keys.iter().zip(after).take(depth + 1).enumerate() {
+            script.sql(if at == 0 { "" } else { " AND " }).sql(key);
+            script.sql(if at == depth { " > " } else { " = " });
+            write(cell, script);
+        }
+        script.sql(")");
+    }
+}
+
 impl Moved {
     /// Queries the next rows.
     fn chunk(&self, after: Option<&[Cell]>, limit: u64) -> Script {
         let mut script = Script::default();
         script.sql(self.select);
         if let Some(after) = after {
-            // One range for each column that may be the first to be greater.
-            for depth in 0..self.keys.len() {
-                script.sql(if depth == 0 { " WHERE (" } else { " OR (" });
-                for (at, (key, cell)) in self.keys.iter().zip(after).take(depth + 1).enumerate() {
-                    script.sql(if at == 0 { "" } else { " AND " }).sql(key);
-                    script.sql(if at == depth { " > " } else { " = " });
-                    cell.write(&mut script);
-                }
-                script.sql(")");
-            }
+            script.sql(" WHERE ");
+            after_key(&mut script, self.keys, after, Cell::write);
         }
         for (at, key) in self.keys.iter().enumerate() {
             script.sql(if at == 0 { " ORDER BY " } else { ", " }).sql(key);

@@ -26,10 +26,16 @@ pub fn copy_archives(store: &Path, from: &Path, to: &Path) -> Result<usize, Stor
         return Ok(0);
     }
     let needed = file_names(&archives::list(&connection)?);
+    copy_files(&needed, from, to)?;
+    Ok(needed.len())
+}
+
+/// Copies files of these names and lengths from one folder into another.
+pub(crate) fn copy_files(needed: &[(String, u64)], from: &Path, to: &Path) -> Result<(), StoreError> {
     if !needed.is_empty() {
         std::fs::create_dir_all(to).map_err(|error| fault::file("make", to, &error))?;
     }
-    for (name, bytes) in &needed {
+    for (name, bytes) in needed {
         let (from, to) = (from.join(name), to.join(name));
         let length = |path: &Path| std::fs::metadata(path).ok().map(|file| file.len());
         if length(&to) != Some(*bytes) {
@@ -42,7 +48,7 @@ pub fn copy_archives(store: &Path, from: &Path, to: &Path) -> Result<usize, Stor
     if !needed.is_empty() {
         SystemDisk.sync_folder(to).map_err(|error| fault::file("sync", to, &error))?;
     }
-    Ok(needed.len())
+    Ok(())
 }
 
 fn copy(from: &Path, to: &Path) -> std::io::Result<()> {

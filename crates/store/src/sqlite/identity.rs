@@ -45,21 +45,35 @@ pub(super) fn check(path: &Path, known: u32) -> Result<(), StoreError> {
     files::journals(path)?.0.iter().try_for_each(|journal| check_file(journal, JOURNAL_ID, known))
 }
 
-fn check_file(path: &Path, id: u32, known: u32) -> Result<(), StoreError> {
+/// The version of the schema of a store; `None` if there is no store of ours.
+pub(super) fn schema(path: &Path) -> Result<Option<u32>, StoreError> {
+    let header = header(path)?.filter(|header| is_ours(header, APPLICATION_ID));
+    Ok(header.map(|header| number(&header, USER_VERSION_AT)))
+}
+
+/// The first bytes of a file; `None` if it is missing.
+fn header(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
     let mut file = match File::open(path) {
         Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(fault::file("open", path, &error)),
     };
     let mut header = Vec::with_capacity(HEADER_BYTES);
     let read = file.by_ref().take(HEADER_BYTES as u64).read_to_end(&mut header);
     read.map_err(|error| fault::file("read", path, &error))?;
+    Ok(Some(header))
+}
+
+fn is_ours(header: &[u8], id: u32) -> bool {
+    header.len() == HEADER_BYTES && header.starts_with(MAGIC) && number(header, APPLICATION_ID_AT) == id
+}
+
+fn check_file(path: &Path, id: u32, known: u32) -> Result<(), StoreError> {
+    let Some(header) = header(path)? else { return Ok(()) };
     if id == APPLICATION_ID && (header.is_empty() || is_unfinished(path, &header)) {
         return Ok(());
     }
-    let ours =
-        header.len() == HEADER_BYTES && header.starts_with(MAGIC) && number(&header, APPLICATION_ID_AT) == id;
-    if !ours {
+    if !is_ours(&header, id) {
         return Err(StoreError::NotOurs(format!("`{}`", path.display())));
     }
     let found = number(&header, USER_VERSION_AT);

@@ -13,6 +13,7 @@
 //! - `journal`: a journal file that is written; `manifest`: which files exist; `journal_rows`: reading one back;
 //!   `sync_failure`: a marker for the next start
 //! - `backup`: a copy beside a running server; `archive_copies`: its archives; `follow`: one that goes on, for any instant
+//! - `copying`: a copy from another store, or into one
 //! - `recover`: after a kill; `damage`: whether it was one; `repair`: going on after damage
 //! - a file for each table, with its statements and the one place where its rows become types
 //!
@@ -28,6 +29,7 @@ mod boards;
 mod connect;
 mod contest_reads;
 mod contests;
+mod copying;
 mod crash_points;
 mod damage;
 mod directory;
@@ -87,8 +89,10 @@ mod wallets;
 mod webhooks;
 mod windows;
 
+pub(crate) use archive_copies::copy_files;
 pub use archive_copies::{archives_beside, copy_archives};
 pub use backup::{Copied, backup, backup_on, restore, restore_on};
+pub(crate) use copying::check_current;
 pub use files::is_there;
 pub use follow::{
     FollowEvent, FollowOptions, FollowStep, Follower, Restorable, RestorePlan, followed_marker,
@@ -130,6 +134,13 @@ pub struct SqliteStore {
 impl SqliteStore {
     /// Opens the store at `path`, creates it if it is missing, and migrates it if it is older.
     pub fn open(path: &Path, options: &Options) -> Result<Self, StoreError> {
+        let store = Self::open_unfinished(path, options)?;
+        store.check_finished()?;
+        Ok(store)
+    }
+
+    /// Like [`Self::open`], also if a copy of another store into this one is not finished.
+    pub(crate) fn open_unfinished(path: &Path, options: &Options) -> Result<Self, StoreError> {
         Self::open_with(path, options, migrate::MIGRATIONS)
     }
 

@@ -3,6 +3,7 @@
 //! Not here: the API on every store (`api`), and faults (`faults`).
 
 mod acts;
+mod another_store;
 mod archive;
 mod backup;
 mod boundaries;

@@ -17,13 +17,13 @@ const BACKUP: &str = include_str!("../../../../docs/operate/backup.md");
 const ARCHIVE: &str = include_str!("../../../../docs/operate/ledger-archives.md");
 
 /// The commands of a page under a name.
-fn commands<'a>(page: &'a str, name: &str) -> &'a str {
+pub(super) fn commands<'a>(page: &'a str, name: &str) -> &'a str {
     let block = page.split(&format!("```sh {name}\n")).nth(1).expect("the page has the block");
     block.split("```").next().expect("it ends").trim()
 }
 
 /// A shell that finds the program under test.
-fn shell(script: &str) -> Command {
+pub(super) fn shell(script: &str) -> Command {
     let programs = Path::new(TALLY).parent().expect("a folder").display();
     let path = std::env::var("PATH").expect("there is one");
     let mut shell = command("sh", &["-euc", script]);

@@ -83,6 +83,49 @@ fn application(status: Status, place: u64, full: bool) -> Application {
     Application { status, place, applied_at: Micros(-7), member, hold }
 }
 
+/// Something in the tables that the fixtures leave empty.
+pub(crate) fn applied_and_paid() -> ContestWriteSet {
+    let payout = Payout {
+        player: PlayerId::new("zoë").unwrap(),
+        member: MemberId(number(3)),
+        division: Some(4),
+        rank: 2,
+        currency: Currency::parse("KRW").unwrap(),
+        amount: Amount::new(5).unwrap(),
+        paid: Some(Err(UnpaidReason::MemberClosed)),
+    };
+    let paid = Payout { division: None, paid: Some(Ok(TransferId(number(4)))), ..payout.clone() };
+    let payment = PeriodPayment {
+        no: number(5),
+        board: BoardId::new("日本").unwrap(),
+        period: "weekly:2026-11-16".into(),
+        count: 3,
+        done: 1,
+        at: Micros(-1),
+    };
+    let ended = PeriodPayment { done: 3, ..payment.clone() };
+    let of = |window| WindowKey { board: BoardNo(1), window: Window(window) };
+    ContestWriteSet {
+        applications: vec![
+            (entrant(1, "ann"), Some(application(Status::Pending, 1, true))),
+            (entrant(1, "zoë"), Some(application(Status::Rejected, 2, false))),
+        ],
+        members: vec![
+            (entrant(1, "ann"), ContestPlayer { place: 0, division: None, member: None }),
+            (
+                entrant(1, "zoë"),
+                ContestPlayer { place: 1, division: Some(7), member: Some(MemberId(number(3))) },
+            ),
+        ],
+        payouts: vec![
+            (PayoutKey { contest: number(1), no: 0 }, payout),
+            (PayoutKey { contest: number(1), no: 7 }, paid),
+        ],
+        payments: vec![(of(1), payment), (of((1 << 62) + 5), ended)],
+        ..ContestWriteSet::default()
+    }
+}
+
 fn put(store: &dyn Store, contests: ContestWriteSet) {
     let ledger = LedgerWriteSet { contests, ..LedgerWriteSet::default() };
     write(store, &WriteSet { ledger, ..WriteSet::default() }).unwrap();

@@ -3,6 +3,7 @@
 //! `for_both!` makes a test of a function for each of the two, as `store_contract!` does for the contract.
 
 mod commit;
+mod copying;
 mod faults;
 mod kill;
 mod lease;

@@ -28,7 +28,7 @@ use tally_store::{
     LedgerReadSet, LedgerWriteSet, ReadSet, Store, StoredBlock, Window, WindowKey, WindowRow, WriteSet,
 };
 
-const SCHEMA: u32 = 18;
+pub(crate) const SCHEMA: u32 = 18;
 /// A schema that no version was left with.
 const NEVER: u32 = 7;
 /// The parts of a file: its log, and its journal.
@@ -254,7 +254,7 @@ fn scoped_key() -> KeyRow {
 }
 
 /// Something in every table.
-fn fill(store: &dyn Store) {
+pub(crate) fn fill(store: &dyn Store) {
     for name in ["kept", "deleted"] {
         let no = create(store, name, &definition()).unwrap();
         for window in [0, 3] {
@@ -302,7 +302,7 @@ fn fill(store: &dyn Store) {
     write(store, &WriteSet { keys, ..WriteSet::default() }).unwrap();
 }
 
-fn verify(store: &dyn Store, schema: u32) {
+pub(crate) fn verify(store: &dyn Store, schema: u32) {
     let boards = store.boards().unwrap();
     assert_eq!(boards.len(), 1);
     assert_eq!(

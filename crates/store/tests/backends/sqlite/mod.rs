@@ -1,6 +1,6 @@
 //! SQLite under the contract, and the tests of a single file.
 
-mod fixtures;
+pub(crate) mod fixtures;
 mod kill;
 
 use crate::contract::{Backend, store_contract};
