@@ -44,7 +44,7 @@ impl CopySide for SqliteStore {
         let mut all = 0;
         for table in TABLES {
             let count = format!("SELECT count(*) FROM {}", from(table));
-            all += connection.query_row(&count, [], |row| row.get::<_, u32>(0).map(u64::from))?;
+            all += connection.query_row(&count, [], |row| row.get::<_, i64>(0).map(i64::cast_unsigned))?;
         }
         Ok(all)
     }
