@@ -54,7 +54,14 @@ impl Address {
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
         let (login, hosts) = authority.rsplit_once('@').map_or((None, authority), |(a, b)| (Some(a), b));
         let (user, password) = login.map_or(Ok((None, None)), credentials)?;
-        let hosts = hosts.split(',').map(host).collect::<Result<Vec<_>, _>>()?;
+        let hosts = hosts.split(',').map(host).collect::<Result<Vec<_>, _>>();
+        // Text of such an address may be a password, so no message has it.
+        if login.is_none() && (path.contains('@') || hosts.is_err() && query.contains('@')) {
+            return Err(
+                "has `/` or `?` before its `@`: a user or a password has them as `%2F` and `%3F`".into()
+            );
+        }
+        let hosts = hosts?;
         if !cluster && hosts.len() > 1 {
             return Err("names several hosts, which only `redis-cluster://` may".into());
         }
@@ -192,6 +199,13 @@ mod tests {
     fn a_password_is_never_shown() {
         let address = Address::parse("redis://:secret@a:1", "x").unwrap();
         assert_eq!(format!("{address} {address:?}"), "redis://a:1 redis://a:1");
+        for url in
+            ["redis://:sec/ret@a", "redis://me:12/sec@a:1/2", "redis://:sec?ret@a", "redis://:sec?a/b@c"]
+        {
+            let message = Address::parse(url, "x").unwrap_err().to_string();
+            assert!(message.contains("`%2F`") && !message.contains("sec"), "{url}: {message}");
+        }
+        assert_eq!(Address::parse("redis://a?prefix=b@c", "x").unwrap().prefix, "b@c");
     }
 
     #[test]
