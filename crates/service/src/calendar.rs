@@ -89,7 +89,8 @@ impl Calendar {
     pub fn local_instant(&self, text: &str) -> Option<Micros> {
         let local: DateTime = match text.len() {
             10 => text.parse::<jiff::civil::Date>().ok()?.to_datetime(jiff::civil::Time::midnight()),
-            16 if text.as_bytes()[10] == b'T' => text.parse().ok()?,
+            // The library takes an hour without minutes, and ignores an offset after it.
+            16 if text.as_bytes()[10] == b'T' && text.as_bytes()[13] == b':' => text.parse().ok()?,
             _ => return None,
         };
         self.place(local)
@@ -231,6 +232,9 @@ mod tests {
         let span = calendar.span(at("2026-11-21T08:20:00Z")).unwrap();
         assert_eq!(calendar.name(span.start), "2026-11-16");
         assert_eq!(calendar.local_instant("2026-11-16"), Some(span.start));
+        for offset in ["2026-11-16T00+09", "2026-11-16T00-05"] {
+            assert_eq!(calendar.local_instant(offset), None, "{offset}");
+        }
     }
 
     #[test]
