@@ -110,6 +110,11 @@ pub(crate) fn open(path: &Path) -> Result<BufReader<File>> {
     Ok(BufReader::with_capacity(1 << 20, file))
 }
 
+/// An empty file that only its owner reads: lines have players, and may have passwords.
+pub(crate) fn make_private(path: &Path) -> std::io::Result<File> {
+    File::options().read(true).write(true).create(true).truncate(true).mode(0o600).open(path)
+}
+
 fn progress_bar(path: &Path) -> Result<ProgressBar> {
     if !std::io::stderr().is_terminal() {
         return Ok(ProgressBar::hidden());
@@ -160,9 +165,7 @@ impl Rejects {
 
     fn writer(&mut self) -> Result<&mut csv::Writer<File>> {
         if self.file.is_none() {
-            // Rejected lines may have passwords.
-            let mut options = File::options();
-            let file = options.write(true).create(true).truncate(true).mode(0o600).open(&self.path)?;
+            let file = make_private(&self.path)?;
             let mut writer = csv::WriterBuilder::new().flexible(true).from_writer(file);
             let names = ["line", "reason"].into_iter().map(str::to_owned).chain(self.header.iter().cloned());
             writer.write_record(names)?;

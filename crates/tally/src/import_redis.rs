@@ -20,6 +20,7 @@ use crate::sorted_sets::{Found, TargetBoard};
 use crate::target::TargetServer;
 use anyhow::{Context, Result, bail};
 use counterparts::Counterparts;
+use file::Folder;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -57,12 +58,17 @@ fn run_on(
     (args, create): (&ImportRedisArgs, Option<&Value>),
 ) -> Result<u64> {
     let planned = plan(client, found, (args, create))?;
+    let folder = || args.files.clone().unwrap_or_else(|| PathBuf::from(file::folder(sets.name())));
+    let folder = (!args.dry_run).then(|| Folder::open(folder())).transpose()?;
     println!("{}", found.told(sets, &args.from.pattern));
     let mut rejected = 0;
     for one in &planned {
         println!("{}", one.told());
         one.notes().iter().for_each(|note| println!("  {note}"));
-        rejected += if args.dry_run { one.read(sets)? } else { one.import(client, sets, args)? };
+        rejected += match &folder {
+            None => one.read(sets)?,
+            Some(folder) => one.import(client, sets, (folder, args))?,
+        };
     }
     if args.dry_run {
         println!("dry run: nothing was changed; members without a counterpart: {rejected}");
@@ -173,10 +179,13 @@ impl Planned<'_> {
     }
 
     /// Imports the set; returns how many members were rejected.
-    fn import(&self, client: &Client, sets: &SortedSets, args: &ImportRedisArgs) -> Result<u64> {
-        let folder = args.files.clone().unwrap_or_else(|| PathBuf::from(file::folder(sets.name())));
-        std::fs::create_dir_all(&folder).with_context(|| format!("make {}", folder.display()))?;
-        let path = folder.join(file::name(&self.set.key));
+    fn import(
+        &self,
+        client: &Client,
+        sets: &SortedSets,
+        (folder, args): (&Folder, &ImportRedisArgs),
+    ) -> Result<u64> {
+        let path = folder.file(&self.set.key);
         if path.exists() && !args.again {
             eprintln!(
                 "{} was read before, and is what is imported; --again reads the set once more",
@@ -184,7 +193,7 @@ impl Planned<'_> {
             );
         } else {
             let at = client.date().context("ask the server for its clock")?;
-            file::write(sets, self.set, at, &path)?;
+            folder.write(sets, self.set, at)?;
         }
         let args = ImportScoresArgs {
             board: self.board.as_str().to_owned(),

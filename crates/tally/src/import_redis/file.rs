@@ -2,15 +2,18 @@
 //!
 //! `ZSCAN` may return a member twice, and far apart. So the members go into parts by a hash of their bytes, and each part is sorted in
 //! memory, where the later score of a member counts. A part has about a million members, whatever the set has. The file gets its name
-//! when it is whole. Not here: lines that cannot be taken, which the import rejects.
+//! when it is whole. Players are personal data, so only the account of the command reads the files. Not here: lines that cannot be
+//! taken, which the import rejects.
 
 use crate::client::segment;
 use crate::csv_text;
+use crate::import_file::make_private;
 use crate::sorted_sets::rules::{score_input, shown};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use std::borrow::Cow;
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::fs::{DirBuilder, File, TryLockError};
+use std::io::{BufWriter, Read, Seek, Write};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use tally_ranking::redis::{Member, SortedSets, SourceKey};
 use tally_rules::Micros;
@@ -29,16 +32,24 @@ const PARTS_MAX: u64 = 256;
 const HEAD_BYTES: usize = 12;
 /// The longest name of a key that is the name of a file.
 const NAME_BYTES_MAX: usize = 200;
+/// The file that the command locks. No key has this name.
+const LOCK: &str = ".lock";
 
-/// The folder for the sets of the Redis of that name.
+/// The folder of the files. One command at a time works in it: two would write the same file, or import it while it is written.
+pub(super) struct Folder {
+    path: PathBuf,
+    _lock: File,
+}
+
+/// The name of the folder for the sets of the Redis of that name.
 pub(super) fn folder(name: &str) -> String {
     let address = name.split_once("://").map_or(name, |(_, address)| address);
     let keep = |one: char| if one.is_ascii_alphanumeric() || one == '.' { one } else { '-' };
     format!("redis-{}", address.chars().map(keep).collect::<String>())
 }
 
-/// The file of a key.
-pub(super) fn name(key: &[u8]) -> String {
+/// The name of the file of a key.
+fn name(key: &[u8]) -> String {
     let name = segment(&String::from_utf8_lossy(key));
     if name.len() <= NAME_BYTES_MAX {
         return format!("{name}.csv");
@@ -46,36 +57,63 @@ pub(super) fn name(key: &[u8]) -> String {
     format!("{}-{}.csv", &name[..NAME_BYTES_MAX / 2], hex(blake3::hash(key).as_bytes()))
 }
 
-/// Reads a set into the file; each line has that instant.
-pub(super) fn write(sets: &SortedSets, set: &SourceKey, at: Micros, path: &Path) -> Result<()> {
-    let parts = (set.members / PART_ROWS + 1).min(PARTS_MAX);
-    let mut parts = (0..parts).map(|number| Part::make(path, number)).collect::<Result<Vec<_>>>()?;
-    sets.members(&set.key, &mut |page| {
-        page.iter().try_for_each(|row| {
-            let count = parts.len() as u64;
-            let hash = blake3::hash(&row.0);
-            parts[(u64::from(hash.as_bytes()[0]) % count) as usize].add(row)
-        })
-    })
-    .with_context(|| format!("read {}", shown(&set.key)))?;
-    let whole = beside(path, "whole");
-    let write = || -> Result<()> {
-        let mut out = csv::Writer::from_writer(BufWriter::new(File::create(&whole)?));
-        out.write_record(COLUMNS)?;
-        let at = time::format(at);
-        for part in parts {
-            let bytes = part.finish()?;
-            for (member, score) in sorted(&bytes) {
-                out.write_record([&*player(member), text(score).as_bytes(), at.as_bytes()])?;
+impl Folder {
+    /// Makes it if it is missing, and locks it.
+    pub(super) fn open(path: PathBuf) -> Result<Self> {
+        let shown = path.display();
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(&path);
+        made.with_context(|| format!("make {shown}"))?;
+        let lock = make_private(&path.join(LOCK)).with_context(|| format!("write into {shown}"))?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Self { path, _lock: lock }),
+            Err(TryLockError::WouldBlock) => {
+                bail!("another import works in {shown}: wait for its end, or name another folder by --files")
+            }
+            Err(TryLockError::Error(error)) => {
+                Err(error).with_context(|| format!("lock {shown}: name a folder of a local disk by --files"))
             }
         }
-        out.into_inner().context("write")?.into_inner().context("write")?.sync_all()?;
-        Ok(std::fs::rename(&whole, path)?)
-    };
-    write().with_context(|| format!("write {}", path.display()))
+    }
+
+    /// The file of a key.
+    pub(super) fn file(&self, key: &[u8]) -> PathBuf {
+        self.path.join(name(key))
+    }
+
+    /// Reads a set into its file; each line has that instant.
+    pub(super) fn write(&self, sets: &SortedSets, set: &SourceKey, at: Micros) -> Result<()> {
+        let path = self.file(&set.key);
+        let parts = (set.members / PART_ROWS + 1).min(PARTS_MAX);
+        let mut parts = (0..parts).map(|number| Part::make(&path, number)).collect::<Result<Vec<_>>>()?;
+        sets.members(&set.key, &mut |page| {
+            page.iter().try_for_each(|row| {
+                let count = parts.len() as u64;
+                let hash = blake3::hash(&row.0);
+                parts[(u64::from(hash.as_bytes()[0]) % count) as usize].add(row)
+            })
+        })
+        .with_context(|| format!("read {}", shown(&set.key)))?;
+        let whole = beside(&path, "whole");
+        let write = || -> Result<()> {
+            let mut out = csv::Writer::from_writer(BufWriter::new(make_private(&whole)?));
+            out.write_record(COLUMNS)?;
+            let at = time::format(at);
+            for part in parts {
+                let bytes = part.finish()?;
+                for (member, score) in sorted(&bytes) {
+                    out.write_record([&*player(member), text(score).as_bytes(), at.as_bytes()])?;
+                }
+            }
+            out.into_inner().context("write")?.into_inner().context("write")?.sync_all()?;
+            std::fs::rename(&whole, &path)?;
+            // A power cut must not undo the name: the set would be read anew, and that would be another import.
+            Ok(File::open(&self.path)?.sync_all()?)
+        };
+        write().with_context(|| format!("write {}", path.display()))
+    }
 }
 
-/// Members of a set whose hashes agree, in a file that goes with the value.
+/// Members of a set whose hashes agree. Its file has no name, so it goes with the process, however that ends.
 struct Part {
     path: PathBuf,
     out: BufWriter<File>,
@@ -84,7 +122,12 @@ struct Part {
 impl Part {
     fn make(of: &Path, number: u64) -> Result<Self> {
         let path = beside(of, &format!("part-{number}"));
-        let file = File::create(&path).with_context(|| format!("make {}", path.display()))?;
+        let make = || {
+            let file = make_private(&path)?;
+            std::fs::remove_file(&path)?;
+            Ok::<_, std::io::Error>(file)
+        };
+        let file = make().with_context(|| format!("make {}", path.display()))?;
         Ok(Self { path, out: BufWriter::new(file) })
     }
 
@@ -94,17 +137,14 @@ impl Part {
 
     /// Its rows.
     fn finish(mut self) -> Result<Vec<u8>> {
-        self.out
-            .flush()
-            .and_then(|()| std::fs::read(&self.path))
-            .with_context(|| self.path.display().to_string())
-    }
-}
-
-impl Drop for Part {
-    fn drop(&mut self) {
-        // A part that stays is overwritten by the next run.
-        let _ = std::fs::remove_file(&self.path);
+        let mut read = || {
+            self.out.flush()?;
+            let (file, mut bytes) = (self.out.get_mut(), Vec::new());
+            file.rewind()?;
+            file.read_to_end(&mut bytes)?;
+            Ok::<_, std::io::Error>(bytes)
+        };
+        read().with_context(|| format!("read {}", self.path.display()))
     }
 }
 

@@ -5,6 +5,8 @@
 
 use crate::TALLY;
 use serde_json::{Value, json};
+use std::fs::File;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use tally_testkit::command::{Finished, command};
@@ -262,6 +264,29 @@ fn a_score_that_was_written_to_both_meanwhile_stays() {
     has(done.expect(0), "imported 2 rows into `lb:season`");
     let expected = [("ann".to_owned(), json!(99.0)), ("bob".to_owned(), json!(20.0))];
     assert_eq!(sides.shown("lb%3Aseason"), expected);
+}
+
+/// Players are personal data, and two imports would write one file.
+#[test]
+fn the_files_are_private_and_one_import_at_a_time_works_in_their_folder() {
+    let sides = Sides::start();
+    sides.add("lb:season", &[(b"ann", "10")]);
+    let lock = File::create(sides.files.path().join(".lock")).expect("it is made");
+    lock.try_lock().expect("no import works there");
+    let refused = sides.import("lb:*", &["--create"]);
+    refused.expect(1);
+    has(&refused.stderr, "another import works in ");
+    assert_eq!(sides.boards(), [] as [Value; 0]);
+    // A program that another thread is starting may have the file, and would keep the lock of one that is only closed.
+    lock.unlock().expect("it was locked");
+    sides.import("lb:*", &["--create"]).expect(0);
+    let files = std::fs::read_dir(sides.files.path()).expect("a folder").map(|file| {
+        let file = file.expect("a file");
+        let mode = file.metadata().expect("a file").permissions().mode() & 0o777;
+        (file.file_name().into_string().expect("a text"), mode)
+    });
+    let files: Vec<(String, u32)> = files.filter(|(name, _)| name != ".lock").collect();
+    assert_eq!(files, [("lb%3Aseason.csv".to_owned(), 0o600)], "no part stays");
 }
 
 #[test]
