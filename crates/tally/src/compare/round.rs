@@ -1,7 +1,7 @@
 //! One round of a comparison: every sorted set with its leaderboard, page by page on both sides.
 //!
-//! Pages of the leaderboard are looked up in Redis. Members are looked up in the leaderboard only if the numbers say that it lacks some. So
-//! memory has a bound, and neither side is sorted.
+//! Pages of the leaderboard are looked up in Redis. Members are looked up in the leaderboard only if it may lack some: if the numbers of both
+//! differ, or a player is only there. So memory has a bound, and neither side is sorted.
 
 use super::difference::{Counts, Differences, Entry, other_ranks};
 use crate::cli::CompareRedisArgs;
@@ -108,19 +108,21 @@ impl Sides<'_> {
     /// The players that differ, now and a second later; the number of players, and that of members without a counterpart.
     fn differences(&self) -> Result<(Differences, u64, u64)> {
         let mut found = Differences::new(self.target.scores());
-        let (mut players, mut only_tally) = (0, 0);
+        let mut players = 0;
         self.each_page(&mut |page| {
             let names: Vec<&str> = page.iter().map(|(player, _)| player.as_str()).collect();
             let scores = self.sets.scores(&self.set.key, &names)?;
             for ((player, tally), redis) in page.iter().zip(scores) {
                 players += 1;
-                only_tally += u64::from(redis.is_none());
                 found.check(player, (redis.map(score_input), Some(*tally)));
             }
             Ok(())
         })?;
         let mut missing = 0;
-        if self.sets.count(&self.set.key)? + only_tally != players {
+        // Not the number of players on the pages: one that moves meanwhile is on two pages, or on none.
+        let before = self.total()?;
+        let count = self.sets.count(&self.set.key)?;
+        if found.counts().only_tally > 0 || [before, self.total()?] != [count; 2] {
             self.sets.members(&self.set.key, &mut |page| {
                 let (rows, bad): (Vec<Member>, Vec<Member>) = page
                     .into_iter()
@@ -170,7 +172,9 @@ impl Sides<'_> {
             return Ok(found);
         }
         std::thread::sleep(PAUSE);
-        self.ranks_now(count)
+        // Other ranks may be those of scores that were written between the two answers.
+        let again = self.ranks_now(count)?;
+        Ok(found.into_iter().filter(|rank| again.contains(rank)).collect())
     }
 
     fn ranks_now(&self, count: usize) -> Result<Vec<String>> {
@@ -192,6 +196,12 @@ impl Sides<'_> {
             format!("rank {rank} is {redis} in Redis and {tally} in tally")
         };
         Ok(other.into_iter().map(told).collect())
+    }
+
+    /// How many players the leaderboard has.
+    fn total(&self) -> Result<u64> {
+        let page = self.client.ask(&Method::GET, &self.path("scores?limit=1"), None)?;
+        page.get("total").and_then(Value::as_u64).context("the answer has no total")
     }
 
     /// Passes the pages of the leaderboard on, best first.

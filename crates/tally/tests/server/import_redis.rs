@@ -6,6 +6,7 @@
 use crate::TALLY;
 use serde_json::{Value, json};
 use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -371,12 +372,23 @@ fn rounds_of_a_comparison_go_on_for_a_time() {
     let sides = Sides::start();
     sides.add("lb:season", &[(b"ann", "10"), (b"bob", "20")]);
     sides.import("lb:*", &["--create"]).expect(0);
-    let done = sides.compare("lb:*", &["--every", "3s", "--for", "12s"]);
-    let rounds: Vec<&str> = done.expect(0).lines().collect();
-    assert!(rounds.len() > 1, "{rounds:?}");
+    let url = sides.url();
+    let args = ["compare", "redis", &url, "--pattern", "lb:*", "--every", "1s", "--for", "10m"];
+    let mut rounds = command(TALLY, &args);
+    rounds.arg("--data").arg(sides.tally.data()).stdout(Stdio::piped());
+    let mut rounds = rounds.spawn().expect("it starts");
+    let lines = BufReader::new(rounds.stdout.take().expect("it is piped")).lines();
+    let second = lines.map_while(Result::ok).find(|line| line.contains(" round 2: "));
+    rounds.kill().expect("it can be killed");
+    rounds.wait().expect("it ends");
     has(
-        rounds[1],
+        &second.expect("a second round"),
         " round 2: 1 leaderboards, 2 players: no difference in players, scores and the first 100 ranks",
+    );
+    // The time is over before another round.
+    has(
+        sides.compare("lb:*", &["--every", "1s", "--for", "1s"]).expect(0),
+        " round 1: 1 leaderboards, 2 players: no ",
     );
     sides.add("lb:season", &[(b"cy", "5")]);
     let mut game = RespClient::connect(sides.tally.resp());
