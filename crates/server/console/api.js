@@ -175,5 +175,5 @@ export function kept() {
     }
     return known.get(path);
   };
-  return { read, forget: (path) => known.delete(path) };
+  return { read, forget: (path) => known.delete(path), clear: () => known.clear() };
 }

@@ -20,7 +20,7 @@ export function data(member, reload) {
     const sure = await confirmTyped(t("wallet.erase_ask"), consequences(found), member.login_id, t("wallet.erase"), { audited: true });
     if (!sure) return;
     await change("POST", `${path}/erase`, sure.reason ? { reason: sure.reason } : {});
-    forget(member.id);
+    forget();
     toast("ok", t("wallet.erased_now"));
     await reload();
   };

@@ -64,7 +64,7 @@ export function editMember(member, done) {
       const isChanged = Object.keys(body).length > 0;
       if (isChanged) {
         await change("PATCH", `/v1/members/${part(member.id)}`, { ...body, ...(values.reason && { reason: values.reason }) });
-        forget(member.id);
+        forget();
         toast("ok", t("wallet.changed", { name: values.name }));
       }
       box.close();
@@ -100,7 +100,7 @@ export async function closeMember(member, done) {
   // Without the scope the console does not know what is left, and the server refuses a wallet that is not empty.
   const body = { ...(left.length > 0 && { force: true }), ...(sure.reason && { reason: sure.reason }) };
   await change("POST", `/v1/members/${part(member.id)}/close`, body);
-  forget(member.id);
+  forget();
   toast("ok", t("wallet.closed_now", { name: member.name }));
   await done();
 }

@@ -24,8 +24,8 @@ const known = kept();
 const path = (id) => `/v1/members/${part(id)}`;
 const read = (id) => known.read(path(id));
 
-/** Forgets what is known of a member that has changed. */
-export const forget = (id) => known.forget(path(id));
+/** Forgets what is known of members, by their ids and by their players: one has changed. */
+export const forget = () => known.clear();
 
 /** A link to a member's page. Its name and login are shown once they are read. */
 export function memberLink(id) {
