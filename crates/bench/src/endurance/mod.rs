@@ -25,6 +25,8 @@ use tally_load::{People, Skew};
 const BOARD: &str = "endurance";
 /// How long outcomes of idempotency keys are kept.
 const KEEP: &str = "10m";
+/// Longer than a run: members sign in before it.
+const TOKEN_TTL: &str = "24h";
 
 /// The sizes of a run.
 #[derive(Clone, Copy, Debug)]
@@ -64,7 +66,8 @@ pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
     let mut report = Report::new("endurance", &title, options);
     let folder = options.folder()?;
     let sync = crate::disk::sync_ms().during("try the disk")?;
-    let server = Server::start_with(binary, folder.path(), &[], &[("TALLY_IDEMPOTENCY_KEEP", KEEP)])?;
+    let settings = [("TALLY_IDEMPOTENCY_KEEP", KEEP), ("TALLY_AUTH_TOKEN_TTL", TOKEN_TTL)];
+    let server = Server::start_with(binary, folder.path(), &[], &settings)?;
     options.say("filling");
     let data = folder.path().join("data");
     let count = sizes.players.to_string();

@@ -34,7 +34,8 @@ pub(crate) struct LoadArgs {
     /// Arrivals a second: one rate, or the ends of stages, A..B..C
     #[arg(long, value_name = "RATES")]
     pub(crate) rate: String,
-    /// How long a stage takes; given several times for one stage each, the last for all that follow
+    /// How long a stage takes; given several times for one stage each, the last for all that follow. Members sign in once, before
+    /// the first one: their tokens must last for all (`auth.token_ttl` of the server)
     #[arg(long = "stage", value_name = "TIME", default_value = "60s")]
     pub(crate) stages: Vec<String>,
     /// Limits that the run must keep, such as p95<300ms, transfer.p99.9<20ms, errors<1%, dropped<=0; may be given several times
