@@ -66,7 +66,7 @@ struct Measured {
 }
 
 pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
-    let old = options.rows.unwrap_or(options.pick(2_000, 1_000_000));
+    let old = options.rows.unwrap_or(options.pick(2_000, 200_000));
     let sizes = Sizes { old, rate: options.pick(3_000, 30_000) };
     let title = format!(
         "{} outcomes of requests expire while {} a second are stored",
