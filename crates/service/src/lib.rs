@@ -54,11 +54,11 @@ pub use progress::Progress;
 pub use redis_health::RedisState;
 pub use settings::{Background, Settings};
 pub use tally::Tally;
-/// The names of values of a store that say what a Redis has of its rankings. They do not go with a copy into another store.
-pub const ABOUT_REDIS: [&str; 2] = [periods::catch_up::LOADED, servers::redis_claim::ROW];
-
 // Types of the crates below that listeners show.
 pub use tally_lanes::{Cut, Histogram, LaneTimings, Stats, Times};
 pub use tally_ranking::{Edge, PageQuery, PageStart, Probe, RankedEntry, RankingBackend, Reads};
 pub use tally_store::plan::ALL_TIME;
 pub use tally_store::{BoardNo, COUNTERS, LostCommits, Slow, Store};
+
+/// The names of values of a store that say what a Redis has of its rankings. They do not go with a copy into another store.
+pub const ABOUT_REDIS: [&str; 2] = [periods::catch_up::LOADED, servers::redis_claim::ROW];

@@ -31,10 +31,7 @@ pub(crate) fn run(cli: &Cli, args: &ImportArgs) -> Result<ExitCode> {
         ImportWhat::Redis(args) => return import_redis::run(cli, args),
     };
     let columns = columns(args)?;
-    let mut create = args.create.as_deref().map(create_body).transpose()?;
-    if let (Some(body), Some(reason)) = (&mut create, &args.reason) {
-        body["reason"] = json!(reason);
-    }
+    let create = args.create.as_deref().map(create_body).transpose()?;
     let lines = Lines::new(open(&args.file)?, args.delimiter, columns)?;
     let target = TargetServer::find(cli, &args.target)?;
     let imported = import(&target.client, args, create, lines);
@@ -50,7 +47,10 @@ pub(crate) fn import(
     mut lines: Lines<BufReader<File>>,
 ) -> Result<u64> {
     let board = segment(&args.board);
-    if let Some(body) = create {
+    if let Some(mut body) = create {
+        if let Some(reason) = &args.reason {
+            body["reason"] = json!(reason);
+        }
         let body = body.to_string();
         client
             .ask(

@@ -27,7 +27,7 @@ use std::process::ExitCode;
 use tally_ranking::redis::{SortedSets, SourceKey};
 use tally_rules::BoardId;
 
-/// What is done with a sorted set.
+/// A sorted set with the leaderboard that it becomes.
 struct Planned<'f> {
     set: &'f SourceKey,
     board: &'f BoardId,
@@ -94,19 +94,15 @@ fn plan<'f>(
                 board.as_str()
             ),
         };
-        let body = present.is_none().then(|| definition(create.unwrap_or(&Value::Null)));
-        let target = match (present, &body) {
-            (Some(present), _) => present,
-            (None, body) => TargetBoard::of(body.clone().unwrap_or_default()),
+        let (target, body) = match present {
+            Some(present) => (present, None),
+            None => {
+                let body = definition(create.unwrap_or(&Value::Null));
+                (TargetBoard::of(body.clone()), Some(body))
+            }
         };
         check(board, &target, (args, create))?;
-        let create = body.map(|mut body| {
-            if let Some(reason) = &args.reason {
-                body["reason"] = json!(reason);
-            }
-            body
-        });
-        planned.push(Planned { set, board, target, create, does });
+        planned.push(Planned { set, board, target, create: body, does });
     }
     Ok(planned)
 }
@@ -120,7 +116,7 @@ fn check(
     let name = board.as_str();
     if let Some(other) = create.and_then(|wanted| target.difference(wanted)) {
         bail!(
-            "the leaderboard `{name}` is there with another {other}: leave that out of --create; nothing was changed"
+            "the leaderboard `{name}` is there with another `{other}`: leave that out of --create; nothing was changed"
         );
     }
     if !matches!(target.field("subscore"), "" | "none") {
@@ -206,7 +202,7 @@ impl Planned<'_> {
             missing: Vec::new(),
             delimiter: COMMA,
             create: None,
-            reason: None,
+            reason: args.reason.clone(),
             again: false,
             strict: args.strict,
             target: TargetArgs::default(),

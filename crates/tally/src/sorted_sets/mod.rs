@@ -139,11 +139,10 @@ impl TargetBoard {
     }
 
     /// The first value that is wanted otherwise, as `--create` has it.
-    pub(crate) fn difference(&self, wanted: &Value) -> Option<String> {
-        let fields = wanted.as_object()?.iter();
-        let mut others = fields.filter(|(name, value)| self.0.get(name) != Some(value));
-        let (name, _) = others.next()?;
-        Some(format!("`{name}`"))
+    pub(crate) fn difference<'w>(&self, wanted: &'w Value) -> Option<&'w str> {
+        let mut fields = wanted.as_object()?.iter();
+        let (name, _) = fields.find(|(name, value)| self.0.get(*name) != Some(*value))?;
+        Some(name)
     }
 
     /// Its scores.
