@@ -157,7 +157,7 @@ impl Keys {
     }
 
     /// The secrets of the store.
-    pub(crate) fn ring(&self) -> &Arc<Keyring> {
+    pub fn ring(&self) -> &Arc<Keyring> {
         &self.ring
     }
 

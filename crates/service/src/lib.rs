@@ -40,6 +40,7 @@ pub mod secret_loss;
 pub mod seeded_faults;
 mod servers;
 pub mod settings;
+pub mod signed_requests;
 pub mod stages;
 pub mod tally;
 pub mod traces;

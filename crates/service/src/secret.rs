@@ -31,12 +31,21 @@ pub enum Use {
     Webhook,
     /// Recognising the secret itself.
     Fingerprint,
+    /// Signing the requests between the servers of the store.
+    Servers,
 }
 
 impl Use {
     /// Every use, in order.
-    pub const ALL: [Self; 6] =
-        [Self::RequestFingerprint, Self::ApiKey, Self::Pin, Self::Token, Self::Webhook, Self::Fingerprint];
+    pub const ALL: [Self; 7] = [
+        Self::RequestFingerprint,
+        Self::ApiKey,
+        Self::Pin,
+        Self::Token,
+        Self::Webhook,
+        Self::Fingerprint,
+        Self::Servers,
+    ];
 }
 
 impl Secret {
@@ -79,6 +88,7 @@ impl Secret {
             Use::Token => "tally 2026 signature of a member's token",
             Use::Webhook => "tally 2026 secrets of webhooks",
             Use::Fingerprint => "tally 2026 fingerprint of the secret",
+            Use::Servers => "tally 2026 signature of a request between servers",
         };
         blake3::derive_key(sentence, &self.0)
     }
