@@ -27,6 +27,7 @@ mod trust;
 mod webhooks;
 
 pub use accept::ConnectionLimits;
+pub use http::follow::CHANGES_PATH;
 pub use http::listen::{HttpServer, OperatorServer, start, start_for_operators};
 pub use http::proxies::Network;
 pub use limits::{HttpLimits, KeysRequired};

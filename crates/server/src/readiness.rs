@@ -14,7 +14,7 @@ use crate::streams::Streams;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tally_service::progress::Snapshot;
 use tally_service::{Keys, LostCommits, Progress, Tally};
 use tally_traces::Traces;
@@ -116,6 +116,8 @@ pub enum NotReady {
     Loading(Snapshot),
     /// Another server may have written to the store, so the state of this server may be stale.
     Unsure,
+    /// This server follows another one, and its state is older than it may be.
+    Behind(Duration),
     /// The database has lost commits that it had acknowledged: the server reloads everything.
     Lost(Snapshot),
     /// The service drains.
@@ -204,10 +206,12 @@ impl Readiness {
         self.reloading.store(false, Ordering::Release);
     }
 
-    /// Closes the gate until it is opened again. Returns the service so far.
-    pub fn close(&self, lost: LostCommits) -> Option<Arc<Tally>> {
-        *self.lost.write().unwrap_or_else(PoisonError::into_inner) = Some(lost);
-        self.reloading.store(true, Ordering::Release);
+    /// Closes the gate until it is opened again, maybe because of lost commits. Returns the service so far.
+    pub fn close(&self, lost: Option<LostCommits>) -> Option<Arc<Tally>> {
+        self.reloading.store(lost.is_some(), Ordering::Release);
+        if lost.is_some() {
+            *self.lost.write().unwrap_or_else(PoisonError::into_inner) = lost;
+        }
         self.reloads.fetch_add(1, Ordering::AcqRel);
         let closed = self.serving();
         self.serve(|serving| *serving = Serving::default());
@@ -275,8 +279,12 @@ impl Readiness {
         if tally.as_ref().may_answer() {
             return Ok(tally);
         }
-        let is_lost = tally.as_ref().store.lost().is_some();
-        Err(if is_lost { NotReady::Lost(self.progress.snapshot()) } else { NotReady::Unsure })
+        let tally = tally.as_ref();
+        Err(match &tally.following {
+            _ if tally.store.lost().is_some() => NotReady::Lost(self.progress.snapshot()),
+            Some(following) => NotReady::Behind(following.age()),
+            None => NotReady::Unsure,
+        })
     }
 
     /// Why there is no service.
@@ -306,6 +314,9 @@ impl NotReady {
             Self::Lost(at) => json!({
                 "phase": "reloading", "done": at.done, "total": at.total, "eta_s": at.eta_s, "reason": "lost_commits",
             }),
+            Self::Behind(age) => {
+                json!({"phase": "behind", "done": 0, "total": 0, "eta_s": null, "age_s": age.as_secs_f64()})
+            }
             Self::Unsure => json!({"phase": "lease", "done": 0, "total": 0, "eta_s": null}),
             Self::Draining => json!({"phase": "draining", "done": 0, "total": 0, "eta_s": null}),
         }

@@ -168,6 +168,12 @@ pub(crate) fn start(tally: &Arc<Tally>) -> Result<(), Failure> {
     tally.events.start(tally)
 }
 
+/// Starts the tasks of a server that follows: those that change nothing in the store.
+pub(crate) fn start_following(tally: &Arc<Tally>) -> Result<(), Failure> {
+    redis_health::start(tally)?;
+    tally.events.start(tally)
+}
+
 /// A lane that has no thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LaneByHand {

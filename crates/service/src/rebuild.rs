@@ -9,6 +9,7 @@ use crate::clock::ClockReading;
 use crate::contests::play;
 use crate::damaged;
 use crate::failure::{Failure, Fault};
+use crate::follow::Role;
 use crate::footprint;
 use crate::periods::archive::{self, ArchivePlace, LoadStep};
 use crate::periods::scan::Readers;
@@ -89,7 +90,7 @@ fn load_all(
     time: ClockReading,
     progress: &Progress,
 ) -> Result<Rebuilt, Failure> {
-    let ranking = &settings.ranking;
+    let (ranking, follows) = (&settings.ranking, matches!(settings.role, Role::Follows(_)));
     let newest = AtomicI64::new(i64::MIN);
     let mut claim = None;
     let start = match ranking {
@@ -109,7 +110,7 @@ fn load_all(
     let each = |row: &BoardRow| {
         let mut latest = row.created_at;
         let board = match &start {
-            None => load((store, ranking), row.clone(), time, &mut latest, progress)
+            None => load((store, ranking, follows), row.clone(), time, &mut latest, progress)
                 .map(|board| Some(Arc::new(board))),
             Some(start) => retry_while_unavailable(&mut || {
                 join((store, ranking), (row.clone(), time.now), start, progress)
@@ -160,7 +161,7 @@ fn on_threads(
 }
 
 fn load(
-    (store, ranking): (&dyn Store, &RankingBackend),
+    (store, ranking, follows): (&dyn Store, &RankingBackend, bool),
     row: BoardRow,
     ClockReading { now, doubt }: ClockReading,
     newest: &mut Micros,
@@ -187,6 +188,9 @@ fn load(
     fill(ALL_TIME, &board.ranking)?;
     for live in board.live() {
         fill(live.window, &live.ranking)?;
+    }
+    if follows {
+        return Ok(board);
     }
     if doubt.is_none() {
         scheduler::close_board(store, &board, now)?;

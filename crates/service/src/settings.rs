@@ -1,5 +1,6 @@
 //! Settings of the use cases.
 
+use crate::follow::Role;
 use crate::ledger::LedgerSettings;
 use crate::members::MemberSettings;
 use std::time::Duration;
@@ -27,6 +28,8 @@ pub struct Settings {
     pub idempotency_keep_micros: i64,
     /// How old the knowledge of what other servers have changed may be for a response.
     pub staleness_max: Duration,
+    /// The part of this server among those of its store, if rankings are in memory.
+    pub role: Role,
     /// How many boards there may be.
     pub boards_max: usize,
     /// How long leaderboards stay of contests that were settled or cancelled, in microseconds; else until they are deleted.
@@ -80,6 +83,7 @@ impl Default for Settings {
             lane: LaneLimits::default(),
             idempotency_keep_micros: KEEP_DEFAULT_MICROS,
             staleness_max: Duration::from_secs(5),
+            role: Role::default(),
             boards_max: 10_000,
             contests_keep_micros: None,
             memory_max: u64::MAX,

@@ -8,11 +8,11 @@ use crate::background::{self, BackgroundTask, Tasks};
 use crate::boards::{Board, Boards, run_once};
 use crate::clock::{Clock, ClockReading};
 use crate::clock_memory::{ClockMemory, lead};
-use crate::contests::counts::ContestCounts;
 use crate::contests::{Contests, repay, scheduler as contests};
 use crate::events::Events;
 use crate::failure::{Failure, Fault, blocking};
 use crate::fingerprint::Fingerprints;
+use crate::follow::{ChangeRing, Following, Role};
 use crate::keys::Keys;
 use crate::ledger::currencies;
 use crate::ledger::lane::LedgerLane;
@@ -34,7 +34,7 @@ use crate::settings::{Background, Settings};
 use crate::webhooks::Webhooks;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use tally_lanes::{Barrier, Times};
+use tally_lanes::Barrier;
 use tally_ranking::{RankingBackend, RemoteRanking, WindowRanking};
 use tally_rules::clock::DecisionTime;
 use tally_rules::idempotency::{Fingerprint, IdempotencyKey, RequestKey, Stored};
@@ -78,8 +78,12 @@ pub struct Tally {
     pub redis: RedisHealth,
     pub(crate) lane: ScoreLanes,
     pub(crate) ledger: LedgerLane,
-    /// Follows other servers, if there may be any.
+    /// Follows other servers, if there may be any that write.
     pub(crate) follower: Option<Follower>,
+    /// The last changes, if other servers may follow this one.
+    pub changes: Option<Arc<ChangeRing>>,
+    /// What is known of the leader, if this server follows one.
+    pub following: Option<Arc<Following>>,
 }
 
 impl Tally {
@@ -91,12 +95,25 @@ impl Tally {
         settings: Settings,
         progress: &Progress,
     ) -> Result<Arc<Self>, Failure> {
+        let follows = match &settings.role {
+            Role::Follows(following) => Some(Arc::clone(following)),
+            Role::Alone | Role::Leads => None,
+        };
+        let changes = matches!(settings.role, Role::Leads).then(Arc::<ChangeRing>::default);
+        if let Some(ring) = &changes {
+            let token = store.tap(Arc::<ChangeRing>::clone(ring));
+            ring.set_token(
+                token.ok_or_else(|| Fault::Broken("only the one writer of a database leads".into()))?,
+            );
+        }
         // Changes of other servers from here on are followed.
         let is_shared = matches!(settings.ranking, RankingBackend::Redis(_));
         let followed = is_shared.then(|| Followed::begin(&*store, clock.now())).transpose()?;
         clock.begin(settings.clock, &store);
         let clock_memory = ClockMemory::resume(&*store, &clock)?;
-        if let Err(failure) = correct_names::names(&*store, settings.members.phone_country.as_deref()) {
+        if follows.is_none()
+            && let Err(failure) = correct_names::names(&*store, settings.members.phone_country.as_deref())
+        {
             tracing::warn!(%failure, "names that earlier versions stored were not corrected; the next start continues");
         }
         let rebuilt = rebuild::rebuild(&*store, &settings, clock.read(), progress)?;
@@ -145,25 +162,38 @@ impl Tally {
             lane,
             ledger,
             follower: is_shared.then(Follower::new),
+            changes,
+            following: follows,
         });
         if let (Some(follower), Some(followed)) = (&tally.follower, followed) {
             follower.start(&tally, followed)?;
         }
         redis_claim::start(&tally, rebuilt.claim)?;
-        let threads = matches!(tally.settings.background, Background::Threads);
+        tally.begin_work()?;
+        Ok(tally)
+    }
+
+    /// Starts the background tasks, and does what is overdue. A server that follows does nothing that changes the store.
+    fn begin_work(self: &Arc<Self>) -> Result<(), Failure> {
+        let threads = matches!(self.settings.background, Background::Threads);
         if threads {
-            background::start(&tally)?;
-            rotation::start(&tally)?;
+            rotation::start(self)?;
         }
-        repay::repay_all(&tally);
+        if self.following.is_some() {
+            return if threads { background::start_following(self) } else { Ok(()) };
+        }
+        if threads {
+            background::start(self)?;
+        }
+        repay::repay_all(self);
         // Missed acts come before the first request.
-        if let Err(failure) = contests::do_due(&tally).and(prizes::pay_due(&tally)) {
+        if let Err(failure) = contests::do_due(self).and(prizes::pay_due(self)) {
             tracing::warn!(%failure, "run overdue actions of contests and prizes; it is tried again");
         }
         if threads {
-            contests::start(&tally)?;
+            contests::start(self)?;
         }
-        Ok(tally)
+        Ok(())
     }
 
     /// The service's time.
@@ -204,12 +234,14 @@ impl Tally {
     pub fn may_answer(&self) -> bool {
         let open = self.keys.protected_mode();
         let knows = |follower: &Follower| follower.may_answer(open, self.settings.staleness_max);
-        self.store.may_answer() && self.follower.as_ref().is_none_or(knows)
+        self.store.may_answer()
+            && self.follower.as_ref().is_none_or(knows)
+            && self.following.as_ref().is_none_or(|following| following.may_answer())
     }
 
     /// Whether other servers may write to the same store.
     pub fn has_others(&self) -> bool {
-        self.follower.is_some()
+        self.follower.is_some() || self.following.is_some()
     }
 
     /// The board of that name, also one that another server has just made. May block on the store.
@@ -352,38 +384,6 @@ impl Tally {
             follower.stop();
         }
         [redis, maintenance, redis_claim, secret].into_iter().for_each(BackgroundTask::stop);
-    }
-
-    /// The counts of contests.
-    pub fn contest_counts(&self) -> &ContestCounts {
-        &self.contests.counts
-    }
-
-    /// Counters of the score lanes together.
-    pub fn lane_stats(&self) -> tally_lanes::Stats {
-        self.lane.stats()
-    }
-
-    /// How many score lanes there are.
-    pub fn lanes(&self) -> usize {
-        self.lane.count()
-    }
-
-    /// Counters of the ledger's lane.
-    pub fn ledger_stats(&self) -> tally_lanes::Stats {
-        self.ledger.stats()
-    }
-
-    /// The time of the score lanes' requests by stage, waiting first.
-    pub fn lane_times(&self) -> [(&'static str, Times); 4] {
-        let (stats, (read, commit)) = (self.lane.stats(), self.lane.times());
-        [("queue", stats.queued), ("read", read), ("commit", commit), ("publish", stats.publishing)]
-    }
-
-    /// The same of the ledger's lane, which has nothing to publish.
-    pub fn ledger_times(&self) -> [(&'static str, Times); 3] {
-        let (stats, (read, commit)) = (self.ledger.stats(), self.ledger.times());
-        [("queue", stats.queued), ("read", read), ("commit", commit)]
     }
 
     /// See [`run_once`].

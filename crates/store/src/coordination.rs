@@ -6,7 +6,8 @@ use crate::plan::{BatchId, BoardRow};
 use crate::servers::{
     Bans, BoardRef, BoardState, FeedPage, FeedPosition, LostCommits, OutboxEntry, Revisions, Task,
 };
-use crate::{Reads, StoreError};
+use crate::{CommitTap, Reads, StoreError};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The change feed, the outbox, task leases, and whether this process may answer. Methods block unless they say that they are cheap.
@@ -100,6 +101,12 @@ pub trait Coordination: Reads {
     /// Acknowledged commits that the store has lost, once that is known. From then on it refuses everything, and
     /// [`may_answer`](Self::may_answer) is false: memory has a lost history.
     fn lost(&self) -> Option<LostCommits> {
+        None
+    }
+
+    /// Hands the changes of each transaction over from now on, if this process is the only writer of a database. Returns its
+    /// fencing token. Once, and before any transaction.
+    fn tap(&self, _tap: Arc<dyn CommitTap>) -> Option<u64> {
         None
     }
 }

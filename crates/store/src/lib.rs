@@ -6,6 +6,7 @@
 //! Not here: rules, ranks and retries.
 
 pub mod archive;
+pub mod changes;
 pub(crate) mod codec;
 mod contest_reads;
 pub mod contests;
@@ -37,6 +38,7 @@ pub mod sqlite;
 mod transactions;
 mod webhooks;
 
+pub use changes::{CHANGES_VERSION, Changes, CommitTap, Tapped};
 pub use contest_reads::{ContestReads, Due, DueAfter};
 pub use contests::{ContestLoaded, ContestReadSet, ContestWriteSet, EntrantKey, PayoutKey};
 pub use coordination::Coordination;

@@ -138,12 +138,22 @@ impl Client {
     }
 }
 
+/// An agent for answers that come soon, with these authorities, or those of browsers.
+pub(crate) fn quick_agent(ca: Option<&Path>, time: Duration) -> Result<Agent> {
+    let roots = ca.map(authorities).transpose()?.unwrap_or(RootCerts::WebPki);
+    Ok(config_within(TlsConfig::builder().root_certs(roots).build(), (time, time)).new_agent())
+}
+
 fn config(tls: TlsConfig) -> ureq::config::Config {
+    config_within(tls, (Duration::from_secs(5), Duration::from_secs(120)))
+}
+
+fn config_within(tls: TlsConfig, (connect, all): (Duration, Duration)) -> ureq::config::Config {
     Agent::config_builder()
         .http_status_as_error(false)
         .tls_config(tls)
-        .timeout_connect(Some(Duration::from_secs(5)))
-        .timeout_global(Some(Duration::from_secs(120)))
+        .timeout_connect(Some(connect))
+        .timeout_global(Some(all))
         .build()
 }
 

@@ -1,8 +1,10 @@
 //! `tally serve`: listen, load, serve, drain. `reload`: all of it again but to listen, after the database has lost commits.
 
+mod follow;
 mod hangup;
 mod in_use;
 mod listen;
+mod load;
 mod open;
 mod progress;
 mod reload;
@@ -13,23 +15,22 @@ use crate::config::{Config, Usage};
 use crate::data_dir::{DataDir, new_token};
 use crate::doctor::{RepeatedChecks, files};
 use crate::store::{self, Opened, Opening, StoreAddress, StoreLoss};
-use crate::{demo, descriptors, limit_settings, log};
+use crate::{descriptors, limit_settings, log};
 use anyhow::{Context, Error, Result, bail};
 pub(crate) use listen::{Listen, UNIX};
 use open::LogOnce;
 use progress::{announce_demo, announce_ready, show_progress};
-use service::{announce_memory, settings, webhook_settings};
+use reload::Reason;
+use service::{announce_memory, settings};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tally_ranking::RedisApplications;
 use tally_server::limits::OPERATOR_CONNECTIONS;
 use tally_server::resp::{self, RespServer};
-use tally_server::{
-    HttpServer, KeysRequired, Machine, OperatorServer, Readiness, Security, Tls, WebhookClient,
-};
-use tally_service::{Keys, Progress, RankingBackend, Settings, Tally, clock, rotation};
-use tally_store::{Store, sqlite};
+use tally_server::{HttpServer, KeysRequired, Machine, OperatorServer, Readiness, Security, Tls};
+use tally_service::{Progress, RankingBackend};
+use tally_store::sqlite;
 use tally_traces::Traces;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -42,6 +43,8 @@ pub(crate) struct Server {
     gate: Arc<Readiness>,
     /// The address for local commands.
     found: String,
+    /// The address for other servers of the store.
+    advertised: String,
     http: Option<HttpServer>,
     /// A listener only for local commands, if they can use no other.
     local: Option<HttpServer>,
@@ -70,6 +73,9 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
     let early = server.runtime.block_on(async {
         let mut log = LogOnce::default();
         loop {
+            if let Some(why) = server.store.leaderless.get() {
+                return Ok(Some(End::StoreLost(StoreLoss::Leaderless(why.clone()))));
+            }
             let load = server.load(&config, demo, true)?;
             let mut load = std::pin::pin!(load);
             let loaded = tokio::select! {
@@ -80,6 +86,7 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
                 never = show_progress(&server.gate) => match never {},
             };
             match loaded {
+                Err(_) if server.store.leaderless.get().is_some() => continue,
                 // A file that cannot be read now is no machine that comes back.
                 Err(error) if !server.store.databases.is_empty() && open::is_away(&error) => {
                     log.warn("load", &error);
@@ -99,6 +106,12 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
     })?;
     let mut signals = (terminate, interrupt);
     let end = match early {
+        Some(End::StoreLost(StoreLoss::Leaderless(why))) => {
+            match server.reload(&config, Reason::Leaderless(why), &mut signals)? {
+                Some(end) => end,
+                None => server.serve(&config, &mut signals)?,
+            }
+        }
         // No change was acknowledged, so this process has lost none.
         Some(End::StoreLost(StoreLoss::Lost(lost))) => bail!("{lost}"),
         Some(end) => end,
@@ -120,6 +133,7 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         End::StoreLost(StoreLoss::Lost(lost)) => bail!("{lost}"),
+        End::StoreLost(StoreLoss::Leaderless(why)) => bail!("{why}"),
         End::StoreLost(StoreLoss::Taken(holder)) => {
             tracing::error!("another server has taken the store over: {holder}");
             server.gate.drain();
@@ -199,6 +213,8 @@ impl Server {
         });
         let admin = admin.transpose()?;
         let http = runtime.block_on(tally_server::start(Arc::clone(&gate), &listen.http, listen.tls.clone()));
+        let address = http.as_ref().ok().and_then(|http| http.address);
+        let advertised = if http.is_ok() { follow::advertised(config, address)? } else { String::new() };
         // An error of the store names its holder, so it comes before that of the address. Without one its wait is invisible.
         let may_wait =
             |error: &Error| signals && http.is_ok() && place.databases() > 0 && open::is_away(error);
@@ -228,6 +244,7 @@ impl Server {
         Ok(Self {
             gate,
             found,
+            advertised,
             http,
             local,
             resp,
@@ -275,41 +292,7 @@ impl Server {
         self.data.retract();
     }
 
-    /// Loads everything and opens the readiness gate, on its own thread. If the ranking is unavailable, it waits or fails,
-    /// by `waits`.
-    pub(crate) fn load(
-        &self,
-        config: &Config,
-        demo: bool,
-        waits: bool,
-    ) -> Result<tokio::task::JoinHandle<Result<()>>> {
-        let gate = Arc::clone(&self.gate);
-        let lanes = self.store.lanes(config)?;
-        let (ranking, applications) = (self.ranking.clone(), self.applications.clone());
-        let settings =
-            Settings { ranking, applications, lanes, waits_for_ranking: waits, ..settings(config)? };
-        let store: Arc<dyn Store> = Arc::clone(&self.store.store);
-        let (data, config) = (self.data.clone(), config.clone());
-        let webhooks = WebhookClient::new(&webhook_settings(&config)?, self.runtime.handle().clone());
-        let webhooks = webhooks.map_err(|why| Usage(format!("setting `webhooks.ca_file` {why}")))?;
-        Ok(self.runtime.spawn_blocking(move || {
-            let secrets = data.secrets(&config, &*store)?;
-            let ring = Arc::new(rotation::open(&*store, &secrets)?);
-            let clock = clock::system();
-            let keys = Keys::load(Arc::clone(&store), ring, clock.clone(), &settings)?;
-            let keys = Arc::new(keys);
-            gate.set_keys(Arc::clone(&keys));
-            let tally = Tally::start(store, keys, clock, settings, &gate.progress)?;
-            if demo {
-                demo::fill(&tally, &gate.progress)?;
-            }
-            tally.start_webhooks(Arc::new(webhooks))?;
-            gate.open(tally);
-            Ok(())
-        }))
-    }
-
-    /// Serves until its end, and reloads the store after lost commits.
+    /// Serves until its end, and reloads the store after lost commits, or when the leader has gone.
     fn serve(&mut self, config: &Config, signals: &mut (Signal, Signal)) -> Result<End> {
         loop {
             let checks = self.repeated_checks(config);
@@ -321,8 +304,12 @@ impl Server {
                     loss = self.store.loss() => End::StoreLost(loss),
                 }
             });
-            let End::StoreLost(StoreLoss::Lost(lost)) = end else { return Ok(end) };
-            if let Some(end) = self.reload(config, lost, signals)? {
+            let why = match end {
+                End::StoreLost(StoreLoss::Lost(lost)) => Reason::Lost(lost),
+                End::StoreLost(StoreLoss::Leaderless(why)) => Reason::Leaderless(why),
+                end => return Ok(end),
+            };
+            if let Some(end) = self.reload(config, why, signals)? {
                 return Ok(end);
             }
         }
@@ -333,12 +320,6 @@ impl Server {
         let (databases, applications) = (self.store.databases.clone(), self.applications.clone());
         let (ranking, warning) = (self.ranking.clone(), self.warning.clone());
         RepeatedChecks { config: config.clone(), databases, ranking, applications, warning }
-    }
-
-    /// Waits until everything is loaded.
-    pub(crate) fn load_now(&self, config: &Config) -> Result<()> {
-        let loading = self.load(config, false, false)?;
-        self.runtime.block_on(loading).context("load")?
     }
 
     /// Tells balancers that it will stop, and serves on for `http.drain_delay`. A further signal ends the wait.

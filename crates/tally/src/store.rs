@@ -3,9 +3,9 @@
 //! Not here: what a store does.
 
 use crate::config::{Config, Usage, list};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Error, Result, bail};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tally_ranking::redis::{self, RankingError, RedisApplications, RedisBackend};
 use tally_service::RankingBackend;
@@ -46,6 +46,8 @@ pub(crate) enum StoreLoss {
     Taken(String),
     /// It has lost acknowledged commits.
     Lost(LostCommits),
+    /// The server that this one follows does not lead any more; why.
+    Leaderless(String),
 }
 
 /// The kind and the address of a store.
@@ -69,6 +71,8 @@ pub(crate) struct Opened {
     pub(crate) databases: Vec<Arc<MySqlStore>>,
     /// Its URL, without a password.
     pub(crate) shown: String,
+    /// Why the server that this one follows does not lead any more.
+    pub(crate) leaderless: Arc<OnceLock<String>>,
 }
 
 /// The Redis for applications of contests without money, if they are not in the store. It may be unavailable until it is
@@ -175,12 +179,16 @@ impl StoreAddress {
                     embedded: Some(store),
                     databases: Vec::new(),
                     shown,
+                    leaderless: Arc::default(),
                 })
             }
             Self::MySql(url) => {
                 // Rankings in memory are right only while no other server writes.
                 let alone = ranks_in_memory(config);
-                let store = connect(url, config, opening, Some((writer(data), alone)))?;
+                let store = match connect(url, config, opening, Some((writer(data), alone))) {
+                    Err(error) if alone && may_follow(config) && is_locked(&error) => follow(url, config)?,
+                    opened => opened?,
+                };
                 check_alone(&store)?;
                 let shown = store.url().to_owned();
                 Ok(Opened {
@@ -188,6 +196,7 @@ impl StoreAddress {
                     embedded: None,
                     databases: vec![store],
                     shown,
+                    leaderless: Arc::default(),
                 })
             }
             Self::Shards(urls) => {
@@ -197,7 +206,7 @@ impl StoreAddress {
                 let store = Arc::new(store);
                 let shown: Vec<&str> = store.each().iter().map(|one| one.url()).collect();
                 let (shown, databases) = (shown.join(","), store.each().to_vec());
-                Ok(Opened { store, embedded: None, databases, shown })
+                Ok(Opened { store, embedded: None, databases, shown, leaderless: Arc::default() })
             }
         }
     }
@@ -217,6 +226,30 @@ pub(crate) fn connect(
 ) -> Result<Arc<MySqlStore>> {
     let options = writing(config, opening, writer)?;
     Ok(Arc::new(MySqlStore::open_reporting(url, &options, &mut print_notice).context("open the store")?))
+}
+
+/// Whether this server follows the one that writes, if there is one.
+pub(crate) fn may_follow(config: &Config) -> bool {
+    !config.text("follow.advertise").is_empty()
+}
+
+/// Opens a database of which another server is the only writer.
+fn follow(url: &str, config: &Config) -> Result<Arc<MySqlStore>> {
+    let options = mysql::Options { follows: true, ..options(config, Opening::AsItIs, None)? };
+    Ok(Arc::new(MySqlStore::open_reporting(url, &options, &mut print_notice).context("open the store")?))
+}
+
+/// Whether another process has the store.
+pub(crate) fn is_locked(error: &Error) -> bool {
+    holder(error).is_some()
+}
+
+/// The process that has the store, if that is why it could not be opened.
+pub(crate) fn holder(error: &Error) -> Option<String> {
+    error.chain().find_map(|cause| match cause.downcast_ref() {
+        Some(StoreError::Locked(holder)) => Some(holder.clone()),
+        _ => None,
+    })
 }
 
 /// The options of a database with this writer, a name and whether it must be the only one.
@@ -239,6 +272,7 @@ pub(crate) fn options(config: &Config, opening: Opening, writer: Option<String>)
         migrate: opening == Opening::Migrate,
         writer,
         beside: None,
+        follows: false,
         anew: match opening {
             Opening::Anew(known) => Some(known),
             Opening::AsItIs | Opening::Migrate => None,
@@ -293,6 +327,9 @@ impl Opened {
             }
             if let Some(holder) = self.databases.iter().find_map(|store| store.taken_by()) {
                 return StoreLoss::Taken(holder);
+            }
+            if let Some(why) = self.leaderless.get() {
+                return StoreLoss::Leaderless(why.clone());
             }
             let now = self.store.may_answer();
             if std::mem::replace(&mut sure, now) != now {

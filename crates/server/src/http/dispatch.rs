@@ -2,6 +2,7 @@
 
 use super::body::Unread;
 use super::call::{Call, Peer};
+use super::follow::{self, CHANGES_PATH};
 use super::response::{self, Response};
 use super::routes::{HEALTH_PATHS, OLDER_PATHS, OPEN_PATHS, ROUTES, Route, Serves};
 use super::{audit, console, guard, guide, not_found, problem, service};
@@ -119,6 +120,11 @@ impl Dispatch {
         if HEALTH_PATHS.contains(&path) || is_open && self.serves == Serves::All {
             let head = (request.method(), request.headers());
             return (service::open(&self.readiness, head, path, id), &self.unmatched);
+        }
+        if path == CHANGES_PATH && self.serves == Serves::All {
+            let head = (request.method(), request.uri(), request.headers());
+            let changes = follow::changes(&self.readiness, head).await;
+            return (changes.unwrap_or_else(|wrong| problem::render(&wrong, path, id)), &self.unmatched);
         }
         let Ok(found) = self.paths.at(path) else {
             let missing =

@@ -11,6 +11,7 @@ mod contests;
 mod dispatch;
 mod events;
 mod export;
+pub mod follow;
 mod guard;
 mod guide;
 mod imports;

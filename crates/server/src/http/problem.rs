@@ -234,6 +234,10 @@ pub(super) fn of_not_ready(not_ready: &NotReady) -> Problem {
         NotReady::Unsure => {
             ("the store does not answer, or another server has taken it over; ranks would not be exact", 1)
         }
+        NotReady::Behind(_) => (
+            "this server follows another one, which does not answer: ranks would be older than `follow.age_max`",
+            1,
+        ),
         NotReady::Lost(_) => (
             "the database has lost commits that it had acknowledged: nothing is answered until everything is read anew; \
              see /readyz",

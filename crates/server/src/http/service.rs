@@ -46,6 +46,12 @@ pub(super) fn open(
     };
     body["parts"] =
         json!({"store": parts.store, "ranking": parts.ranking, "applications": parts.applications});
+    if let Some(following) = ready.as_ref().ok().and_then(|tally| tally.following.as_ref()) {
+        body["follows"] = json!({
+            "leader": *following.leader(), "position": following.position().to_string(),
+            "age_s": following.age().as_secs_f64(),
+        });
+    }
     let is_ready = match path {
         "/readyz/ranking" => parts.ranking,
         "/readyz/applications" => parts.applications,
@@ -224,7 +230,8 @@ mod tests {
         let readiness = Readiness::of_test(HttpLimits::default(), "");
         let (status, body) = ready(&readiness);
         assert_eq!((status, &body["reason"]), (503, &Value::Null), "the first start: {body}");
-        readiness.close(LostCommits { database: "d".into(), present: 1, newest: 2, by_others: false });
+        let lost = LostCommits { database: "d".into(), present: 1, newest: 2, by_others: false };
+        readiness.close(Some(lost));
         let (status, body) = ready(&readiness);
         assert_eq!(
             (status, &body["phase"], &body["reason"]),

@@ -19,6 +19,7 @@ pub(super) const OVERFLOW: &str = "ERR increment would leave the range of the le
 pub(super) const NO_AUTH: &str = "NOAUTH Authentication required.";
 pub(super) const WRONG_PASS: &str = "WRONGPASS invalid username-password pair or user is disabled.";
 pub(super) const UNSURE: &str = "LOADING the store does not answer, or another server has taken it over";
+pub(super) const BEHIND: &str = "LOADING this server follows another one, which does not answer";
 pub(super) const LOST: &str =
     "LOADING the database has lost commits that it had acknowledged: everything is read anew";
 pub(super) const LOADING: &str = "LOADING Redis is loading the dataset in memory";
@@ -67,6 +68,11 @@ pub(super) fn unknown_subcommand(command: &str, word: &[u8]) -> ErrorReply {
     let word = String::from_utf8_lossy(&word[..word.len().min(128)]).into_owned();
     let command = command.to_ascii_uppercase();
     format!("ERR unknown subcommand '{word}'. Try {command} HELP.").into()
+}
+
+/// A change at a server that follows another one.
+pub(super) fn follows(leader: &str) -> ErrorReply {
+    format!("READONLY this server follows another one: send changes to {leader}").into()
 }
 
 pub(super) fn no_permission(name: &str) -> ErrorReply {

@@ -210,6 +210,7 @@ impl Session {
         self.listener.readiness.check(tally).map_err(|not_ready| match not_ready {
             crate::readiness::NotReady::Loading(_) => error::LOADING.into(),
             crate::readiness::NotReady::Lost(_) => error::LOST.into(),
+            crate::readiness::NotReady::Behind(_) => error::BEHIND.into(),
             crate::readiness::NotReady::Unsure => error::UNSURE.into(),
             crate::readiness::NotReady::Draining => "TRYAGAIN the server is shutting down".into(),
         })
@@ -230,7 +231,10 @@ impl Session {
             }
         }
         if !spec.loading {
-            self.tally()?;
+            let tally = self.tally()?;
+            if let Some(following) = tally.following.as_ref().filter(|_| spec.writes()) {
+                return Err(error::follows(&following.leader()));
+            }
         }
         Ok(spec)
     }

@@ -87,8 +87,9 @@ impl ScoreRequestKind for Ban {
         for window in &rows[0].windows {
             let key = score_key(self.board.no, *window, &self.player);
             let Some(record) = state.scores.get(&key).copied() else { continue };
-            if self.board.is_shared() {
-                // The row is written again: its new version makes older published states outdated.
+            if self.board.is_shared() || !self.banned {
+                // The row is written again: its new version makes older published states outdated. The row of a player that is
+                // shown again is for servers that follow.
                 state.scores.touch(&key);
             }
             records.push((*window, record));

@@ -14,7 +14,7 @@ pub mod import;
 pub(crate) mod lane;
 pub mod pipeline;
 pub mod rankings;
-mod redefine;
+pub(crate) mod redefine;
 pub mod remove;
 pub mod select;
 pub(crate) mod shared;

@@ -144,11 +144,11 @@ pub(crate) enum Redefinition {
 
 #[derive(Debug)]
 pub(crate) struct New {
-    definition: Definition,
+    pub(crate) definition: Definition,
     /// Present periods of changed schedules: their ends are fixed by the schedule under which they began.
-    ends: Vec<WindowRow>,
+    pub(crate) ends: Vec<WindowRow>,
     /// Windows of rules that were removed.
-    deleted_windows: Vec<Window>,
+    pub(crate) deleted_windows: Vec<Window>,
 }
 
 /// What the requested definition changes.
@@ -231,7 +231,7 @@ fn windows(state: &RuleState) -> impl Iterator<Item = Window> + '_ {
 }
 
 /// Puts new rules into force. Periods of rules that stay, stay.
-fn install(board: &Board, New { definition, ends, deleted_windows }: &New) {
+pub(crate) fn install(board: &Board, New { definition, ends, deleted_windows }: &New) {
     if !definition.implicit {
         board.keep();
     }

@@ -9,6 +9,7 @@ mod contention;
 mod damaged;
 mod disk_world;
 mod fill;
+mod followers;
 mod intercepted;
 mod lost_commit;
 mod periods;

@@ -3,15 +3,16 @@
 //! Not here: the differences (`intercepted`, `wallets/histories/dying`).
 
 use std::ops::Deref;
+use std::sync::Arc;
 use std::time::Duration;
 use tally_rules::audit::{AuditEntry, AuditId};
 use tally_rules::profile::Profile;
 use tally_rules::{Micros, PlayerId, Record};
 use tally_store::{
-    BatchId, BlockKey, BoardNo, BoardRef, BoardRow, BoardState, Committed, Coordination, CorruptRow,
-    FeedPage, FeedPosition, ImportKey, ImportRow, KeyRow, Ledger, Listing, Loaded, LostCommits, Maintenance,
-    OutboxEntry, ReadSet, Reads, Revisions, ScoreKey, ScoreState, Slow, Store, StoreError, StoredBlock, Task,
-    Transactions, Window, WindowKey, WindowRow, WriteSet,
+    BatchId, BlockKey, BoardNo, BoardRef, BoardRow, BoardState, CommitTap, Committed, Coordination,
+    CorruptRow, FeedPage, FeedPosition, ImportKey, ImportRow, KeyRow, Ledger, Listing, Loaded, LostCommits,
+    Maintenance, OutboxEntry, ReadSet, Reads, Revisions, ScoreKey, ScoreState, Slow, Store, StoreError,
+    StoredBlock, Task, Transactions, Window, WindowKey, WindowRow, WriteSet,
 };
 
 /// The difference from the inner store.
@@ -44,6 +45,10 @@ pub(crate) trait Difference: Send + Sync + 'static {
 
     fn bans(&self, board: BoardNo) -> Result<Vec<PlayerId>, StoreError> {
         self.inner().bans(board)
+    }
+
+    fn tap(&self, tap: Arc<dyn CommitTap>) -> Option<u64> {
+        self.inner().tap(tap)
     }
 }
 
@@ -219,6 +224,10 @@ impl<D: Difference> Coordination for Wrapped<D> {
 
     fn lost(&self) -> Option<LostCommits> {
         self.0.inner().lost()
+    }
+
+    fn tap(&self, tap: Arc<dyn CommitTap>) -> Option<u64> {
+        self.0.tap(tap)
     }
 }
 

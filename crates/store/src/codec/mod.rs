@@ -20,5 +20,6 @@ pub(crate) mod reversals;
 pub(crate) mod series;
 pub(crate) mod transfers;
 pub(crate) mod webhooks;
+pub(crate) mod windows;
 
 pub(crate) use bytes::{Input, put_bytes, put_number, put_option, put_signed};

@@ -6,8 +6,8 @@ use crate::plan::BatchId;
 use crate::servers::{
     BoardRef, BoardState, FeedPage, FeedPosition, LostCommits, OutboxEntry, Revisions, Task,
 };
-use crate::{Coordination, StoreError};
-use std::sync::PoisonError;
+use crate::{CommitTap, Coordination, StoreError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 impl Coordination for MySqlStore {
@@ -42,7 +42,7 @@ impl Coordination for MySqlStore {
     }
 
     fn lease_task(&self, task: Task, time: Duration) -> Result<bool, StoreError> {
-        Ok(self.pool.query(&tasks::take(task, &self.name, time))?.affected() > 0)
+        Ok(!self.follows() && self.pool.query(&tasks::take(task, &self.name, time))?.affected() > 0)
     }
 
     fn published(&self, batch: BatchId) {
@@ -50,6 +50,9 @@ impl Coordination for MySqlStore {
     }
 
     fn outbox(&self, age: Duration, after: Option<BatchId>) -> Result<Vec<OutboxEntry>, StoreError> {
+        if self.follows() {
+            return Ok(Vec::new());
+        }
         batches::delete_settled(&self.pool)?;
         outbox::read(self.pool.query(&outbox::find(age, after))?)
     }
@@ -69,5 +72,11 @@ impl Coordination for MySqlStore {
 
     fn lost(&self) -> Option<LostCommits> {
         self.pool.witnesses.lost()
+    }
+
+    fn tap(&self, tap: Arc<dyn CommitTap>) -> Option<u64> {
+        let lease = self.lease.as_ref().filter(|lease| lease.is_alone())?;
+        self.tapped.set(tap);
+        Some(lease.token())
     }
 }

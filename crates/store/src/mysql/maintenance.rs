@@ -12,10 +12,12 @@ impl Maintenance for MySqlStore {
     }
 
     fn expire_requests(&self, before: Micros, limit: usize) -> Result<usize, StoreError> {
+        self.may_write()?;
         requests::expire(&self.pool, before, limit)
     }
 
     fn purge_deleted(&self, limit: usize) -> Result<usize, StoreError> {
+        self.may_write()?;
         purge::some(&self.pool, limit)
     }
 
@@ -24,10 +26,12 @@ impl Maintenance for MySqlStore {
     }
 
     fn purge_window(&self, window: WindowKey, limit: usize) -> Result<bool, StoreError> {
+        self.may_write()?;
         purge::window(&self.pool, window, limit)
     }
 
     fn set_meta(&self, name: &str, value: &[u8]) -> Result<(), StoreError> {
+        self.may_write()?;
         self.pool.query(&meta::put(name, value)?).map(drop)
     }
 

@@ -16,8 +16,13 @@ const PUT: &str = "REPLACE INTO meta (name, value) VALUES (";
 /// Queries a value.
 pub(super) fn select(name: &str) -> Script {
     let mut script = Script::default();
-    script.sql("SELECT value FROM meta WHERE name = ").bytes(name.as_bytes()).end();
+    put_select(name, &mut script);
     script
+}
+
+/// The same within a script.
+pub(super) fn put_select(name: &str, script: &mut Script) {
+    script.sql("SELECT value FROM meta WHERE name = ").bytes(name.as_bytes()).end();
 }
 
 /// Reads the answer of [`select`].

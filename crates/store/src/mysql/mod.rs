@@ -13,7 +13,7 @@
 //!   `probe`, `options`
 //! - `lease`, `leases`, `renewal`: the single-writer lease; `replication`: which kinds are refused; `migrate`: the schema; `moving`:
 //!   rows to another database; `copying`: all rows from another store, or into one
-//! - `purge`, `check`: bounded deletes, and values that no table holds; `snapshot`: the ledger of one moment
+//! - `followers`: which server leads, for those that follow it; `purge`, `check`: bounded deletes, and values that no table holds; `snapshot`: the ledger of one moment
 //!
 //! **Present and absent.** Transactions are READ COMMITTED and lock every row they read, in order of tables and keys. A key
 //! without a row is not locked: locking its gap (REPEATABLE READ) deadlocks when two transactions fill one gap, and every
@@ -35,6 +35,7 @@ mod coordination;
 mod copying;
 mod events;
 mod fault;
+mod followers;
 pub(crate) mod fuzzing;
 mod holds;
 mod imports;
@@ -90,7 +91,9 @@ mod write;
 
 use crate::StoreError;
 use crate::archive::Archives;
+use crate::changes::Tapped;
 use connect::{Address, Flavour};
+pub use followers::LeaderRow;
 use lease::{Lease, LeaseKind};
 use link::Link;
 pub(crate) use notes::{Note, Noted};
@@ -116,6 +119,7 @@ pub struct MySqlStore {
     /// The connection of [`crate::Coordination::change_feed`], which must not wait for the pool.
     follower: Mutex<Option<Link>>,
     archives: Archives,
+    tapped: Tapped,
 }
 
 impl MySqlStore {
@@ -222,6 +226,7 @@ impl MySqlStore {
             row_cache: row_cache::RowCache::default(),
             name,
             follower: Mutex::default(),
+            tapped: Tapped::default(),
             archives: Archives::new(options.archives.clone(), Arc::new(SystemDisk)),
         })
     }

@@ -26,6 +26,8 @@ pub struct Options {
     pub writer: Option<String>,
     /// The name of this process if others with this option may write as well, but no single writer. Default: none.
     pub beside: Option<String>,
+    /// Whether this process only reads, and follows the only writer. Then every change is refused. Default: no.
+    pub follows: bool,
     /// The newest generation of a store of this process which has found that the database lost commits. Then an empty database is
     /// not created, and what is kept outside of it counts as of a lost history. So a new generation begins, unless another
     /// server that writes beside has begun one since. Default: none.
@@ -48,6 +50,7 @@ impl Default for Options {
             migrate: false,
             writer: None,
             beside: None,
+            follows: false,
             anew: None,
             archives: None,
             lease: Duration::from_secs(10),

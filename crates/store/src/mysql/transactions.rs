@@ -12,14 +12,19 @@ impl Transactions for MySqlStore {
         plan: &ReadSet,
         decide: &mut dyn FnMut(&Loaded) -> WriteSet,
     ) -> Result<Committed, StoreError> {
-        let decide: Decide<'_> = &mut |loaded, _| Noted { changes: decide(loaded), ..Noted::default() };
-        let row_cache = self.lease.as_ref().is_some_and(Lease::is_alone).then_some(&self.row_cache);
-        run::run((&self.pool, self.lease.as_ref(), row_cache), plan, decide)
+        self.may_write()?;
+        self.tapped.run(decide, |decide| {
+            let decide: Decide<'_> = &mut |loaded, _| Noted { changes: decide(loaded), ..Noted::default() };
+            let row_cache = self.lease.as_ref().is_some_and(Lease::is_alone).then_some(&self.row_cache);
+            run::run((&self.pool, self.lease.as_ref(), row_cache), plan, decide)
+        })
     }
 
     fn resolve(&self, batch: &BatchId) -> Result<Option<Committed>, StoreError> {
         // The revision of a resolved commit is unknown, so cached leaderboards are read again.
         let outbox = Some(*batch);
-        Ok(self.pool.resolve(batch)?.map(|version| Committed { version, outbox, ..Committed::default() }))
+        let resolved = self.pool.resolve(batch)?;
+        self.tapped.resolved(batch, resolved.is_some());
+        Ok(resolved.map(|version| Committed { version, outbox, ..Committed::default() }))
     }
 }

@@ -6,7 +6,8 @@
 use super::fault::{corrupt, damaged};
 use super::table::{Rows, Table};
 use super::windows::encode;
-use crate::codec::{Input, put_bytes, put_number, put_signed};
+use crate::codec::windows::{put_record, take_record};
+use crate::codec::{Input, put_bytes, put_number};
 use crate::damage::score_text;
 use crate::{BoardNo, CorruptRow, ScoreKey, StoreError, Window};
 use rusqlite::types::ValueRef;
@@ -94,14 +95,11 @@ impl Table for Scores {
     }
 
     fn put_value(value: &Record, out: &mut Vec<u8>) {
-        put_signed(value.score, out);
-        put_signed(value.subscore, out);
-        put_signed(value.at.0, out);
+        put_record(value, out);
     }
 
     fn take_value(input: &mut Input<'_>) -> Option<Record> {
-        let (score, subscore) = (input.signed()?, input.signed()?);
-        Some(Record { score, subscore, at: Micros(input.signed()?) })
+        take_record(input)
     }
 
     fn heap_bytes(key: &NearKey, _value: Option<&Record>) -> usize {

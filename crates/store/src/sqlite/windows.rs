@@ -3,6 +3,7 @@
 use super::fault::damaged;
 use super::table::{Rows, Table};
 use crate::StoreError;
+use crate::codec::windows::{put_window, take_window};
 use crate::codec::{Input, put_bytes, put_number, put_signed};
 use crate::plan::{BlockKey, BoardNo, Garbage, StoredBlock, Window, WindowKey, WindowRow};
 use rusqlite::{Connection, Row, params};
@@ -75,21 +76,11 @@ impl Table for Windows {
     }
 
     fn put_value(value: &WindowRow, out: &mut Vec<u8>) {
-        put_number(value.window.0, out);
-        put_number(value.rule.into(), out);
-        put_signed(value.span.start.0, out);
-        put_signed(value.span.end.0, out);
-        out.push(value.closed.into());
-        put_number(value.version.into(), out);
-        out.push(value.stale.into());
-        put_number(value.total, out);
+        put_window(value, out);
     }
 
     fn take_value(input: &mut Input<'_>) -> Option<WindowRow> {
-        let (window, rule) = (Window(input.number()?), input.small()?);
-        let span = TimeSpan { start: Micros(input.signed()?), end: Micros(input.signed()?) };
-        let (closed, version, stale) = (input.boolean()?, input.small()?, input.boolean()?);
-        Some(WindowRow { window, rule, span, closed, version, stale, total: input.number()? })
+        take_window(input)
     }
 
     fn heap_bytes(_key: &WindowKey, _value: Option<&WindowRow>) -> usize {

@@ -1,6 +1,6 @@
-//! The reload of everything after the database has lost acknowledged commits.
+//! The reload of everything, after the database has lost acknowledged commits or the leader has gone.
 //!
-//! The process cannot tell which of its cached data is still true. So the service ends with all of its caches, and another one
+//! The process cannot tell which of its cached data is still true, or it leads from now on. So the service ends with all of its caches, and another one
 //! begins by the code of a start. It opens the store, takes the lease under a new fencing token and loads. The listeners stay,
 //! and reject requests meanwhile. Failed steps are retried, for as long as it takes.
 //!
@@ -10,12 +10,12 @@ use super::open::{LogOnce, PAUSE};
 use super::{End, Server};
 use crate::config::Config;
 use crate::data_dir::DataDir;
-use crate::store::{Opened, Opening, StoreLoss};
-use anyhow::{Context, Error, Result};
+use crate::store::{Opened, Opening, StoreLoss, holder};
+use anyhow::{Context, Result};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tally_service::{LostCommits, Tally};
-use tally_store::{Coordination, StoreError};
+use tally_store::Coordination;
 use tokio::signal::unix::Signal;
 
 /// How long old requests may keep the old service alive: its memory is needed.
@@ -24,19 +24,27 @@ const CHECK_PAUSE: Duration = Duration::from_millis(10);
 /// The failed step, in the log.
 const STEP: &str = "read the store anew";
 
+/// Why everything is read anew.
+pub(super) enum Reason {
+    /// The database has lost commits.
+    Lost(LostCommits),
+    /// The server that this one follows does not lead any more.
+    Leaderless(String),
+}
+
 impl Server {
     /// Reloads the store; returns how the server ends if that is impossible.
     pub(super) fn reload(
         &mut self,
         config: &Config,
-        lost: LostCommits,
+        why: Reason,
         signals: &mut (Signal, Signal),
     ) -> Result<Option<End>> {
         let began = Instant::now();
-        let mut lost = Some(lost);
+        let mut why = Some(why);
         let mut log = LogOnce::default();
         loop {
-            if let Some(end) = lost.take().map_or(Ok(None), |lost| self.reopen(config, lost, signals))? {
+            if let Some(end) = why.take().map_or(Ok(None), |why| self.reopen(config, why, signals))? {
                 return Ok(Some(end));
             }
             let loading = self.load(config, false, true)?;
@@ -49,13 +57,17 @@ impl Server {
             });
             let Some(loaded) = loaded else { return Ok(Some(End::Early)) };
             let Err(error) = loaded.context("load")? else { break };
+            why = self.store.leaderless.get().cloned().map(Reason::Leaderless);
+            if why.is_some() {
+                continue;
+            }
             log.warn(STEP, &error);
             if let Some(holder) = self.store.databases.iter().find_map(|store| store.taken_by()) {
                 return Ok(Some(End::StoreLost(StoreLoss::Taken(holder))));
             }
-            lost = self.store.store.lost();
+            why = self.store.store.lost().map(Reason::Lost);
             // Another server has begun anew meanwhile: its generation is there, so this one joins it at once.
-            if lost.is_none() {
+            if why.is_none() {
                 std::thread::sleep(PAUSE);
             }
         }
@@ -67,17 +79,21 @@ impl Server {
     fn reopen(
         &mut self,
         config: &Config,
-        lost: LostCommits,
+        why: Reason,
         signals: &mut (Signal, Signal),
     ) -> Result<Option<End>> {
-        if lost.by_others {
-            tracing::warn!("{lost}")
-        } else {
-            tracing::error!("{lost}")
+        match &why {
+            Reason::Lost(lost) if lost.by_others => tracing::warn!("{lost}"),
+            Reason::Lost(lost) => tracing::error!("{lost}"),
+            Reason::Leaderless(why) => tracing::info!("{why}: leading, or following another server"),
         }
+        let lost = match why {
+            Reason::Lost(lost) => Some(lost),
+            Reason::Leaderless(_) => None,
+        };
         // After another server has begun a new generation, this one joins it. The number of a generation is the time at which it
         // began, so the newest one of all databases is older than any that begins after the loss.
-        let opening = if lost.by_others {
+        let opening = if lost.as_ref().is_none_or(|lost| lost.by_others) {
             Opening::AsItIs
         } else {
             Opening::Anew(self.store.databases.iter().map(|store| store.generation()).max().unwrap_or(0))
@@ -121,12 +137,6 @@ fn end(tally: Arc<Tally>) {
 
 /// Opens the store as soon as possible, or returns the server that has it.
 fn open(config: &Config, data: &DataDir, opening: Opening) -> Result<Result<Opened, String>> {
-    let holder = |error: &Error| {
-        error.chain().find_map(|cause| match cause.downcast_ref() {
-            Some(StoreError::Locked(holder)) => Some(holder.clone()),
-            _ => None,
-        })
-    };
     match super::open::open(STEP, (config, data, opening), |error| holder(error).is_none()) {
         Ok(opened) => Ok(Ok(opened)),
         Err(error) => holder(&error).map(Err).ok_or(error),

@@ -5,6 +5,7 @@
 mod alerts;
 mod clock;
 mod damaged;
+mod followers;
 mod full;
 mod lease;
 mod lost_commits;

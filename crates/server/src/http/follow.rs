@@ -1,0 +1,51 @@
+//! The changes of the leader for the servers that follow it: `GET /servers/changes`, signed by a server of the store.
+//!
+//! Without `after` it says where the leader is; with it, it answers the changes after that position as bytes
+//! (`tally_service::follow`). It is no operation of the API: its form may change with every version.
+
+use super::problem;
+use super::response::{self, Response};
+use crate::readiness::Readiness;
+use hyper::{HeaderMap, Method, StatusCode, Uri};
+use std::time::Duration;
+use tally_service::follow::Position;
+use tally_service::signed_requests::{Behalf, HEADER, SignedRequest};
+use tally_wire::Problem;
+
+/// The path of the leader's changes.
+pub const CHANGES_PATH: &str = "/servers/changes";
+
+/// How long it waits for a change.
+const WAIT: Duration = Duration::from_millis(100);
+
+/// Answers one request of a follower.
+pub(super) async fn changes(
+    readiness: &Readiness,
+    (method, uri, headers): (&Method, &Uri, &HeaderMap),
+) -> Result<Response, Problem> {
+    if *method != Method::GET {
+        return Err(Problem::new(405, "method_not_allowed", "this path has: GET").header("allow", "GET"));
+    }
+    let tally = readiness.ready().map_err(|not_ready| problem::of_not_ready(&not_ready))?;
+    let unsigned = |why: String| Problem::new(401, "unauthorized", why);
+    let target = uri.path_and_query().map_or("", |target| target.as_str());
+    let value = headers.get(HEADER).and_then(|value| value.to_str().ok());
+    let value = value.ok_or_else(|| unsigned("only servers of this store read its changes".into()))?;
+    let request = SignedRequest { method: method.as_str(), target };
+    let signed = request.verify(tally.keys.ring(), value, tally.now());
+    let signed = signed.map_err(|refused| unsigned(refused.to_string()))?;
+    if signed.behalf != Behalf::Server || !signed.has_body(b"") {
+        return Err(unsigned("this request is not one of a server for itself".into()));
+    }
+    let Some(changes) = tally.changes.clone() else {
+        return Err(Problem::new(503, "not_leader", "this server leads no other one").retry_after(1));
+    };
+    let after = uri.query().and_then(|query| query.strip_prefix("after="));
+    let position = after.map(str::parse::<Position>).transpose();
+    let position =
+        position.map_err(|()| Problem::new(400, "bad_request", "`after` is no position of a leader"))?;
+    let message = changes.read(position, WAIT, tally.now()).await;
+    // It may have lost the lease while it waited.
+    readiness.ready().map_err(|not_ready| problem::of_not_ready(&not_ready))?;
+    Ok(response::with(StatusCode::OK, "application/octet-stream", message.encode()))
+}

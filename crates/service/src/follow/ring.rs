@@ -1,0 +1,111 @@
+//! The changes of the leader's last transactions, in memory, for its followers.
+//!
+//! It has a bound in bytes; the oldest go first. A follower that needs one of those reads the store anew.
+
+use super::Position;
+use super::message::Message;
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tally_rules::Micros;
+use tally_store::CommitTap;
+use tokio::sync::watch;
+
+/// The bytes that are kept: at 20,000 submits a second those of three minutes.
+const BYTES_MAX: usize = 128 << 20;
+/// The bytes of a message, but for its last change.
+const MESSAGE_BYTES_MAX: usize = 1 << 20;
+
+/// The last changes, by number.
+#[derive(Debug)]
+pub struct ChangeRing {
+    changes: Mutex<Kept>,
+    newest: watch::Sender<u64>,
+    bytes_max: usize,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    token: u64,
+    /// The number of the first one.
+    first: u64,
+    changes: VecDeque<Vec<u8>>,
+    bytes: usize,
+}
+
+impl Default for ChangeRing {
+    fn default() -> Self {
+        Self::with_bytes_max(BYTES_MAX)
+    }
+}
+
+impl CommitTap for ChangeRing {
+    fn committed(&self, changes: Vec<u8>) {
+        let mut kept = self.kept();
+        kept.bytes += changes.len();
+        kept.changes.push_back(changes);
+        while kept.bytes > self.bytes_max && kept.changes.len() > 1 {
+            let oldest = kept.changes.pop_front().map_or(0, |oldest| oldest.len());
+            kept.bytes -= oldest;
+            kept.first += 1;
+        }
+        // Under the lock, so that it only grows.
+        self.newest.send_replace(kept.newest());
+    }
+}
+
+impl ChangeRing {
+    /// One that keeps at most so many bytes, or one change.
+    pub fn with_bytes_max(bytes_max: usize) -> Self {
+        let changes = Mutex::new(Kept { first: 1, ..Kept::default() });
+        Self { changes, newest: watch::Sender::new(0), bytes_max }
+    }
+
+    /// The changes are of a leader with that fencing token.
+    pub(crate) fn set_token(&self, token: u64) {
+        self.kept().token = token;
+    }
+
+    /// The last change.
+    pub fn position(&self) -> Position {
+        let kept = self.kept();
+        Position { token: kept.token, number: kept.newest() }
+    }
+
+    /// The changes after a position, at the leader's time; without a position, no changes. If there are none, it waits so long for
+    /// one.
+    pub async fn read(&self, after: Option<Position>, wait: Duration, now: Micros) -> Message {
+        if let Some(after) = after.filter(|after| *after == self.position()) {
+            let mut newest = self.newest.subscribe();
+            drop(tokio::time::timeout(wait, newest.wait_for(|newest| *newest > after.number)).await);
+        }
+        let kept = self.kept();
+        let newest = Position { token: kept.token, number: kept.newest() };
+        let Some(after) = after else {
+            return Message { newest, now, first: kept.newest() + 1, changes: Vec::new() };
+        };
+        let is_kept =
+            after.token == kept.token && (kept.first..=kept.newest() + 1).contains(&(after.number + 1));
+        let Some(skip) = is_kept.then(|| after.number + 1 - kept.first) else {
+            return Message { newest, now, first: 0, changes: Vec::new() };
+        };
+        let mut bytes = 0;
+        let rest = kept.changes.iter().skip(usize::try_from(skip).unwrap_or(usize::MAX));
+        let some = rest.take_while(|one| {
+            let fits = bytes < MESSAGE_BYTES_MAX;
+            bytes += one.len();
+            fits
+        });
+        Message { newest, now, first: after.number + 1, changes: some.cloned().collect() }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Kept {
+    fn newest(&self) -> u64 {
+        self.first + self.changes.len() as u64 - 1
+    }
+}

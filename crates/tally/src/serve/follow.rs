@@ -1,0 +1,207 @@
+//! A server that follows the one that writes: it asks that one for committed changes and makes them in its rankings.
+//!
+//! It asks again as soon as it has an answer; the leader answers at once if there are changes, else after a moment. When the leader
+//! does not answer, the database says whether its lease is over. Then this server reads everything anew, and leads if it is the
+//! first to take the lease. Not here: what a change does (`tally_service::follow`), and the lease (`tally_store`).
+
+use crate::client;
+use crate::config::{Config, Usage};
+use anyhow::{Context, Result, bail};
+use jiff::Timestamp;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::{Duration, Instant};
+use tally_rules::Micros;
+use tally_server::{CHANGES_PATH, Readiness};
+use tally_service::Tally;
+use tally_service::follow::{Following, Message, Position, Role, apply};
+use tally_service::keyring::Keyring;
+use tally_service::signed_requests::{Behalf, HEADER, SignedRequest};
+use tally_store::Changes;
+use tally_store::mysql::{LeaderRow, MySqlStore};
+use ureq::Agent;
+
+/// The setting for the address on which HTTP listens.
+const AUTO: &str = "auto";
+/// The pause before a leader that did not answer is asked again, and before a failed change is tried again.
+const PAUSE: Duration = Duration::from_millis(50);
+/// How long the leader may take for an answer: longer than it waits for changes.
+const ANSWER_MAX: Duration = Duration::from_secs(2);
+/// A message has a transaction more than the leader puts together, and that is a batch at most.
+const MESSAGE_BYTES_MAX: u64 = 256 << 20;
+
+/// The connection to the leader.
+pub(super) struct Follow {
+    following: Arc<Following>,
+    store: Arc<MySqlStore>,
+    ring: Arc<Keyring>,
+    agent: Agent,
+    leaderless: Arc<OnceLock<String>>,
+}
+
+/// The part of a server that has the lease.
+pub(super) fn role(config: &Config, databases: &[Arc<MySqlStore>]) -> Role {
+    if may_lead(config, databases) { Role::Leads } else { Role::Alone }
+}
+
+/// Stores the address of a server that leads.
+pub(super) fn lead(config: &Config, databases: &[Arc<MySqlStore>], advertised: &str) -> Result<()> {
+    if may_lead(config, databases) {
+        databases[0].lead(advertised).context("store the address of the leader")?;
+        tracing::info!(address = advertised, "leading: other servers may follow this one");
+    }
+    Ok(())
+}
+
+/// The address at which other servers reach this one: that of the setting, or the one on which HTTP listens.
+pub(super) fn advertised(config: &Config, listens: Option<SocketAddr>) -> Result<String, Usage> {
+    let wrong = || {
+        config.wrong(
+            "follow.advertise",
+            "a URL such as `http://10.0.0.5:8420`, or `auto` if HTTP listens on such an address",
+        )
+    };
+    let scheme = if config.text("tls.certificate").is_empty() { "http" } else { "https" };
+    match config.text("follow.advertise") {
+        "" => Ok(String::new()),
+        AUTO => {
+            let at = listens.filter(|at| !at.ip().is_unspecified()).ok_or_else(wrong)?;
+            Ok(format!("{scheme}://{at}"))
+        }
+        url => {
+            let is_url = ["http://", "https://"]
+                .iter()
+                .any(|scheme| url.starts_with(scheme) && url.len() > scheme.len());
+            if is_url { Ok(url.trim_end_matches('/').to_owned()) } else { Err(wrong()) }
+        }
+    }
+}
+
+fn may_lead(config: &Config, databases: &[Arc<MySqlStore>]) -> bool {
+    databases.len() == 1 && crate::store::ranks_in_memory(config) && crate::store::may_follow(config)
+}
+
+impl Follow {
+    /// Waits for the leader, and asks where it is. `None` if this server does not follow.
+    pub(super) fn begin(
+        config: &Config,
+        databases: &[Arc<MySqlStore>],
+        ring: &Arc<Keyring>,
+        leaderless: Arc<OnceLock<String>>,
+    ) -> Result<Option<Self>> {
+        let Some(store) = databases.first().filter(|store| store.follows()) else { return Ok(None) };
+        let ca = Some(config.text("follow.ca_file")).filter(|file| !file.is_empty()).map(Path::new);
+        let agent = client::quick_agent(ca, ANSWER_MAX)
+            .map_err(|why| Usage(format!("setting `follow.ca_file`: {why:#}")))?;
+        let age_max = config.duration("follow.age_max")?;
+        let (store, ring) = (Arc::clone(store), Arc::clone(ring));
+        let nobody = Following::new("", Position::default(), age_max);
+        let mut follow = Self { following: Arc::new(nobody), store, ring, agent, leaderless };
+        loop {
+            let LeaderRow { token, address, is_over } = follow.store.leader()?;
+            if is_over {
+                follow.set_leaderless("no server has the lease".into());
+                bail!("no server has the lease");
+            }
+            if let Some(address) = address {
+                let asked = follow.ask(&address, None).ok();
+                if let Some(message) = asked.filter(|message| message.newest.token == token) {
+                    tracing::info!(leader = address, from = %message.newest, "following the server that writes");
+                    follow.following = Arc::new(Following::new(&address, message.newest, age_max));
+                    return Ok(Some(follow));
+                }
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    pub(super) fn role(&self) -> Role {
+        Role::Follows(Arc::clone(&self.following))
+    }
+
+    /// Makes the changes since the start, opens the gate, and follows on a thread of its own.
+    pub(super) fn run(self, tally: Arc<Tally>, gate: &Readiness) -> Result<()> {
+        while !self.step(&tally)? {}
+        gate.open(Arc::clone(&tally));
+        let weak = Arc::downgrade(&tally);
+        let thread = std::thread::Builder::new().name("follow".into());
+        thread.spawn(move || self.follow(&weak)).map(drop).context("start the thread that follows the leader")
+    }
+
+    /// Follows until the service ends or the leader is gone.
+    fn follow(self, tally: &Weak<Tally>) {
+        while let Some(tally) = tally.upgrade() {
+            if let Err(error) = self.step(&tally) {
+                if self.leaderless.get().is_some() {
+                    return;
+                }
+                tracing::debug!(%error, "follow the leader");
+                drop(tally);
+                std::thread::sleep(PAUSE);
+            }
+        }
+    }
+
+    /// Asks once, and makes the changes; whether there are no more.
+    fn step(&self, tally: &Tally) -> Result<bool> {
+        let (asked, position) = (Instant::now(), self.following.position());
+        let message = match self.ask(&self.following.leader(), Some(position)) {
+            Ok(message) => message,
+            Err(error) => {
+                self.check_lease()?;
+                return Err(error);
+            }
+        };
+        if message.newest.token != position.token || message.first != position.number + 1 {
+            self.set_leaderless(format!("the leader does not have the changes after {position} any more"));
+            bail!("a gap in the changes of the leader");
+        }
+        let mut number = position.number;
+        for changes in &message.changes {
+            let changes = Changes::decode(changes).context("the leader's changes cannot be read")?;
+            apply(tally, &changes)?;
+            number += 1;
+            self.following.advance(number);
+        }
+        let is_last = number == message.newest.number;
+        if is_last {
+            self.following.reached(asked);
+        }
+        Ok(is_last)
+    }
+
+    /// Whether the leader that does not answer has still the lease.
+    fn check_lease(&self) -> Result<()> {
+        let LeaderRow { token, is_over, .. } = self.store.leader()?;
+        if is_over || token != self.following.position().token {
+            self.set_leaderless(format!("the server at {} does not lead any more", self.following.leader()));
+            bail!("the leader is gone");
+        }
+        Ok(())
+    }
+
+    fn set_leaderless(&self, why: String) {
+        // The first reason counts.
+        drop(self.leaderless.set(why));
+    }
+
+    fn sign(&self, target: &str) -> String {
+        let now = Timestamp::now().as_microsecond();
+        let itself = (Behalf::Server, IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+        SignedRequest { method: "GET", target }.sign(&self.ring, b"", itself, Micros(now))
+    }
+
+    fn ask(&self, leader: &str, after: Option<Position>) -> Result<Message> {
+        let after = after.map_or_else(String::new, |after| format!("?after={after}"));
+        let target = format!("{CHANGES_PATH}{after}");
+        let request = ureq::http::Request::builder().uri(format!("{leader}{target}"));
+        let request = request.header(HEADER, self.sign(&target)).body(())?;
+        let mut response = self.agent.run(request)?;
+        if !response.status().is_success() {
+            bail!("the leader answered {}", response.status());
+        }
+        let bytes = response.body_mut().with_config().limit(MESSAGE_BYTES_MAX).read_to_vec()?;
+        Ok(Message::decode(&bytes)?)
+    }
+}
