@@ -32,7 +32,7 @@ const LOADERS: usize = 4;
 /// What a start needs to know.
 pub struct Rebuilt {
     /// Every live leaderboard with its rankings.
-    pub boards: Boards,
+    pub boards: Arc<Boards>,
     /// The newest instant found; later ones come after it.
     pub newest: Micros,
     /// What is known of the Redis of the rankings.
@@ -138,7 +138,7 @@ fn load_all(
     // The server before may have been killed between its last commit and its publication.
     start.map_or(Ok(()), catch_up::Start::end)?;
     retry_while_unavailable(&mut || outbox::republish(store, &boards, Duration::ZERO).map(|_| None))?;
-    Ok(Rebuilt { boards, newest: Micros(newest.into_inner()), claim })
+    Ok(Rebuilt { boards: Arc::new(boards), newest: Micros(newest.into_inner()), claim })
 }
 
 /// Does this for each row on a few threads, until the first failure.

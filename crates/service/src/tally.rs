@@ -50,7 +50,7 @@ pub struct Tally {
     /// API keys.
     pub keys: Arc<Keys>,
     /// Live leaderboards with their rankings.
-    pub boards: Boards,
+    pub boards: Arc<Boards>,
     /// What members need beside the store.
     pub members: Members,
     /// Digests of requests.
@@ -97,9 +97,9 @@ impl Tally {
     ) -> Result<Arc<Self>, Failure> {
         let follows = match &settings.role {
             Role::Follows(following) => Some(Arc::clone(following)),
-            Role::Alone | Role::Leads => None,
+            Role::Alone | Role::Leads(_) => None,
         };
-        let changes = matches!(settings.role, Role::Leads).then(Arc::<ChangeRing>::default);
+        let changes = matches!(settings.role, Role::Leads(_)).then(Arc::<ChangeRing>::default);
         if let Some(ring) = &changes {
             let token = store.tap(Arc::<ChangeRing>::clone(ring));
             ring.set_token(
@@ -116,7 +116,13 @@ impl Tally {
         {
             tracing::warn!(%failure, "names that earlier versions stored were not corrected; the next start continues");
         }
-        let rebuilt = rebuild::rebuild(&*store, &settings, clock.read(), progress)?;
+        let rebuilt = match &settings.role {
+            Role::Leads(Some(handover)) => handover.resume(&*store)?,
+            _ => rebuild::rebuild(&*store, &settings, clock.read(), progress)?,
+        };
+        if let Some(following) = &follows {
+            following.note_instant(rebuilt.newest);
+        }
         currencies::check(&*store, &rebuilt.boards, &settings.ledger.currencies)?;
         let newest = rebuilt.newest.max(clock_memory.newest());
         let newest_ahead = lead(newest.since(clock.now()), settings.clock.jump_max);

@@ -23,12 +23,13 @@ use progress::{announce_demo, announce_ready, show_progress};
 use reload::Reason;
 use service::{announce_memory, settings};
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tally_ranking::RedisApplications;
 use tally_server::limits::OPERATOR_CONNECTIONS;
 use tally_server::resp::{self, RespServer};
 use tally_server::{HttpServer, KeysRequired, Machine, OperatorServer, Readiness, Security, Tls};
+use tally_service::follow::Handover;
 use tally_service::{Progress, RankingBackend};
 use tally_store::sqlite;
 use tally_traces::Traces;
@@ -45,6 +46,8 @@ pub(crate) struct Server {
     found: String,
     /// The address for other servers of the store.
     advertised: String,
+    /// What the next load takes over.
+    handover: Mutex<Option<Handover>>,
     http: Option<HttpServer>,
     /// A listener only for local commands, if they can use no other.
     local: Option<HttpServer>,
@@ -73,8 +76,8 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
     let early = server.runtime.block_on(async {
         let mut log = LogOnce::default();
         loop {
-            if let Some(why) = server.store.leaderless.get() {
-                return Ok(Some(End::StoreLost(StoreLoss::Leaderless(why.clone()))));
+            if let Some(how) = server.store.leaderless.get() {
+                return Ok(Some(End::StoreLost(StoreLoss::Leaderless(how.clone()))));
             }
             let load = server.load(&config, demo, true)?;
             let mut load = std::pin::pin!(load);
@@ -106,8 +109,8 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
     })?;
     let mut signals = (terminate, interrupt);
     let end = match early {
-        Some(End::StoreLost(StoreLoss::Leaderless(why))) => {
-            match server.reload(&config, Reason::Leaderless(why), &mut signals)? {
+        Some(End::StoreLost(StoreLoss::Leaderless(how))) => {
+            match server.reload(&config, Reason::Leaderless(how), &mut signals)? {
                 Some(end) => end,
                 None => server.serve(&config, &mut signals)?,
             }
@@ -127,13 +130,16 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
         }
         End::Signal => {
             server.leave(&mut signals);
+            if let Some(tally) = server.gate.loaded() {
+                follow::hand_over(&tally, &server.store);
+            }
             tracing::info!("draining");
             server.stop();
             tracing::info!("stopped");
             Ok(ExitCode::SUCCESS)
         }
         End::StoreLost(StoreLoss::Lost(lost)) => bail!("{lost}"),
-        End::StoreLost(StoreLoss::Leaderless(why)) => bail!("{why}"),
+        End::StoreLost(StoreLoss::Leaderless(how)) => bail!("{}", how.why),
         End::StoreLost(StoreLoss::Taken(holder)) => {
             tracing::error!("another server has taken the store over: {holder}");
             server.gate.drain();
@@ -245,6 +251,7 @@ impl Server {
             gate,
             found,
             advertised,
+            handover: Mutex::default(),
             http,
             local,
             resp,
@@ -306,7 +313,7 @@ impl Server {
             });
             let why = match end {
                 End::StoreLost(StoreLoss::Lost(lost)) => Reason::Lost(lost),
-                End::StoreLost(StoreLoss::Leaderless(why)) => Reason::Leaderless(why),
+                End::StoreLost(StoreLoss::Leaderless(how)) => Reason::Leaderless(how),
                 end => return Ok(end),
             };
             if let Some(end) = self.reload(config, why, signals)? {

@@ -22,6 +22,8 @@ const LOCK_PAUSE: Duration = Duration::from_millis(50);
 const LEASE_MIN: Duration = Duration::from_secs(1);
 /// The interval of checks whether the store was taken over; nothing is answered meanwhile.
 const CHECK_PAUSE: Duration = Duration::from_millis(100);
+/// The same of a follower: changes wait while no server leads.
+const FOLLOWER_CHECK_PAUSE: Duration = Duration::from_millis(10);
 
 /// The value for rankings in this process.
 const MEMORY: &str = "memory";
@@ -46,8 +48,17 @@ pub(crate) enum StoreLoss {
     Taken(String),
     /// It has lost acknowledged commits.
     Lost(LostCommits),
-    /// The server that this one follows does not lead any more; why.
-    Leaderless(String),
+    /// The server that this one follows does not lead any more.
+    Leaderless(Leaderless),
+}
+
+/// How a follower has lost its leader.
+#[derive(Clone, Debug)]
+pub(crate) struct Leaderless {
+    /// What happened.
+    pub(crate) why: String,
+    /// Whether the leader has ended and this server has every change of it.
+    pub(crate) has_all: bool,
 }
 
 /// The kind and the address of a store.
@@ -71,8 +82,8 @@ pub(crate) struct Opened {
     pub(crate) databases: Vec<Arc<MySqlStore>>,
     /// Its URL, without a password.
     pub(crate) shown: String,
-    /// Why the server that this one follows does not lead any more.
-    pub(crate) leaderless: Arc<OnceLock<String>>,
+    /// Set once the server that this one follows does not lead any more.
+    pub(crate) leaderless: Arc<OnceLock<Leaderless>>,
 }
 
 /// The Redis for applications of contests without money, if they are not in the store. It may be unavailable until it is
@@ -321,6 +332,8 @@ impl Opened {
             return std::future::pending().await;
         }
         let mut sure = true;
+        let follows = self.databases.iter().any(|store| store.follows());
+        let pause = if follows { FOLLOWER_CHECK_PAUSE } else { CHECK_PAUSE };
         loop {
             if let Some(lost) = self.store.lost() {
                 return StoreLoss::Lost(lost);
@@ -328,8 +341,8 @@ impl Opened {
             if let Some(holder) = self.databases.iter().find_map(|store| store.taken_by()) {
                 return StoreLoss::Taken(holder);
             }
-            if let Some(why) = self.leaderless.get() {
-                return StoreLoss::Leaderless(why.clone());
+            if let Some(how) = self.leaderless.get() {
+                return StoreLoss::Leaderless(how.clone());
             }
             let now = self.store.may_answer();
             if std::mem::replace(&mut sure, now) != now {
@@ -339,7 +352,7 @@ impl Opened {
                     tracing::warn!("the store has not answered for `store.lease`: not ready until it does");
                 }
             }
-            tokio::time::sleep(CHECK_PAUSE).await;
+            tokio::time::sleep(pause).await;
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use super::problem;
 use super::response::{self, Response};
-use crate::readiness::Readiness;
+use crate::readiness::{NotReady, Readiness};
 use hyper::{HeaderMap, Method, StatusCode, Uri};
 use std::time::Duration;
 use tally_service::follow::Position;
@@ -26,7 +26,8 @@ pub(super) async fn changes(
     if *method != Method::GET {
         return Err(Problem::new(405, "method_not_allowed", "this path has: GET").header("allow", "GET"));
     }
-    let tally = readiness.ready().map_err(|not_ready| problem::of_not_ready(&not_ready))?;
+    // A server that drains still tells what it has committed.
+    let tally = readiness.loaded().ok_or_else(|| problem::of_not_ready(&readiness.not_loaded()))?;
     let unsigned = |why: String| Problem::new(401, "unauthorized", why);
     let target = uri.path_and_query().map_or("", |target| target.as_str());
     let value = headers.get(HEADER).and_then(|value| value.to_str().ok());
@@ -45,7 +46,9 @@ pub(super) async fn changes(
     let position =
         position.map_err(|()| Problem::new(400, "bad_request", "`after` is no position of a leader"))?;
     let message = changes.read(position, WAIT, tally.now()).await;
-    // It may have lost the lease while it waited.
-    readiness.ready().map_err(|not_ready| problem::of_not_ready(&not_ready))?;
+    // It may have lost the lease while it waited. One that has ended had the lease then.
+    if !message.ends && !tally.may_answer() {
+        return Err(problem::of_not_ready(&NotReady::Unsure));
+    }
     Ok(response::with(StatusCode::OK, "application/octet-stream", message.encode()))
 }

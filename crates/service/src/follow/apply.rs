@@ -44,6 +44,10 @@ pub fn apply(tally: &Tally, changes: &Changes) -> Result<(), Failure> {
         row.iter().filter(|row| !row.closed).for_each(|row| begin(board, row));
     }
     publish(tally, changes);
+    let newest = changes.scores.iter().filter_map(|(_, record)| Some(record.as_ref()?.at)).max();
+    if let (Some(following), Some(newest)) = (&tally.following, newest) {
+        following.note_instant(newest);
+    }
     for (board, window, row) in &windows {
         match row {
             None => forget(board, *window),

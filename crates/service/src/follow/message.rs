@@ -1,7 +1,7 @@
 //! A message of the leader to a follower: changes with their numbers.
 //!
-//! The version of the bytes, the fencing token, the leader's time, the number of its newest change, the number of the first change
-//! of the message and how many there are: numbers of 8 bytes, big-endian, but for the version, which is one byte. Then each change
+//! The version of the bytes, and whether the leader ends: a byte each. The fencing token, the leader's time, the number of its newest
+//! change, the number of the first change of the message and how many there are: numbers of 8 bytes, big-endian. Then each change
 //! with its length, a number of 4 bytes. The first number is 0 if the leader does not have the changes that were asked for.
 
 use super::Position;
@@ -9,13 +9,15 @@ use tally_rules::Micros;
 use tally_store::CHANGES_VERSION;
 
 /// Bytes before the changes.
-const HEAD: usize = 1 + 5 * 8;
+const HEAD: usize = 2 + 5 * 8;
 
 /// Changes of the leader, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
     /// The newest change of the leader.
     pub newest: Position,
+    /// Whether no change comes after it: the leader gives its place to a follower that has them all.
+    pub ends: bool,
     /// The leader's time.
     pub now: Micros,
     /// The number of the first change, or of the next one if there is none; 0 if the leader does not have those that were asked for.
@@ -41,6 +43,7 @@ impl Message {
         let length: usize = self.changes.iter().map(|changes| 4 + changes.len()).sum();
         let mut out = Vec::with_capacity(HEAD + length);
         out.push(CHANGES_VERSION);
+        out.push(self.ends.into());
         let Position { token, number } = self.newest;
         let now = self.now.0.cast_unsigned();
         for number in [token, now, number, self.first, self.changes.len() as u64] {
@@ -64,7 +67,12 @@ impl Message {
 
     fn decode_known(bytes: &[u8]) -> Option<Self> {
         let (head, mut rest) = bytes.split_at_checked(HEAD)?;
-        let number = |nth: usize| u64::from_be_bytes(head[1 + nth * 8..][..8].try_into().expect("8 bytes"));
+        let ends = match head[1] {
+            0 => false,
+            1 => true,
+            _ => return None,
+        };
+        let number = |nth: usize| u64::from_be_bytes(head[2 + nth * 8..][..8].try_into().expect("8 bytes"));
         let [token, now, newest, first, count] = [0, 1, 2, 3, 4].map(number);
         let mut changes = Vec::new();
         for _ in 0..count {
@@ -74,7 +82,7 @@ impl Message {
             rest = after;
         }
         let newest = Position { token, number: newest };
-        rest.is_empty().then_some(Self { newest, now: Micros(now.cast_signed()), first, changes })
+        rest.is_empty().then_some(Self { newest, ends, now: Micros(now.cast_signed()), first, changes })
     }
 }
 
@@ -85,7 +93,9 @@ mod tests {
     #[test]
     fn a_message_reads_back_and_a_part_of_one_is_refused() {
         let newest = Position { token: 7, number: 9 };
-        let whole = Message { newest, now: Micros(-5), first: 8, changes: vec![vec![1, 2], Vec::new()] };
+        let ends = true;
+        let whole =
+            Message { newest, ends, now: Micros(-5), first: 8, changes: vec![vec![1, 2], Vec::new()] };
         let bytes = whole.encode();
         assert_eq!(Message::decode(&bytes), Ok(whole));
         for length in 0..bytes.len() {

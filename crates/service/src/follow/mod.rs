@@ -15,11 +15,18 @@ pub use apply::apply;
 pub use message::{Message, MessageFault};
 pub use ring::ChangeRing;
 
+use crate::boards::Boards;
+use crate::contests::play;
+use crate::failure::Failure;
+use crate::rebuild::Rebuilt;
+use crate::tally::Tally;
 use std::fmt::{Display, Formatter};
 use std::str::FromStr;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
+use tally_rules::Micros;
+use tally_store::{BoardNo, Store};
 
 /// How many changes one leader has committed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,10 +60,38 @@ pub enum Role {
     /// No other server follows it.
     #[default]
     Alone,
-    /// It writes, and others may follow it.
-    Leads,
+    /// It writes, and others may follow it. Without rankings of a follower it loads them.
+    Leads(Option<Handover>),
     /// It follows the leader.
     Follows(Arc<Following>),
+}
+
+/// What a server that leads takes over from itself as a follower. It has every change of the leader before it, which has ended.
+#[derive(Clone, Debug)]
+pub struct Handover {
+    /// The leaderboards with their rankings.
+    boards: Arc<Boards>,
+    /// The newest instant of their records.
+    newest: Micros,
+}
+
+impl Handover {
+    /// Of a service that followed, and does nothing more.
+    pub fn of(tally: &Tally) -> Option<Self> {
+        let following = tally.following.as_ref()?;
+        Some(Self {
+            boards: Arc::clone(&tally.boards),
+            newest: Micros(following.newest.load(Ordering::Acquire)),
+        })
+    }
+
+    /// What a start needs to know. The contests of leaderboards are read again, because a follower does not follow them.
+    pub(crate) fn resume(&self, store: &dyn Store) -> Result<Rebuilt, Failure> {
+        for board in self.boards.from_no(BoardNo(0), usize::MAX) {
+            play::load(store, &board)?;
+        }
+        Ok(Rebuilt { boards: Arc::clone(&self.boards), newest: self.newest, claim: None })
+    }
 }
 
 /// What a follower knows of itself and of the leader.
@@ -70,6 +105,8 @@ pub struct Following {
     /// The state here contains everything that the leader had committed then, in microseconds after `base`.
     known: AtomicU64,
     age_max: Duration,
+    /// The newest instant of a record.
+    newest: AtomicI64,
 }
 
 impl Following {
@@ -82,7 +119,13 @@ impl Following {
             base: Instant::now(),
             known: AtomicU64::new(0),
             age_max,
+            newest: AtomicI64::new(i64::MIN),
         }
+    }
+
+    /// A record of that instant is in the rankings.
+    pub(crate) fn note_instant(&self, at: Micros) {
+        self.newest.fetch_max(at.0, Ordering::AcqRel);
     }
 
     /// The address of the leader.

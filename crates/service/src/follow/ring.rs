@@ -6,7 +6,7 @@ use super::Position;
 use super::message::Message;
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tally_rules::Micros;
 use tally_store::CommitTap;
 use tokio::sync::watch;
@@ -31,6 +31,11 @@ struct Kept {
     first: u64,
     changes: VecDeque<Vec<u8>>,
     bytes: usize,
+    /// No change comes any more.
+    ended: bool,
+    /// When the last follower asked, and the number up to which some follower has everything.
+    asked: Option<Instant>,
+    read: u64,
 }
 
 impl Default for ChangeRing {
@@ -72,22 +77,40 @@ impl ChangeRing {
         Position { token: kept.token, number: kept.newest() }
     }
 
+    /// No change comes any more: followers are told at once.
+    pub fn end(&self) {
+        self.kept().ended = true;
+        self.newest.send_modify(|_| ());
+    }
+
+    /// Whether some follower has asked within that time.
+    pub fn is_followed(&self, within: Duration) -> bool {
+        self.kept().asked.is_some_and(|asked| asked.elapsed() < within)
+    }
+
+    /// Whether some follower has every change.
+    pub fn is_read(&self) -> bool {
+        let kept = self.kept();
+        kept.read == kept.newest()
+    }
+
     /// The changes after a position, at the leader's time; without a position, no changes. If there are none, it waits so long for
     /// one.
     pub async fn read(&self, after: Option<Position>, wait: Duration, now: Micros) -> Message {
-        if let Some(after) = after.filter(|after| *after == self.position()) {
-            let mut newest = self.newest.subscribe();
-            drop(tokio::time::timeout(wait, newest.wait_for(|newest| *newest > after.number)).await);
+        let mut changed = self.newest.subscribe();
+        if self.note(after) {
+            // Also when no change comes any more.
+            drop(tokio::time::timeout(wait, changed.changed()).await);
         }
         let kept = self.kept();
-        let newest = Position { token: kept.token, number: kept.newest() };
+        let (newest, ends) = (Position { token: kept.token, number: kept.newest() }, kept.ended);
         let Some(after) = after else {
-            return Message { newest, now, first: kept.newest() + 1, changes: Vec::new() };
+            return Message { newest, ends, now, first: kept.newest() + 1, changes: Vec::new() };
         };
         let is_kept =
             after.token == kept.token && (kept.first..=kept.newest() + 1).contains(&(after.number + 1));
         let Some(skip) = is_kept.then(|| after.number + 1 - kept.first) else {
-            return Message { newest, now, first: 0, changes: Vec::new() };
+            return Message { newest, ends, now, first: 0, changes: Vec::new() };
         };
         let mut bytes = 0;
         let rest = kept.changes.iter().skip(usize::try_from(skip).unwrap_or(usize::MAX));
@@ -96,7 +119,16 @@ impl ChangeRing {
             bytes += one.len();
             fits
         });
-        Message { newest, now, first: after.number + 1, changes: some.cloned().collect() }
+        Message { newest, ends, now, first: after.number + 1, changes: some.cloned().collect() }
+    }
+
+    /// Notes what a follower has; whether there is nothing new for it.
+    fn note(&self, after: Option<Position>) -> bool {
+        let mut kept = self.kept();
+        kept.asked = Some(Instant::now());
+        let Some(after) = after.filter(|after| after.token == kept.token) else { return false };
+        kept.read = kept.read.max(after.number.min(kept.newest()));
+        after.number == kept.newest() && !kept.ended
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {

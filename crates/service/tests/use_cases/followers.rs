@@ -9,7 +9,7 @@ use tally_ranking::PageQuery;
 use tally_rules::definition::{BoardSpec, Update};
 use tally_rules::score::ScoreInput;
 use tally_rules::{BoardId, Micros, Origin, PlayerId, Record};
-use tally_service::follow::{ChangeRing, Following, Message, Position, Role, apply};
+use tally_service::follow::{ChangeRing, Following, Handover, Message, Position, Role, apply};
 use tally_service::periods::scheduler;
 use tally_service::periods::view::{View, list};
 use tally_service::players::erase::ban;
@@ -61,6 +61,7 @@ struct Servers {
     _folder: tempfile::TempDir,
     now: Arc<AtomicI64>,
     runtime: Runtime,
+    inner: Arc<dyn Store>,
     store: Arc<dyn Store>,
     leader: Arc<Tally>,
 }
@@ -75,13 +76,13 @@ impl Servers {
     fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(&folder.path().join("t.db"), &Options::default()).unwrap();
-        let store: Arc<dyn Store> =
-            Arc::new(Wrapped(WithTap { inner: Arc::new(store), tapped: Tapped::default() }));
+        let inner: Arc<dyn Store> = Arc::new(store);
+        let store = with_tap(&inner);
         let now = Arc::new(AtomicI64::new(100 * DAY));
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_time().build().unwrap();
-        let leader = server(&store, &now, Role::Leads);
-        Self { _folder: folder, now, runtime, store, leader }
+        let leader = server(&store, &now, Role::Leads(None));
+        Self { _folder: folder, now, runtime, inner, store, leader }
     }
 
     fn ring(&self) -> &ChangeRing {
@@ -180,6 +181,17 @@ impl Servers {
         self.runtime.block_on(pipeline::run(&self.leader, pipeline)).unwrap();
     }
 
+    /// The leader ends, and this follower leads.
+    fn hand_over(&mut self, follower: Follower) {
+        self.leader.drain();
+        self.ring().end();
+        assert!(self.read(Some(follower.at)).ends);
+        let handover = Handover::of(&follower.tally);
+        follower.tally.drain();
+        self.store = with_tap(&self.inner);
+        self.leader = server(&self.store, &self.now, Role::Leads(handover));
+    }
+
     fn stop(self, followers: Vec<Follower>) {
         self.leader.drain();
         followers.iter().for_each(|follower| follower.tally.drain());
@@ -207,6 +219,10 @@ fn server(store: &Arc<dyn Store>, now: &Arc<AtomicI64>, role: Role) -> Arc<Tally
     let settings = Settings { role, ..Settings::default() };
     let keys = Keys::load(Arc::clone(store), Secret::new([1; 32]), clock.clone(), &settings).unwrap();
     Tally::start(Arc::clone(store), Arc::new(keys), clock, settings, &Progress::default()).unwrap()
+}
+
+fn with_tap(inner: &Arc<dyn Store>) -> Arc<dyn Store> {
+    Arc::new(Wrapped(WithTap { inner: Arc::clone(inner), tapped: Tapped::default() }))
 }
 
 fn id(name: &str) -> BoardId {
@@ -242,7 +258,7 @@ fn seen(tally: &Tally) -> Vec<String> {
 
 #[test]
 fn soak_a_follower_shows_what_the_leader_shows() {
-    let servers = Servers::start();
+    let mut servers = Servers::start();
     for board in BOARDS {
         servers.put(board, &["daily", "hourly"]);
     }
@@ -261,8 +277,13 @@ fn soak_a_follower_shows_what_the_leader_shows() {
             follower.follow(&servers);
             assert_eq!(seen(&follower.tally), wanted, "round {round}");
         }
+        if round % 130 == 129 {
+            servers.hand_over(followers.remove(0));
+            assert_eq!(seen(&servers.leader), wanted, "it leads from round {round} on");
+            followers.into_iter().for_each(|follower| follower.tally.drain());
+            followers = vec![servers.follower(servers.ring().position())];
+        }
     }
-    assert!(servers.ring().position().number > 200);
     servers.stop(followers);
 }
 

@@ -4,6 +4,7 @@
 //! A server that follows has no lease, so it must not write: [`MySqlStore::may_write`]. Not here: what followers read from the
 //! leader.
 
+use super::lease::Lease;
 use super::text::Script;
 use super::{CLOCK, MySqlStore, leases, meta};
 use crate::StoreError;
@@ -46,6 +47,11 @@ impl MySqlStore {
         let own = own.filter(|(token, _)| u64::from_be_bytes(**token) == row.token);
         let address = own.and_then(|(_, address)| String::from_utf8(address.to_vec()).ok());
         Ok(LeaderRow { token: row.token, address, is_over: row.expires_at <= now })
+    }
+
+    /// The fencing token of the writer before this process, if it is the only writer. No other process has written in between.
+    pub fn replaced(&self) -> Option<u64> {
+        self.lease.as_ref().filter(|lease| lease.is_alone()).map(Lease::replaced)
     }
 
     /// Whether this process only follows.

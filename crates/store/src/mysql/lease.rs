@@ -53,6 +53,7 @@ struct Shared {
     pool: Arc<Pool>,
     kind: LeaseKind,
     token: u64,
+    replaced: u64,
     generation: u64,
     time: Duration,
     /// The zero of `until`.
@@ -136,11 +137,12 @@ impl Lease {
     }
 
     fn keep((pool, kind): (&Arc<Pool>, LeaseKind), taken: &HeldLease) -> Result<Self, StoreError> {
-        let HeldLease { token, generation, sent } = *taken;
+        let HeldLease { token, replaced, generation, sent } = *taken;
         let shared = Arc::new(Shared {
             pool: Arc::clone(pool),
             kind,
             token,
+            replaced,
             generation,
             time: pool.options.lease,
             base: sent,
@@ -166,6 +168,11 @@ impl Lease {
     /// The fencing token that the last insert of a transaction must find.
     pub(super) fn token(&self) -> u64 {
         self.shared.token
+    }
+
+    /// The token of the single writer before this one: nothing was written under another one in between.
+    pub(super) fn replaced(&self) -> u64 {
+        self.shared.replaced
     }
 
     /// A version for a transaction that reads no rows: greater than any that was given here, and near the present time. A

@@ -48,6 +48,8 @@ impl LeaseKind {
 /// A taken lease, and when it was requested.
 pub(super) struct HeldLease {
     pub(super) token: u64,
+    /// The token of the single writer before.
+    pub(super) replaced: u64,
     pub(super) generation: u64,
     pub(super) sent: Instant,
 }
@@ -94,6 +96,7 @@ pub(super) fn try_take(
     let now = results.one_number("the clock")?;
     check_clock(ahead((sent_at, answered_at), now))?;
     let mut script = Script::default();
+    let replaced = alone.token;
     let raises = kind == LeaseKind::Alone || alone.holder != SIDE_BY_SIDE;
     // The token follows the clock: a database that has lost a token would give it again.
     let token = if raises { now.max(alone.token + 1) } else { alone.token };
@@ -135,7 +138,7 @@ pub(super) fn try_take(
     script.statement("COMMIT");
     let sent = Instant::now();
     link.send(&script)?;
-    Ok(Tried::Taken(HeldLease { token, generation, sent }))
+    Ok(Tried::Taken(HeldLease { token, replaced, generation, sent }))
 }
 
 /// By how much the wall clock is at least ahead of the database's, in microseconds. The database read its clock between both

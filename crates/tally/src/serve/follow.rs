@@ -6,6 +6,7 @@
 
 use crate::client;
 use crate::config::{Config, Usage};
+use crate::store::{Leaderless, Opened};
 use anyhow::{Context, Result, bail};
 use jiff::Timestamp;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -15,7 +16,7 @@ use std::time::{Duration, Instant};
 use tally_rules::Micros;
 use tally_server::{CHANGES_PATH, Readiness};
 use tally_service::Tally;
-use tally_service::follow::{Following, Message, Position, Role, apply};
+use tally_service::follow::{Following, Handover, Message, Position, Role, apply};
 use tally_service::keyring::Keyring;
 use tally_service::signed_requests::{Behalf, HEADER, SignedRequest};
 use tally_store::Changes;
@@ -24,6 +25,11 @@ use ureq::Agent;
 
 /// The setting for the address on which HTTP listens.
 const AUTO: &str = "auto";
+/// How long ago a follower of a leader that stops has asked last.
+const ASKED_MAX: Duration = Duration::from_secs(1);
+/// How long a leader that stops waits for its follower, and the follower for the lease.
+const HAND_OVER_MAX: Duration = Duration::from_secs(2);
+const HAND_OVER_PAUSE: Duration = Duration::from_millis(2);
 /// The pause before a leader that did not answer is asked again, and before a failed change is tried again.
 const PAUSE: Duration = Duration::from_millis(50);
 /// How long the leader may take for an answer: longer than it waits for changes.
@@ -37,12 +43,40 @@ pub(super) struct Follow {
     store: Arc<MySqlStore>,
     ring: Arc<Keyring>,
     agent: Agent,
-    leaderless: Arc<OnceLock<String>>,
+    leaderless: Arc<OnceLock<Leaderless>>,
 }
 
 /// The part of a server that has the lease.
-pub(super) fn role(config: &Config, databases: &[Arc<MySqlStore>]) -> Role {
-    if may_lead(config, databases) { Role::Leads } else { Role::Alone }
+pub(super) fn role(config: &Config, databases: &[Arc<MySqlStore>], handover: Option<Handover>) -> Role {
+    if may_lead(config, databases) { Role::Leads(handover) } else { Role::Alone }
+}
+
+/// Gives the place of a leader that stops to a follower, if there is one: it takes no more changes, waits until the follower has
+/// all of them, and gives the lease back.
+pub(super) fn hand_over(tally: &Tally, store: &Opened) {
+    let Some(changes) = tally.changes.as_ref().filter(|changes| changes.is_followed(ASKED_MAX)) else {
+        return;
+    };
+    tally.drain();
+    if !store.store.may_answer() {
+        return;
+    }
+    changes.end();
+    let began = Instant::now();
+    while !changes.is_read() && began.elapsed() < HAND_OVER_MAX {
+        std::thread::sleep(HAND_OVER_PAUSE);
+    }
+    store.release();
+    tracing::info!(to_follower = changes.is_read(), "does not lead any more");
+}
+
+/// Waits until the leader that has ended gives the lease back.
+pub(super) fn wait_for_lease(store: &MySqlStore, token: u64) {
+    let began = Instant::now();
+    let is_held = || store.leader().is_ok_and(|leader| leader.token == token && !leader.is_over);
+    while is_held() && began.elapsed() < HAND_OVER_MAX {
+        std::thread::sleep(HAND_OVER_PAUSE);
+    }
 }
 
 /// Stores the address of a server that leads.
@@ -88,7 +122,7 @@ impl Follow {
         config: &Config,
         databases: &[Arc<MySqlStore>],
         ring: &Arc<Keyring>,
-        leaderless: Arc<OnceLock<String>>,
+        leaderless: Arc<OnceLock<Leaderless>>,
     ) -> Result<Option<Self>> {
         let Some(store) = databases.first().filter(|store| store.follows()) else { return Ok(None) };
         let ca = Some(config.text("follow.ca_file")).filter(|file| !file.is_empty()).map(Path::new);
@@ -101,7 +135,7 @@ impl Follow {
         loop {
             let LeaderRow { token, address, is_over } = follow.store.leader()?;
             if is_over {
-                follow.set_leaderless("no server has the lease".into());
+                follow.set_leaderless("no server has the lease".into(), false);
                 bail!("no server has the lease");
             }
             if let Some(address) = address {
@@ -154,7 +188,8 @@ impl Follow {
             }
         };
         if message.newest.token != position.token || message.first != position.number + 1 {
-            self.set_leaderless(format!("the leader does not have the changes after {position} any more"));
+            let why = format!("the leader does not have the changes after {position} any more");
+            self.set_leaderless(why, false);
             bail!("a gap in the changes of the leader");
         }
         let mut number = position.number;
@@ -168,6 +203,12 @@ impl Follow {
         if is_last {
             self.following.reached(asked);
         }
+        if is_last && message.ends {
+            // The leader waits until a follower says that it has everything.
+            drop(self.ask(&self.following.leader(), Some(self.following.position())));
+            self.set_leaderless(format!("the server at {} stops leading", self.following.leader()), true);
+            bail!("the leader has ended");
+        }
         Ok(is_last)
     }
 
@@ -175,15 +216,16 @@ impl Follow {
     fn check_lease(&self) -> Result<()> {
         let LeaderRow { token, is_over, .. } = self.store.leader()?;
         if is_over || token != self.following.position().token {
-            self.set_leaderless(format!("the server at {} does not lead any more", self.following.leader()));
+            let why = format!("the server at {} does not lead any more", self.following.leader());
+            self.set_leaderless(why, false);
             bail!("the leader is gone");
         }
         Ok(())
     }
 
-    fn set_leaderless(&self, why: String) {
+    fn set_leaderless(&self, why: String, has_all: bool) {
         // The first reason counts.
-        drop(self.leaderless.set(why));
+        drop(self.leaderless.set(Leaderless { why, has_all }));
     }
 
     fn sign(&self, target: &str) -> String {

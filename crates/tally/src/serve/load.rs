@@ -8,7 +8,7 @@ use super::service::{settings, webhook_settings};
 use crate::config::{Config, Usage};
 use crate::demo;
 use anyhow::{Context, Result};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use tally_server::WebhookClient;
 use tally_service::{Keys, Settings, Tally, clock, rotation};
 use tally_store::Store;
@@ -31,6 +31,7 @@ impl Server {
         let (data, config) = (self.data.clone(), config.clone());
         let (databases, leaderless) = (self.store.databases.clone(), Arc::clone(&self.store.leaderless));
         let advertised = self.advertised.clone();
+        let handover = self.handover.lock().unwrap_or_else(PoisonError::into_inner).take();
         let webhooks = WebhookClient::new(&webhook_settings(&config)?, self.runtime.handle().clone());
         let webhooks = webhooks.map_err(|why| Usage(format!("setting `webhooks.ca_file` {why}")))?;
         Ok(self.runtime.spawn_blocking(move || {
@@ -38,7 +39,8 @@ impl Server {
             let ring = Arc::new(rotation::open(&*store, &secrets)?);
             let clock = clock::system();
             let follow = Follow::begin(&config, &databases, &ring, leaderless)?;
-            settings.role = follow.as_ref().map_or_else(|| follow::role(&config, &databases), Follow::role);
+            settings.role =
+                follow.as_ref().map_or_else(|| follow::role(&config, &databases, handover), Follow::role);
             let keys = Keys::load(Arc::clone(&store), ring, clock.clone(), &settings)?;
             let keys = Arc::new(keys);
             gate.set_keys(Arc::clone(&keys));

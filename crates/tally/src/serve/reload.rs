@@ -7,13 +7,14 @@
 //! Not here: how a loss is detected (the store), and its messages (the readiness gate).
 
 use super::open::{LogOnce, PAUSE};
-use super::{End, Server};
+use super::{End, Server, follow};
 use crate::config::Config;
 use crate::data_dir::DataDir;
-use crate::store::{Opened, Opening, StoreLoss, holder};
+use crate::store::{Leaderless, Opened, Opening, StoreLoss, holder};
 use anyhow::{Context, Result};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
+use tally_service::follow::Handover;
 use tally_service::{LostCommits, Tally};
 use tally_store::Coordination;
 use tokio::signal::unix::Signal;
@@ -29,7 +30,7 @@ pub(super) enum Reason {
     /// The database has lost commits.
     Lost(LostCommits),
     /// The server that this one follows does not lead any more.
-    Leaderless(String),
+    Leaderless(Leaderless),
 }
 
 impl Server {
@@ -85,11 +86,11 @@ impl Server {
         match &why {
             Reason::Lost(lost) if lost.by_others => tracing::warn!("{lost}"),
             Reason::Lost(lost) => tracing::error!("{lost}"),
-            Reason::Leaderless(why) => tracing::info!("{why}: leading, or following another server"),
+            Reason::Leaderless(how) => tracing::info!("{}: leading, or following another server", how.why),
         }
-        let lost = match why {
-            Reason::Lost(lost) => Some(lost),
-            Reason::Leaderless(_) => None,
+        let (lost, has_all) = match why {
+            Reason::Lost(lost) => (Some(lost), false),
+            Reason::Leaderless(how) => (None, how.has_all),
         };
         // After another server has begun a new generation, this one joins it. The number of a generation is the time at which it
         // began, so the newest one of all databases is older than any that begins after the loss.
@@ -99,10 +100,19 @@ impl Server {
             Opening::Anew(self.store.databases.iter().map(|store| store.generation()).max().unwrap_or(0))
         };
         let closed = self.gate.close(lost);
+        let followed = closed.as_ref().filter(|_| has_all).and_then(|tally| tally.following.clone());
+        let token = followed.map(|following| following.position().token);
+        let handover = closed.as_deref().filter(|_| has_all).and_then(Handover::of);
         let (config, data, databases) = (config.clone(), self.data.clone(), self.store.databases.clone());
         let opening = self.runtime.spawn_blocking(move || {
-            if let Some(tally) = closed {
-                end(tally);
+            match (closed, token) {
+                // Its rankings stay, so nothing waits for its end.
+                (Some(tally), Some(token)) => {
+                    std::thread::spawn(move || end(tally));
+                    databases.first().into_iter().for_each(|store| follow::wait_for_lease(store, token));
+                }
+                (Some(tally), None) => end(tally),
+                (None, _) => {}
             }
             databases.iter().rev().for_each(|store| store.release());
             drop(databases);
@@ -120,6 +130,10 @@ impl Server {
             Ok(opened) => opened,
             Err(holder) => return Ok(Some(End::StoreLost(StoreLoss::Taken(holder)))),
         };
+        // Another server may have led and written in between.
+        let replaced = self.store.databases.first().and_then(|store| store.replaced());
+        let handover = handover.filter(|_| replaced.is_some() && replaced == token);
+        *self.handover.lock().unwrap_or_else(PoisonError::into_inner) = handover;
         // A failure only makes the message of a second server less precise.
         drop(self.store.announce(&self.found));
         Ok(None)

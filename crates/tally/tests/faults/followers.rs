@@ -109,6 +109,7 @@ fn a_follower_leads_when_the_leader_is_killed_and_when_it_stops() {
     assert_eq!(leader_of(&mut first.client()), Some(advertised));
     wait_for_same(&mut second.client(), &mut first.client());
     second.terminate();
+    assert!(second.log().iter().any(|line| line.contains("to_follower=true")), "{:?}", second.log());
     leads(&first);
     first.client().send(&submit("dan", 40)).expect(200);
     assert_eq!(page(&mut first.client())["total"], 4);
