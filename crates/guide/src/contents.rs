@@ -81,6 +81,7 @@ pub(crate) const SECTIONS: &[Section] = &[
     section!("Deployment":
         "docs/deploy/one-file.md"
         "docs/deploy/one-database.md"
+        "docs/deploy/two-machines.md"
         "docs/deploy/replication.md"
         "docs/deploy/shards.md"
         "docs/deploy/spider.md"

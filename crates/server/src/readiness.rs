@@ -56,6 +56,8 @@ pub struct Readiness {
     serving: RwLock<Arc<Serving>>,
     /// The number of reloads of the store, the reason of the last one, and whether it still runs.
     reloads: AtomicU64,
+    /// How many of them were because of lost commits.
+    losses: AtomicU64,
     lost: RwLock<Option<LostCommits>>,
     reloading: AtomicBool,
     leaving: AtomicBool,
@@ -151,6 +153,7 @@ impl Readiness {
             findings: RwLock::default(),
             serving: RwLock::default(),
             reloads: AtomicU64::new(0),
+            losses: AtomicU64::new(0),
             lost: RwLock::default(),
             reloading: AtomicBool::new(false),
             leaving: AtomicBool::new(false),
@@ -210,6 +213,7 @@ impl Readiness {
     pub fn close(&self, lost: Option<LostCommits>) -> Option<Arc<Tally>> {
         self.reloading.store(lost.is_some(), Ordering::Release);
         if lost.is_some() {
+            self.losses.fetch_add(1, Ordering::AcqRel);
             *self.lost.write().unwrap_or_else(PoisonError::into_inner) = lost;
         }
         self.reloads.fetch_add(1, Ordering::AcqRel);
@@ -223,7 +227,12 @@ impl Readiness {
         self.reloads.load(Ordering::Acquire)
     }
 
-    /// The reason of the last reload.
+    /// How often the store was reloaded because of lost commits.
+    pub(crate) fn losses(&self) -> u64 {
+        self.losses.load(Ordering::Acquire)
+    }
+
+    /// The reason of the last of those.
     pub(crate) fn lost(&self) -> Option<LostCommits> {
         self.lost.read().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -147,7 +147,7 @@ fn lost_commits(readiness: &Readiness) -> Value {
             "up_to_version": lost.newest.to_string(), "seconds": lost.seconds(), "by_others": lost.by_others,
         })
     });
-    json!({"reloads": readiness.reloads(), "last": last})
+    json!({"reloads": readiness.losses(), "last": last})
 }
 
 /// Whether the clock is trusted, and how far it may be wrong.

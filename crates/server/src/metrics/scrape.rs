@@ -203,8 +203,13 @@ fn start(scrape: &mut Scrape, readiness: &Readiness) {
     let progress = readiness.progress.snapshot();
     scrape.gauge("loading_rows_done", "Rows loaded in the present phase", progress.done);
     scrape.gauge("loading_rows_total", "Rows to load in the present phase", progress.total);
+    let tally = readiness.loaded();
+    let following = tally.as_ref().and_then(|tally| tally.following.as_ref());
+    scrape.gauge("follows", "1 while the server follows another one", u64::from(following.is_some()));
+    let age = following.map_or(0.0, |following| following.age().as_secs_f64());
+    scrape.gauge("follow_age_seconds", "How old the ranks of a server that follows may be", age);
     let help = "How often the store was read anew because its database had lost commits";
-    scrape.counter("lost_commits_reloads", help, readiness.reloads());
+    scrape.counter("lost_commits_reloads", help, readiness.losses());
     let seconds = readiness.lost().and_then(|lost| lost.seconds()).unwrap_or(0.0);
     let help = "Seconds of commits that were lost at most, the last time";
     scrape.gauge("lost_commits_seconds", help, seconds);

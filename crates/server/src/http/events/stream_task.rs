@@ -45,6 +45,7 @@ pub(super) struct StreamTask {
     checked_at: Instant,
     /// The number of reloads when the stream began.
     reloads: u64,
+    losses: u64,
 }
 
 /// Why an event stream ends.
@@ -63,8 +64,8 @@ enum End {
 impl StreamTask {
     pub(super) fn new(caller_check: CallerCheck, caller: Caller, slot: StreamSlot, queue: Queue) -> Self {
         let draining = caller_check.readiness.draining();
-        let reloads = caller_check.readiness.reloads();
-        Self { caller_check, caller, slot, queue, draining, checked_at: Instant::now(), reloads }
+        let (reloads, losses) = (caller_check.readiness.reloads(), caller_check.readiness.losses());
+        Self { caller_check, caller, slot, queue, draining, checked_at: Instant::now(), reloads, losses }
     }
 
     /// Fills the stream until it ends.
@@ -154,8 +155,10 @@ impl StreamTask {
         loop {
             let ready = self.caller_check.readiness.ready();
             // This check comes after `ready`, because a reload before it would make `ready` return the new service.
-            if self.caller_check.readiness.reloads() != self.reloads {
-                return Err(End::Lost);
+            let readiness = &self.caller_check.readiness;
+            if readiness.reloads() != self.reloads {
+                // After lost commits, or with another server that leads: only the former takes back what was sent.
+                return Err(if readiness.losses() == self.losses { End::Over } else { End::Lost });
             }
             match ready {
                 Ok(tally) => return Ok(tally),
