@@ -27,6 +27,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 use tally_rules::Micros;
 use tally_store::{BoardNo, Store};
+use tokio::sync::watch;
 
 /// How many changes one leader has committed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -100,7 +101,9 @@ pub struct Following {
     leader: RwLock<Arc<str>>,
     token: u64,
     /// The number of the last change that was made here.
-    number: AtomicU64,
+    number: watch::Sender<u64>,
+    /// The same of the last one that was begun.
+    begun: AtomicU64,
     base: Instant,
     /// The state here contains everything that the leader had committed then, in microseconds after `base`.
     known: AtomicU64,
@@ -115,7 +118,8 @@ impl Following {
         Self {
             leader: RwLock::new(leader.into()),
             token: from.token,
-            number: AtomicU64::new(from.number),
+            number: watch::Sender::new(from.number),
+            begun: AtomicU64::new(from.number),
             base: Instant::now(),
             known: AtomicU64::new(0),
             age_max,
@@ -135,12 +139,33 @@ impl Following {
 
     /// The state of the rankings here.
     pub fn position(&self) -> Position {
-        Position { token: self.token, number: self.number.load(Ordering::Acquire) }
+        Position { token: self.token, number: *self.number.borrow() }
     }
 
-    /// The change of that number was made here.
+    /// The change of that number is made here from now on.
+    pub fn begin(&self, number: u64) {
+        self.begun.store(number, Ordering::SeqCst);
+    }
+
+    /// It was made.
     pub fn advance(&self, number: u64) {
-        self.number.store(number, Ordering::Release);
+        self.number.send_replace(number);
+    }
+
+    /// Whether the rankings are as of this position, and no change has been begun since: what was read in between is exactly that.
+    pub fn is_still(&self, position: Position) -> bool {
+        self.begun.load(Ordering::SeqCst) == position.number
+    }
+
+    /// Waits so long for a state that contains a position; whether it is there. A leader begins with everything that those before
+    /// it have acknowledged.
+    pub async fn contains(&self, position: Position, wait: Duration) -> bool {
+        if position.token != self.token {
+            return position.token < self.token;
+        }
+        let mut number = self.number.subscribe();
+        let there = number.wait_for(|number| *number >= position.number);
+        tokio::time::timeout(wait, there).await.is_ok_and(|there| there.is_ok())
     }
 
     /// Everything was made here that the leader had committed when it was asked then.

@@ -195,6 +195,7 @@ impl Follow {
         let mut number = position.number;
         for changes in &message.changes {
             let changes = Changes::decode(changes).context("the leader's changes cannot be read")?;
+            self.following.begin(number + 1);
             apply(tally, &changes)?;
             number += 1;
             self.following.advance(number);
