@@ -20,6 +20,8 @@ const STEP_PAUSE: Duration = Duration::from_millis(10);
 const LEASE: Duration = Duration::from_secs(40);
 /// The pause between two rounds.
 const IDLE_PAUSE: Duration = Duration::from_secs(30);
+/// The least age of marks that are cleared without a transaction.
+const MARKS_MIN: Duration = Duration::from_secs(60);
 
 /// Starts the background task.
 pub(crate) fn start(tally: &Arc<Tally>) -> Result<(), Failure> {
@@ -36,8 +38,25 @@ pub(crate) fn clean(tally: &Tally, pace: &mut Pace) -> Result<usize, Failure> {
     let rows = again(step(&*tally.store, &tally.clock, tally.settings.idempotency_keep_micros, pace))?;
     if pace.all {
         *expired(tally) = Some(Instant::now());
+        clear_marks(&*tally.store)?;
     }
     Ok(rows)
+}
+
+/// Clears marks that are kept for a server that leads after this one, and that no transaction has cleared. So are
+/// those of an earlier leader.
+fn clear_marks(store: &dyn Store) -> Result<(), Failure> {
+    let kept = store.marks();
+    if kept.is_zero() {
+        return Ok(());
+    }
+    loop {
+        let old = store.outbox(kept.max(MARKS_MIN), None)?;
+        if old.is_empty() {
+            return Ok(());
+        }
+        store.clear_outbox(&old.iter().map(|mark| mark.batch).collect::<Vec<_>>())?;
+    }
 }
 
 /// Another transaction had some of the rows first, and the others are left: the next step is soon, for a pause would let them grow.

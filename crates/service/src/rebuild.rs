@@ -160,7 +160,8 @@ fn on_threads(
     })
 }
 
-fn load(
+/// Loads one board.
+pub(crate) fn load(
     (store, ranking, follows): (&dyn Store, &RankingBackend, bool),
     row: BoardRow,
     ClockReading { now, doubt }: ClockReading,

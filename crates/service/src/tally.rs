@@ -95,17 +95,8 @@ impl Tally {
         settings: Settings,
         progress: &Progress,
     ) -> Result<Arc<Self>, Failure> {
-        let follows = match &settings.role {
-            Role::Follows(following) => Some(Arc::clone(following)),
-            Role::Alone | Role::Leads(_) => None,
-        };
-        let changes = matches!(settings.role, Role::Leads(_)).then(Arc::<ChangeRing>::default);
-        if let Some(ring) = &changes {
-            let token = store.tap(Arc::<ChangeRing>::clone(ring));
-            ring.set_token(
-                token.ok_or_else(|| Fault::Broken("only the one writer of a database leads".into()))?,
-            );
-        }
+        let follows = settings.role.following();
+        let changes = settings.role.leads().then(|| ChangeRing::tap(&*store)).transpose()?;
         // Changes of other servers from here on are followed.
         let is_shared = matches!(settings.ranking, RankingBackend::Redis(_));
         let followed = is_shared.then(|| Followed::begin(&*store, clock.now())).transpose()?;
@@ -116,8 +107,11 @@ impl Tally {
         {
             tracing::warn!(%failure, "names that earlier versions stored were not corrected; the next start continues");
         }
+        if let Some(following) = &follows {
+            following.set_revisions(store.board_revisions()?);
+        }
         let rebuilt = match &settings.role {
-            Role::Leads(Some(handover)) => handover.resume(&*store)?,
+            Role::Leads(Some(handover)) => handover.resume(&*store, &settings, clock.read(), progress)?,
             _ => rebuild::rebuild(&*store, &settings, clock.read(), progress)?,
         };
         if let Some(following) = &follows {

@@ -42,6 +42,10 @@ pub struct Changes {
     pub boards: Vec<BoardChange>,
     /// Whether API keys have changed.
     pub keys: bool,
+    /// The transaction, if its marks are kept beside it.
+    pub batch: Option<BatchId>,
+    /// The revision of the boards that it has changed, if it is known.
+    pub revision: Option<u64>,
 }
 
 const SCORES: u8 = 1;
@@ -51,6 +55,8 @@ const CREATED: u8 = 4;
 const REDEFINED: u8 = 5;
 const DELETED: u8 = 6;
 const KEYS: u8 = 7;
+const BATCH: u8 = 8;
+const REVISION: u8 = 9;
 
 impl Changes {
     /// The bytes of what a transaction changes; `None` if no server has any of it in memory.
@@ -97,6 +103,11 @@ impl Changes {
                 }
                 DELETED => changes.boards.push(BoardChange::Delete(BoardNo(input.small()?))),
                 KEYS => changes.keys = true,
+                BATCH => {
+                    let (link, sequence) = (input.fixed()?, input.number()?);
+                    changes.batch = Some(BatchId { link, sequence, ..BatchId::default() });
+                }
+                REVISION => changes.revision = Some(input.number()?),
                 _ => return None,
             }
         }
@@ -169,6 +180,20 @@ fn take_list<T>(input: &mut Input<'_>, mut take: impl FnMut(&mut Input<'_>) -> O
     Some(rows)
 }
 
+/// Appends what is known of the commit.
+fn of_commit(mut changes: Vec<u8>, committed: &Committed) -> Vec<u8> {
+    if let Some(BatchId { link, sequence, .. }) = committed.outbox {
+        changes.push(BATCH);
+        changes.extend(link);
+        put_number(sequence, &mut changes);
+    }
+    if committed.revision > 0 {
+        changes.push(REVISION);
+        put_number(committed.revision, &mut changes);
+    }
+    changes
+}
+
 /// The tap of a store, and the changes whose commit is in doubt.
 #[derive(Debug, Default)]
 pub struct Tapped {
@@ -201,7 +226,7 @@ impl Tapped {
             changes
         });
         match (&done, decided) {
-            (Ok(_), Some(changes)) => tap.committed(changes),
+            (Ok(committed), Some(changes)) => tap.committed(of_commit(changes, committed)),
             (Err(StoreError::InDoubt { batch, .. }), Some(changes)) => {
                 self.in_doubt().insert(*batch, changes);
             }
@@ -215,7 +240,8 @@ impl Tapped {
         let Some(tap) = self.tap.get() else { return };
         let changes = self.in_doubt().remove(batch);
         if let Some(changes) = changes.filter(|_| is_done) {
-            tap.committed(changes);
+            // Its revision is unknown.
+            tap.committed(of_commit(changes, &Committed { outbox: Some(*batch), ..Committed::default() }));
         }
     }
 

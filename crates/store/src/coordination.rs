@@ -2,7 +2,7 @@
 //!
 //! The defaults are those of a store that one process writes to.
 
-use crate::plan::{BatchId, BoardRow};
+use crate::plan::{BatchId, BoardNo, BoardRow};
 use crate::servers::{
     Bans, BoardRef, BoardState, FeedPage, FeedPosition, LostCommits, OutboxEntry, Revisions, Task,
 };
@@ -108,5 +108,20 @@ pub trait Coordination: Reads {
     /// fencing token. Once, and before any transaction.
     fn tap(&self, _tap: Arc<dyn CommitTap>) -> Option<u64> {
         None
+    }
+
+    /// The revision of each live board.
+    fn board_revisions(&self) -> Result<Vec<(BoardNo, u64)>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    /// The end of the lease of the only writer, as the store has it since the last renewal; 0 if there is none. Cheap.
+    fn renewed(&self) -> u64 {
+        0
+    }
+
+    /// How long the outbox has the records that a transaction has changed, after they were published. Cheap.
+    fn marks(&self) -> Duration {
+        Duration::ZERO
     }
 }

@@ -32,6 +32,7 @@ mod import_file;
 mod import_members;
 mod import_redis;
 mod keys;
+mod lead_or_follow;
 mod limit_settings;
 mod load;
 mod log;

@@ -3,6 +3,7 @@
 //! Not here: what a store does.
 
 use crate::config::{Config, Usage, list};
+use crate::lead_or_follow;
 use anyhow::{Context, Error, Result, bail};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -196,10 +197,8 @@ impl StoreAddress {
             Self::MySql(url) => {
                 // Rankings in memory are right only while no other server writes.
                 let alone = ranks_in_memory(config);
-                let store = match connect(url, config, opening, Some((writer(data), alone))) {
-                    Err(error) if alone && may_follow(config) && is_locked(&error) => follow(url, config)?,
-                    opened => opened?,
-                };
+                let options = writing(config, opening, Some((writer(data), alone)))?;
+                let store = lead_or_follow::open(url, config, options)?;
                 check_alone(&store)?;
                 let shown = store.url().to_owned();
                 Ok(Opened {
@@ -235,24 +234,11 @@ pub(crate) fn connect(
     opening: Opening,
     writer: Option<(String, bool)>,
 ) -> Result<Arc<MySqlStore>> {
-    let options = writing(config, opening, writer)?;
-    Ok(Arc::new(MySqlStore::open_reporting(url, &options, &mut print_notice).context("open the store")?))
+    open_database(url, &writing(config, opening, writer)?)
 }
 
-/// Whether this server follows the one that writes, if there is one.
-pub(crate) fn may_follow(config: &Config) -> bool {
-    !config.text("follow.advertise").is_empty()
-}
-
-/// Opens a database of which another server is the only writer.
-fn follow(url: &str, config: &Config) -> Result<Arc<MySqlStore>> {
-    let options = mysql::Options { follows: true, ..options(config, Opening::AsItIs, None)? };
-    Ok(Arc::new(MySqlStore::open_reporting(url, &options, &mut print_notice).context("open the store")?))
-}
-
-/// Whether another process has the store.
-pub(crate) fn is_locked(error: &Error) -> bool {
-    holder(error).is_some()
+pub(crate) fn open_database(url: &str, options: &mysql::Options) -> Result<Arc<MySqlStore>> {
+    Ok(Arc::new(MySqlStore::open_reporting(url, options, &mut print_notice).context("open the store")?))
 }
 
 /// The process that has the store, if that is why it could not be opened.
@@ -284,6 +270,7 @@ pub(crate) fn options(config: &Config, opening: Opening, writer: Option<String>)
         writer,
         beside: None,
         follows: false,
+        marks: None,
         anew: match opening {
             Opening::Anew(known) => Some(known),
             Opening::AsItIs | Opening::Migrate => None,

@@ -8,7 +8,8 @@ use super::response::{self, Response};
 use crate::readiness::{NotReady, Readiness};
 use hyper::{HeaderMap, Method, StatusCode, Uri};
 use std::time::Duration;
-use tally_service::follow::Position;
+use tally_service::Tally;
+use tally_service::follow::{Leading, Position};
 use tally_service::signed_requests::{Behalf, HEADER, SignedRequest};
 use tally_wire::Problem;
 
@@ -45,10 +46,15 @@ pub(super) async fn changes(
     let position = after.map(str::parse::<Position>).transpose();
     let position =
         position.map_err(|()| Problem::new(400, "bad_request", "`after` is no position of a leader"))?;
-    let message = changes.read(position, WAIT, tally.now()).await;
+    let message = changes.read(position, WAIT, leading(&tally)).await;
     // It may have lost the lease while it waited. One that has ended had the lease then.
     if !message.ends && !tally.may_answer() {
         return Err(problem::of_not_ready(&NotReady::Unsure));
     }
     Ok(response::with(StatusCode::OK, "application/octet-stream", message.encode()))
+}
+
+fn leading(tally: &Tally) -> Leading {
+    let marks = u64::try_from(tally.store.marks().as_micros()).unwrap_or(u64::MAX);
+    Leading { now: tally.now(), renewed: tally.store.renewed(), marks }
 }

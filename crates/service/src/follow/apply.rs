@@ -4,7 +4,7 @@
 //! alone: nothing is checked here. It may be older than the state that was loaded, and then a later one ends right. A row of a
 //! deleted leaderboard or of a closed period is skipped.
 
-use crate::boards::Board;
+use crate::boards::{Board, Boards};
 use crate::failure::{Failure, Fault};
 use crate::periods::LiveWindow;
 use crate::periods::outdated::OutdatedArchives;
@@ -43,11 +43,8 @@ pub fn apply(tally: &Tally, changes: &Changes) -> Result<(), Failure> {
     for (board, _, row) in &windows {
         row.iter().filter(|row| !row.closed).for_each(|row| begin(board, row));
     }
-    publish(tally, changes);
-    let newest = changes.scores.iter().filter_map(|(_, record)| Some(record.as_ref()?.at)).max();
-    if let (Some(following), Some(newest)) = (&tally.following, newest) {
-        following.note_instant(newest);
-    }
+    publish(&tally.boards, changes);
+    tally.following.iter().for_each(|following| following.note(changes));
     for (board, window, row) in &windows {
         match row {
             None => forget(board, *window),
@@ -122,10 +119,10 @@ fn forget(board: &Board, window: Window) {
 }
 
 /// Changes rankings and bans.
-fn publish(tally: &Tally, changes: &Changes) {
-    let by_window = by_window(tally, changes);
+pub(super) fn publish(boards: &Boards, changes: &Changes) {
+    let by_window = by_window(boards, changes);
     let found = by_window.keys().filter_map(|of| {
-        let board = tally.boards.by_no(of.0)?;
+        let board = boards.by_no(of.0)?;
         let live = board.periods().live(of.1).cloned();
         Some((*of, board, live))
     });
@@ -152,14 +149,14 @@ fn publish(tally: &Tally, changes: &Changes) {
 }
 
 /// Changes bans, and returns what changes in each window. A banned player does not move.
-fn by_window(tally: &Tally, changes: &Changes) -> ByWindow {
+fn by_window(boards: &Boards, changes: &Changes) -> ByWindow {
     let mut by_window = ByWindow::new();
     let mut put = |of: (BoardNo, Window), player: &PlayerId, record| {
         let change = RankingChange { player: player.clone(), record, ranked: false };
         by_window.entry(of).or_default().push(change);
     };
     for (key, is_banned) in &changes.bans {
-        let Some(board) = tally.boards.by_no(key.board) else { continue };
+        let Some(board) = boards.by_no(key.board) else { continue };
         let mut banned = board.banned.write().unwrap_or_else(PoisonError::into_inner);
         if *is_banned {
             banned.insert(key.player.clone());
@@ -170,7 +167,7 @@ fn by_window(tally: &Tally, changes: &Changes) -> ByWindow {
         }
     }
     for of_board in changes.scores.chunk_by(|(a, _), (b, _)| a.board == b.board) {
-        let Some(board) = tally.boards.by_no(of_board[0].0.board) else { continue };
+        let Some(board) = boards.by_no(of_board[0].0.board) else { continue };
         let banned = board.banned.read().unwrap_or_else(PoisonError::into_inner);
         let shown = of_board.iter().filter(|(key, _)| !banned.contains(&key.player));
         shown.for_each(|(key, record)| put((key.board, key.window), &key.player, *record));

@@ -8,26 +8,27 @@
 //! the leader and taking over its place (crate `tally`), and the lease (crate `store`).
 
 mod apply;
+mod handover;
 mod message;
 mod ring;
 
 pub use apply::apply;
-pub use message::{Message, MessageFault};
+pub use handover::Handover;
+pub use message::{Leading, Message, MessageFault};
 pub use ring::ChangeRing;
 
-use crate::boards::Boards;
-use crate::contests::play;
-use crate::failure::Failure;
-use crate::rebuild::Rebuilt;
-use crate::tally::Tally;
+use std::collections::BTreeMap;
 use std::fmt::{Display, Formatter};
 use std::str::FromStr;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 use tally_rules::Micros;
-use tally_store::{BoardNo, Store};
+use tally_store::{BatchId, BoardChange, BoardNo, Changes};
 use tokio::sync::watch;
+
+/// So much earlier than the leader deletes marks, a follower counts them as deleted.
+const MARKS_MARGIN: Duration = Duration::from_secs(1);
 
 /// How many changes one leader has committed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,31 +68,16 @@ pub enum Role {
     Follows(Arc<Following>),
 }
 
-/// What a server that leads takes over from itself as a follower. It has every change of the leader before it, which has ended.
-#[derive(Clone, Debug)]
-pub struct Handover {
-    /// The leaderboards with their rankings.
-    boards: Arc<Boards>,
-    /// The newest instant of their records.
-    newest: Micros,
-}
-
-impl Handover {
-    /// Of a service that followed, and does nothing more.
-    pub fn of(tally: &Tally) -> Option<Self> {
-        let following = tally.following.as_ref()?;
-        Some(Self {
-            boards: Arc::clone(&tally.boards),
-            newest: Micros(following.newest.load(Ordering::Acquire)),
-        })
+impl Role {
+    pub(crate) fn leads(&self) -> bool {
+        matches!(self, Self::Leads(_))
     }
 
-    /// What a start needs to know. The contests of leaderboards are read again, because a follower does not follow them.
-    pub(crate) fn resume(&self, store: &dyn Store) -> Result<Rebuilt, Failure> {
-        for board in self.boards.from_no(BoardNo(0), usize::MAX) {
-            play::load(store, &board)?;
+    pub(crate) fn following(&self) -> Option<Arc<Following>> {
+        match self {
+            Self::Follows(following) => Some(Arc::clone(following)),
+            Self::Alone | Self::Leads(_) => None,
         }
-        Ok(Rebuilt { boards: Arc::clone(&self.boards), newest: self.newest, claim: None })
     }
 }
 
@@ -110,6 +96,18 @@ pub struct Following {
     age_max: Duration,
     /// The newest instant of a record.
     newest: AtomicI64,
+    known_of: Mutex<KnownOf>,
+}
+
+/// What a follower needs when it leads after a leader that did not stop by itself.
+#[derive(Clone, Debug, Default)]
+struct KnownOf {
+    /// The revision of each leaderboard here; 0 if it is unknown.
+    revisions: BTreeMap<BoardNo, u64>,
+    /// The last transaction that was made here and has marks, and when.
+    last: Option<(Instant, BatchId)>,
+    /// What the leader last said of itself.
+    leading: Leading,
 }
 
 impl Following {
@@ -124,6 +122,54 @@ impl Following {
             known: AtomicU64::new(0),
             age_max,
             newest: AtomicI64::new(i64::MIN),
+            known_of: Mutex::default(),
+        }
+    }
+
+    /// What the leader says of itself.
+    pub fn hear(&self, leading: Leading) {
+        self.known_of().leading = leading;
+    }
+
+    /// Whether a leader whose lease ended then is followed so closely that what this server has missed of it can be told: the
+    /// database has marks of everything since, and has lost nothing that this server has. `has_committed` looks a transaction up.
+    pub fn can_catch_up<E>(
+        &self,
+        expires_at: u64,
+        has_committed: impl FnOnce(&BatchId) -> Result<bool, E>,
+    ) -> Result<bool, E> {
+        let KnownOf { last, leading, .. } = self.known_of().clone();
+        let kept = Duration::from_micros(leading.marks).saturating_sub(MARKS_MARGIN);
+        if self.age() >= kept || expires_at < leading.renewed {
+            return Ok(false);
+        }
+        last.filter(|(at, _)| at.elapsed() < kept).map_or(Ok(true), |(_, batch)| has_committed(&batch))
+    }
+
+    fn known_of(&self) -> MutexGuard<'_, KnownOf> {
+        self.known_of.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The leaderboards that are loaded next have these revisions at least.
+    pub(crate) fn set_revisions(&self, revisions: Vec<(BoardNo, u64)>) {
+        self.known_of().revisions = revisions.into_iter().collect();
+    }
+
+    /// Notes a change that was made.
+    fn note(&self, changes: &Changes) {
+        let newest = changes.scores.iter().filter_map(|(_, record)| Some(record.as_ref()?.at)).max();
+        newest.into_iter().for_each(|newest| self.note_instant(newest));
+        let mut known = self.known_of();
+        known.last = changes.batch.map(|batch| (Instant::now(), batch)).or(known.last);
+        let revision = changes.revision.unwrap_or(0);
+        let (bans, windows) = (changes.bans.iter(), changes.windows.iter());
+        let touched = bans.map(|(key, _)| key.board).chain(windows.map(|(key, _)| key.board));
+        known.revisions.extend(touched.map(|no| (no, revision)));
+        for change in &changes.boards {
+            match change {
+                BoardChange::Delete(no) => drop(known.revisions.remove(no)),
+                other => drop(known.revisions.insert(other.no(), revision)),
+            }
         }
     }
 

@@ -3,12 +3,12 @@
 //! It has a bound in bytes; the oldest go first. A follower that needs one of those reads the store anew.
 
 use super::Position;
-use super::message::Message;
+use super::message::{Leading, Message};
+use crate::failure::{Failure, Fault};
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tally_rules::Micros;
-use tally_store::CommitTap;
+use tally_store::{CommitTap, Store};
 use tokio::sync::watch;
 
 /// The bytes that are kept: at 20,000 submits a second those of three minutes.
@@ -66,9 +66,13 @@ impl ChangeRing {
         Self { changes, newest: watch::Sender::new(0), bytes_max }
     }
 
-    /// The changes are of a leader with that fencing token.
-    pub(crate) fn set_token(&self, token: u64) {
-        self.kept().token = token;
+    /// The changes of this server, which must be the one writer of a database. Before any of them.
+    pub(crate) fn tap(store: &dyn Store) -> Result<Arc<Self>, Failure> {
+        let ring = Arc::new(Self::default());
+        let token = store.tap(Arc::<Self>::clone(&ring));
+        let token = token.ok_or_else(|| Fault::Broken("only the one writer of a database leads".into()))?;
+        ring.kept().token = token;
+        Ok(ring)
     }
 
     /// The last change.
@@ -94,9 +98,9 @@ impl ChangeRing {
         kept.read == kept.newest()
     }
 
-    /// The changes after a position, at the leader's time; without a position, no changes. If there are none, it waits so long for
+    /// The changes after a position; without a position, no changes. If there are none, it waits so long for
     /// one.
-    pub async fn read(&self, after: Option<Position>, wait: Duration, now: Micros) -> Message {
+    pub async fn read(&self, after: Option<Position>, wait: Duration, leading: Leading) -> Message {
         let mut changed = self.newest.subscribe();
         if self.note(after) {
             // Also when no change comes any more.
@@ -105,12 +109,12 @@ impl ChangeRing {
         let kept = self.kept();
         let (newest, ends) = (Position { token: kept.token, number: kept.newest() }, kept.ended);
         let Some(after) = after else {
-            return Message { newest, ends, now, first: kept.newest() + 1, changes: Vec::new() };
+            return Message { newest, ends, leading, first: kept.newest() + 1, changes: Vec::new() };
         };
         let is_kept =
             after.token == kept.token && (kept.first..=kept.newest() + 1).contains(&(after.number + 1));
         let Some(skip) = is_kept.then(|| after.number + 1 - kept.first) else {
-            return Message { newest, ends, now, first: 0, changes: Vec::new() };
+            return Message { newest, ends, leading, first: 0, changes: Vec::new() };
         };
         let mut bytes = 0;
         let rest = kept.changes.iter().skip(usize::try_from(skip).unwrap_or(usize::MAX));
@@ -119,7 +123,7 @@ impl ChangeRing {
             bytes += one.len();
             fits
         });
-        Message { newest, ends, now, first: after.number + 1, changes: some.cloned().collect() }
+        Message { newest, ends, leading, first: after.number + 1, changes: some.cloned().collect() }
     }
 
     /// Notes what a follower has; whether there is nothing new for it.

@@ -2,7 +2,7 @@
 
 use super::lease::Lease;
 use super::{MySqlStore, batches, meta, outbox, revisions, tasks};
-use crate::plan::BatchId;
+use crate::plan::{BatchId, BoardNo};
 use crate::servers::{
     BoardRef, BoardState, FeedPage, FeedPosition, LostCommits, OutboxEntry, Revisions, Task,
 };
@@ -78,5 +78,17 @@ impl Coordination for MySqlStore {
         let lease = self.lease.as_ref().filter(|lease| lease.is_alone())?;
         self.tapped.set(tap);
         Some(lease.token())
+    }
+
+    fn board_revisions(&self) -> Result<Vec<(BoardNo, u64)>, StoreError> {
+        revisions::all(&self.pool)
+    }
+
+    fn renewed(&self) -> u64 {
+        self.lease.as_ref().map_or(0, Lease::expires_at)
+    }
+
+    fn marks(&self) -> Duration {
+        self.pool.options.marks.unwrap_or_default()
     }
 }

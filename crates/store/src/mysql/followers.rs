@@ -4,10 +4,13 @@
 //! A server that follows has no lease, so it must not write: [`MySqlStore::may_write`]. Not here: what followers read from the
 //! leader.
 
-use super::lease::Lease;
 use super::text::Script;
-use super::{CLOCK, MySqlStore, leases, meta};
+use super::{CLOCK, MySqlStore, batches, leases, meta};
 use crate::StoreError;
+use crate::plan::{BatchId, Committed};
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
 /// The name of the value.
 const LEADER: &str = "store.leader";
@@ -22,6 +25,19 @@ pub struct LeaderRow {
     /// Whether it has given the lease back, or has not renewed it in time: another server may lead.
     pub is_over: bool,
 }
+
+/// The last holder of the lease before this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Replaced {
+    /// Its fencing token.
+    pub token: u64,
+    /// The end of its lease by the database's clock; 0 if it has given it back.
+    pub expires_at: u64,
+}
+
+/// Transactions whose marks are kept, oldest first.
+#[derive(Debug, Default)]
+pub(super) struct Marked(Mutex<VecDeque<(Instant, BatchId)>>);
 
 impl MySqlStore {
     /// Stores the address of this process for followers, if it is the only writer.
@@ -49,9 +65,28 @@ impl MySqlStore {
         Ok(LeaderRow { token: row.token, address, is_over: row.expires_at <= now })
     }
 
-    /// The fencing token of the writer before this process, if it is the only writer. No other process has written in between.
-    pub fn replaced(&self) -> Option<u64> {
-        self.lease.as_ref().filter(|lease| lease.is_alone()).map(Lease::replaced)
+    /// The writer before this process, if it is the only writer. No other process has written in between.
+    pub fn replaced(&self) -> Option<Replaced> {
+        let (token, expires_at) = self.lease.as_ref().filter(|lease| lease.is_alone())?.replaced();
+        Some(Replaced { token, expires_at })
+    }
+
+    /// Whether the database has the commit marker of a transaction.
+    pub fn has_committed(&self, batch: &BatchId) -> Result<bool, StoreError> {
+        let mut script = Script::default();
+        batches::count(&mut script, batch);
+        Ok(self.pool.query(&script)?.one_number("batches")? > 0)
+    }
+
+    /// Keeps the names of what a transaction has changed beside it for a while: a server that leads after this one may have missed
+    /// it. A later transaction deletes them.
+    pub(super) fn keep_marks(&self, committed: Committed) -> Committed {
+        let Some(keep) = self.pool.options.marks else { return committed };
+        let mut marked = self.marked.0.lock().unwrap_or_else(PoisonError::into_inner);
+        marked.extend(committed.outbox.map(|batch| (Instant::now(), batch)));
+        let old = marked.iter().take_while(|(at, _)| at.elapsed() > keep).count();
+        self.pool.witnesses.settle(marked.drain(..old).map(|(_, batch)| batch));
+        Committed { outbox: None, ..committed }
     }
 
     /// Whether this process only follows.

@@ -53,7 +53,9 @@ struct Shared {
     pool: Arc<Pool>,
     kind: LeaseKind,
     token: u64,
-    replaced: u64,
+    replaced: (u64, u64),
+    /// The end of the lease in the database since the last renewal.
+    expires_at: AtomicU64,
     generation: u64,
     time: Duration,
     /// The zero of `until`.
@@ -143,6 +145,7 @@ impl Lease {
             kind,
             token,
             replaced,
+            expires_at: AtomicU64::new(0),
             generation,
             time: pool.options.lease,
             base: sent,
@@ -170,9 +173,14 @@ impl Lease {
         self.shared.token
     }
 
-    /// The token of the single writer before this one: nothing was written under another one in between.
-    pub(super) fn replaced(&self) -> u64 {
+    /// The token of the single writer before this one, and the end of its lease: nothing was written under another one in between.
+    pub(super) fn replaced(&self) -> (u64, u64) {
         self.shared.replaced
+    }
+
+    /// The end of the lease in the database since the last renewal.
+    pub(super) fn expires_at(&self) -> u64 {
+        self.shared.expires_at.load(Ordering::Acquire)
     }
 
     /// A version for a transaction that reads no rows: greater than any that was given here, and near the present time. A
@@ -291,6 +299,9 @@ impl Shared {
 
     fn note(&self, renewed: &Renewed) {
         self.ahead.store(renewed.ahead, Ordering::Relaxed);
+        if renewed.found.token == self.token {
+            self.expires_at.store(renewed.found.expires_at, Ordering::Release);
+        }
     }
 
     /// The loop of the lease thread.

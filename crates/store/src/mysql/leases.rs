@@ -48,8 +48,8 @@ impl LeaseKind {
 /// A taken lease, and when it was requested.
 pub(super) struct HeldLease {
     pub(super) token: u64,
-    /// The token of the single writer before.
-    pub(super) replaced: u64,
+    /// The row of the single writer before: its token, and the end of its lease.
+    pub(super) replaced: (u64, u64),
     pub(super) generation: u64,
     pub(super) sent: Instant,
 }
@@ -96,7 +96,7 @@ pub(super) fn try_take(
     let now = results.one_number("the clock")?;
     check_clock(ahead((sent_at, answered_at), now))?;
     let mut script = Script::default();
-    let replaced = alone.token;
+    let replaced = (alone.token, alone.expires_at);
     let raises = kind == LeaseKind::Alone || alone.holder != SIDE_BY_SIDE;
     // The token follows the clock: a database that has lost a token would give it again.
     let token = if raises { now.max(alone.token + 1) } else { alone.token };

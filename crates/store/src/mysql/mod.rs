@@ -93,7 +93,8 @@ use crate::StoreError;
 use crate::archive::Archives;
 use crate::changes::Tapped;
 use connect::{Address, Flavour};
-pub use followers::LeaderRow;
+use followers::Marked;
+pub use followers::{LeaderRow, Replaced};
 use lease::{Lease, LeaseKind};
 use link::Link;
 pub(crate) use notes::{Note, Noted};
@@ -120,6 +121,7 @@ pub struct MySqlStore {
     follower: Mutex<Option<Link>>,
     archives: Archives,
     tapped: Tapped,
+    marked: Marked,
 }
 
 impl MySqlStore {
@@ -227,6 +229,7 @@ impl MySqlStore {
             name,
             follower: Mutex::default(),
             tapped: Tapped::default(),
+            marked: Marked::default(),
             archives: Archives::new(options.archives.clone(), Arc::new(SystemDisk)),
         })
     }

@@ -10,7 +10,7 @@ use super::pool::Pool;
 use super::row_cache::CachedRows;
 use super::run::{Done, FinalMessage, Stop, commit};
 use super::text::Script;
-use super::{Version, check, meta, revisions, write};
+use super::{Version, check, meta, outbox, revisions, write};
 use crate::ledger::LedgerLoaded;
 use crate::plan::{Loaded, ReadSet};
 
@@ -60,7 +60,9 @@ pub(super) fn run(
         link.name[0],
     );
     meta::note(&mut script, &notes);
-    let last = FinalMessage { version, revised: false, unpublished: None, assumed_live: Some(&plan.boards) };
+    let unpublished = pool.options.marks.and_then(|_| outbox::of(&changes));
+    let unpublished = unpublished.as_deref();
+    let last = FinalMessage { version, revised: false, unpublished, assumed_live: Some(&plan.boards) };
     let committed = commit(link, (pool, Some(lease)), script, &last)?;
     Ok(Some(Done { committed, loaded: loaded.ledger, changes: changes.ledger }))
 }

@@ -28,6 +28,9 @@ pub struct Options {
     pub beside: Option<String>,
     /// Whether this process only reads, and follows the only writer. Then every change is refused. Default: no.
     pub follows: bool,
+    /// How long the names of changed records stay beside a committed transaction, for a server that leads after this one. None:
+    /// no server follows. Default: none.
+    pub marks: Option<Duration>,
     /// The newest generation of a store of this process which has found that the database lost commits. Then an empty database is
     /// not created, and what is kept outside of it counts as of a lost history. So a new generation begins, unless another
     /// server that writes beside has begun one since. Default: none.
@@ -51,6 +54,7 @@ impl Default for Options {
             writer: None,
             beside: None,
             follows: false,
+            marks: None,
             anew: None,
             archives: None,
             lease: Duration::from_secs(10),

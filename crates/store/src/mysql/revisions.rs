@@ -134,6 +134,19 @@ pub(super) fn change_feed(
     Ok(changed)
 }
 
+/// The revision of each live board.
+pub(super) fn all(pool: &Pool) -> Result<Vec<(BoardNo, u64)>, StoreError> {
+    let mut script = Script::default();
+    script.statement("SELECT board, revision FROM revisions WHERE gone = 0");
+    let (mut results, mut all) = (pool.query(&script)?, Vec::new());
+    results.each(1, "revisions", |row| {
+        all.push((BoardNo(row.small()?), row.number()?));
+        Ok(())
+    })?;
+    all.retain(|(no, _)| ![NUMBERS, KEYS].contains(no));
+    Ok(all)
+}
+
 /// Reads the answer, with the newest revision and the generation of the servers side by side.
 fn read_since(mut results: ResultSets, after: FeedPosition) -> Result<(FeedPage, u64, u64), StoreError> {
     let (mut changed, mut next) = (FeedPage::default(), after);

@@ -213,7 +213,8 @@ fn transact(
     meta::note(&mut script, &notes);
     let revised = revisions::bump(&mut script, &changes);
     bans::write(&mut script, &changes.bans);
-    let unpublished = plan.outbox.then(|| outbox::of(&changes)).flatten();
+    let is_marked = plan.outbox || pool.options.marks.is_some();
+    let unpublished = is_marked.then(|| outbox::of(&changes)).flatten();
     let last = FinalMessage { version, revised, unpublished: unpublished.as_deref(), assumed_live: None };
     let committed = commit(link, (pool, lease), script, &last)?;
     Ok(Done { committed, loaded: read.loaded.ledger, changes: changes.ledger })

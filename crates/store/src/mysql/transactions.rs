@@ -13,11 +13,12 @@ impl Transactions for MySqlStore {
         decide: &mut dyn FnMut(&Loaded) -> WriteSet,
     ) -> Result<Committed, StoreError> {
         self.may_write()?;
-        self.tapped.run(decide, |decide| {
+        let done = self.tapped.run(decide, |decide| {
             let decide: Decide<'_> = &mut |loaded, _| Noted { changes: decide(loaded), ..Noted::default() };
             let row_cache = self.lease.as_ref().is_some_and(Lease::is_alone).then_some(&self.row_cache);
             run::run((&self.pool, self.lease.as_ref(), row_cache), plan, decide)
-        })
+        });
+        done.map(|committed| self.keep_marks(committed))
     }
 
     fn resolve(&self, batch: &BatchId) -> Result<Option<Committed>, StoreError> {
@@ -25,6 +26,7 @@ impl Transactions for MySqlStore {
         let outbox = Some(*batch);
         let resolved = self.pool.resolve(batch)?;
         self.tapped.resolved(batch, resolved.is_some());
-        Ok(resolved.map(|version| Committed { version, outbox, ..Committed::default() }))
+        let committed = resolved.map(|version| Committed { version, outbox, ..Committed::default() });
+        Ok(committed.map(|committed| self.keep_marks(committed)))
     }
 }

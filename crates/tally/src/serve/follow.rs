@@ -70,6 +70,20 @@ pub(super) fn hand_over(tally: &Tally, store: &Opened) {
     tracing::info!(to_follower = changes.is_read(), "does not lead any more");
 }
 
+/// What this server takes over from itself as a follower: the rankings, if what they lack can be told.
+pub(super) fn handover(tally: &Tally, store: &Opened, has_all: bool) -> Result<Option<Handover>> {
+    let Some(following) = &tally.following else { return Ok(None) };
+    let Some((store, replaced)) = store.databases.first().and_then(|store| Some((store, store.replaced()?)))
+    else {
+        return Ok(None);
+    };
+    // Else another server has led and written in between.
+    let follows = replaced.token == following.position().token;
+    let may = follows
+        && (has_all || following.can_catch_up(replaced.expires_at, |batch| store.has_committed(batch))?);
+    Ok(may.then(|| Handover::of(tally, has_all)).flatten())
+}
+
 /// Waits until the leader that has ended gives the lease back.
 pub(super) fn wait_for_lease(store: &MySqlStore, token: u64) {
     let began = Instant::now();
@@ -113,7 +127,7 @@ pub(super) fn advertised(config: &Config, listens: Option<SocketAddr>) -> Result
 }
 
 fn may_lead(config: &Config, databases: &[Arc<MySqlStore>]) -> bool {
-    databases.len() == 1 && crate::store::ranks_in_memory(config) && crate::store::may_follow(config)
+    databases.len() == 1 && crate::store::ranks_in_memory(config) && crate::lead_or_follow::may_follow(config)
 }
 
 impl Follow {
@@ -187,6 +201,7 @@ impl Follow {
                 return Err(error);
             }
         };
+        self.following.hear(message.leading);
         if message.newest.token != position.token || message.first != position.number + 1 {
             let why = format!("the leader does not have the changes after {position} any more");
             self.set_leaderless(why, false);

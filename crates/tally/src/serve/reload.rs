@@ -14,7 +14,6 @@ use crate::store::{Leaderless, Opened, Opening, StoreLoss, holder};
 use anyhow::{Context, Result};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
-use tally_service::follow::Handover;
 use tally_service::{LostCommits, Tally};
 use tally_store::Coordination;
 use tokio::signal::unix::Signal;
@@ -72,7 +71,7 @@ impl Server {
                 std::thread::sleep(PAUSE);
             }
         }
-        tracing::info!(seconds = began.elapsed().as_secs_f64(), "the store was read anew: ready again");
+        tracing::info!(seconds = began.elapsed().as_secs_f64(), "ready again");
         Ok(None)
     }
 
@@ -100,19 +99,21 @@ impl Server {
             Opening::Anew(self.store.databases.iter().map(|store| store.generation()).max().unwrap_or(0))
         };
         let closed = self.gate.close(lost);
-        let followed = closed.as_ref().filter(|_| has_all).and_then(|tally| tally.following.clone());
+        // The rankings of a follower may stay.
+        let former = closed.clone().filter(|tally| tally.following.is_some());
+        let followed = former.as_ref().filter(|_| has_all).and_then(|tally| tally.following.clone());
         let token = followed.map(|following| following.position().token);
-        let handover = closed.as_deref().filter(|_| has_all).and_then(Handover::of);
+        let is_follower = former.is_some();
         let (config, data, databases) = (config.clone(), self.data.clone(), self.store.databases.clone());
         let opening = self.runtime.spawn_blocking(move || {
-            match (closed, token) {
-                // Its rankings stay, so nothing waits for its end.
-                (Some(tally), Some(token)) => {
-                    std::thread::spawn(move || end(tally));
-                    databases.first().into_iter().for_each(|store| follow::wait_for_lease(store, token));
-                }
-                (Some(tally), None) => end(tally),
-                (None, _) => {}
+            // A follower has nothing to make durable, so it leads without waiting for its requests.
+            match closed {
+                Some(tally) if is_follower => drop(std::thread::spawn(move || end(tally))),
+                Some(tally) => end(tally),
+                None => {}
+            }
+            if let Some(token) = token {
+                databases.first().into_iter().for_each(|store| follow::wait_for_lease(store, token));
             }
             databases.iter().rev().for_each(|store| store.release());
             drop(databases);
@@ -130,9 +131,17 @@ impl Server {
             Ok(opened) => opened,
             Err(holder) => return Ok(Some(End::StoreLost(StoreLoss::Taken(holder)))),
         };
-        // Another server may have led and written in between.
-        let replaced = self.store.databases.first().and_then(|store| store.replaced());
-        let handover = handover.filter(|_| replaced.is_some() && replaced == token);
+        let handover = former
+            .as_deref()
+            .map(|tally| follow::handover(tally, &self.store, has_all))
+            .transpose()?
+            .flatten();
+        if let (None, Some(former)) = (&handover, former) {
+            wait_for_release(former);
+        }
+        if handover.is_some() {
+            tracing::info!(has_all, "leads with the ranks that it has followed");
+        }
         *self.handover.lock().unwrap_or_else(PoisonError::into_inner) = handover;
         // A failure only makes the message of a second server less precise.
         drop(self.store.announce(&self.found));
@@ -143,8 +152,13 @@ impl Server {
 /// Ends a service, and waits until requests have released it.
 fn end(tally: Arc<Tally>) {
     tally.drain();
-    let began = Instant::now();
-    while Arc::strong_count(&tally) > 1 && began.elapsed() < HELD_MAX {
+    wait_for_release(tally);
+}
+
+fn wait_for_release(tally: Arc<Tally>) {
+    let (began, weak) = (Instant::now(), Arc::downgrade(&tally));
+    drop(tally);
+    while weak.strong_count() > 0 && began.elapsed() < HELD_MAX {
         std::thread::sleep(CHECK_PAUSE);
     }
 }

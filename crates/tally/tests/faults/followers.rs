@@ -141,6 +141,64 @@ fn a_frozen_leader_is_replaced_and_its_follower_answers_with_nothing_old() {
     assert_eq!(page(&mut follower)["total"], 2);
 }
 
+/// What a dead leader has committed and its follower has not heard.
+fn missed(change: impl FnOnce(&mut Client)) -> (TestTally, TestTally) {
+    let url = database();
+    let (mut first, mut second) = (stopped_on(&url), stopped_on(&url));
+    second.allow("the clock");
+    first.restart();
+    let mut leader = first.client();
+    for board in ["b", "c"] {
+        leader.put(&format!("/v1/leaderboards/{board}"), &json!({})).expect(201);
+    }
+    for number in 0..100 {
+        leader.send(&submit(&format!("p{number}"), number)).expect(200);
+    }
+    second.restart();
+    wait_for_same(&mut leader, &mut second.client());
+    second.signal("STOP");
+    change(&mut leader);
+    let wanted = page(&mut leader);
+    first.kill9();
+    second.signal("CONT");
+    let mut follower = second.client();
+    wait_until("the follower leads", || {
+        let ready = follower.get("/readyz");
+        ready.status == 200 && ready.json()["follows"].is_null()
+    });
+    assert_eq!(page(&mut follower), wanted, "nothing is lost");
+    second.wait_logged("leads with the ranks that it has followed has_all=false");
+    (first, second)
+}
+
+#[test]
+fn a_follower_that_leads_reads_the_records_that_it_has_missed() {
+    missed(|leader| {
+        for number in 0..100 {
+            leader.send(&submit(&format!("p{number}"), 1_000 + number)).expect(200);
+            leader.send(&submit(&format!("new-{number}"), number)).expect(200);
+        }
+        leader.delete("/v1/leaderboards/b/players/p7").expect(204);
+    });
+}
+
+#[test]
+fn a_follower_that_leads_loads_leaderboards_that_it_has_missed() {
+    let (_first, second) = missed(|leader| {
+        leader.post("/v1/leaderboards/b/players/p7/ban", &json!({})).expect(200);
+        leader.send(&submit("p8", 5_000)).expect(200);
+        leader.delete("/v1/leaderboards/c").expect(204);
+        leader.put("/v1/leaderboards/d", &json!({})).expect(201);
+    });
+    let mut leader = second.client();
+    assert_eq!(
+        [leader.get("/v1/leaderboards/c").status, leader.get("/v1/leaderboards/d").status],
+        [404, 200]
+    );
+    leader.post("/v1/leaderboards/b/players/p7/restore", &json!({})).expect(200);
+    assert_eq!(leader.get("/v1/leaderboards/b/players/p7").json()["score"], 7);
+}
+
 #[test]
 fn only_servers_of_the_store_read_its_changes() {
     let url = database();
