@@ -72,6 +72,7 @@ export default {
   "error.overloaded": "The server is busy",
   "error.store_unavailable": "The store is unavailable",
   "error.outcome_unknown": "The outcome is not known",
+  "error.not_leader": "No leader can be reached",
   "error.loading": "Ranks are not exact yet",
   "error.internal": "This is a bug",
   "error.already_applied": "The player has applied already",

@@ -72,6 +72,7 @@ export default {
   "error.overloaded": "서버가 혼잡합니다. 다시 시도하세요",
   "error.store_unavailable": "저장소를 사용할 수 없습니다. 처리되지 않았습니다",
   "error.outcome_unknown": "처리 결과를 알 수 없습니다. 같은 작업을 다시 실행하세요. 한 번만 적용됩니다",
+  "error.not_leader": "리더 서버에 연결할 수 없습니다. 처리되지 않았습니다",
   "error.loading": "순위를 준비하는 중입니다",
   "error.internal": "서버 오류입니다",
   "error.already_applied": "이미 신청한 플레이어입니다",

@@ -28,6 +28,7 @@ mod webhooks;
 
 pub use accept::ConnectionLimits;
 pub use http::follow::CHANGES_PATH;
+pub use http::forward::{Forwarder, ForwarderSettings};
 pub use http::listen::{HttpServer, OperatorServer, start, start_for_operators};
 pub use http::proxies::Network;
 pub use limits::{HttpLimits, KeysRequired};

@@ -48,6 +48,19 @@ struct RefusedConnection {
     reason: &'static str,
 }
 
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct ForwardedTo {
+    outcome: &'static str,
+}
+
+/// The counters of requests for the leader, by what became of them.
+pub(crate) struct Forwardings {
+    pub(crate) answered: Counter,
+    pub(crate) here: Counter,
+    pub(crate) gave_up: Counter,
+    pub(crate) unknown: Counter,
+}
+
 /// The registry and its handles.
 pub struct Metrics {
     registry: Registry,
@@ -65,6 +78,8 @@ pub struct Metrics {
     events_sent: Family<Sent, Counter>,
     security_events: Family<Sent, Counter>,
     refused: Family<RefusedConnection, Counter>,
+    /// Requests for the leader.
+    pub(crate) forwarded: Forwardings,
     /// Event streams that were closed because the client did not read.
     pub event_streams_slow: Counter,
 }
@@ -121,6 +136,15 @@ impl Metrics {
         let refused = Family::<RefusedConnection, Counter>::default();
         let help = "Connections that were closed unserved, by protocol and reason";
         registry.register("connections_refused", help, refused.clone());
+        let forwarded = Family::<ForwardedTo, Counter>::default();
+        registry.register("forwarded", "Requests for the leader, by outcome", forwarded.clone());
+        let of = |outcome| forwarded.get_or_create(&ForwardedTo { outcome }).clone();
+        let forwarded = Forwardings {
+            answered: of("answered"),
+            here: of("here"),
+            gave_up: of("gave_up"),
+            unknown: of("unknown"),
+        };
         let event_streams_slow = Counter::default();
         let help = "Streams of events closed because their clients did not read";
         registry.register("event_streams_slow", help, event_streams_slow.clone());
@@ -135,6 +159,7 @@ impl Metrics {
             events_sent,
             security_events,
             refused,
+            forwarded,
             event_streams_slow,
         }
     }

@@ -4,6 +4,7 @@
 //! [`Readiness::ready`]. The [`Tally`] appears only when it is complete. A reload replaces it, so code that runs longer
 //! than a request must release it in between.
 
+use crate::http::forward::Forwarder;
 use crate::limits::HttpLimits;
 use crate::machine::Machine;
 use crate::metrics::Metrics;
@@ -51,6 +52,8 @@ pub struct Readiness {
     pub started: Instant,
     /// What a scrape reads of the machine. A command that starts a server of its own sets none.
     pub machine: OnceLock<Machine>,
+    /// Sends changes to the leader. Only a server that may follow another one has it.
+    pub forwarder: OnceLock<Forwarder>,
     /// The last findings about what the service depends on.
     findings: RwLock<Vec<Finding>>,
     serving: RwLock<Arc<Serving>>,
@@ -111,6 +114,17 @@ impl Finding {
     }
 }
 
+/// The server that runs changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Leader {
+    /// This one, if any.
+    Here,
+    /// The one with this base URL.
+    At(Arc<str>),
+    /// None that is known now: this server loads.
+    Unknown,
+}
+
 /// Why the service cannot answer now.
 #[derive(Clone, Copy, Debug)]
 pub enum NotReady {
@@ -150,6 +164,7 @@ impl Readiness {
             settings: RwLock::new(settings),
             started: Instant::now(),
             machine: OnceLock::new(),
+            forwarder: OnceLock::new(),
             findings: RwLock::default(),
             serving: RwLock::default(),
             reloads: AtomicU64::new(0),
@@ -294,6 +309,23 @@ impl Readiness {
             Some(following) => NotReady::Behind(following.age()),
             None => NotReady::Unsure,
         })
+    }
+
+    /// The server that runs changes.
+    pub(crate) fn leader(&self) -> Leader {
+        match self.serving().tally.as_deref() {
+            None => Leader::Unknown,
+            Some(tally) => match &tally.following {
+                None => Leader::Here,
+                Some(following) => Leader::At(following.leader()),
+            },
+        }
+    }
+
+    /// Whether this server reads everything anew because its leader has gone: it leads then, or follows another one.
+    pub(crate) fn takes_over(&self) -> bool {
+        let [drains, lost] = [&self.draining, &self.reloading].map(|flag| flag.load(Ordering::Acquire));
+        !drains && !lost && self.reloads() > 0 && self.loaded().is_none()
     }
 
     /// Why there is no service.

@@ -223,7 +223,7 @@ fn network(address: IpAddr) -> IpAddr {
     }
 }
 
-fn now() -> Micros {
+pub(crate) fn now() -> Micros {
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Micros(i64::try_from(since_1970.as_micros()).unwrap_or(i64::MAX))
 }

@@ -6,6 +6,7 @@ use crate::limits::KeysRequired;
 use crate::listener::PeerAddress;
 use crate::readiness::Readiness;
 use std::net::SocketAddr;
+use tally_service::signed_requests::Behalf;
 
 /// How far the origin of a connection or a request can be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +17,8 @@ pub(crate) enum Trust {
     Local,
     /// From this machine, on a listener that is trusted before the first key, without a sign of a proxy.
     Direct,
+    /// From another server of the store, which signed it.
+    Server(Behalf),
 }
 
 impl Trust {

@@ -13,12 +13,22 @@ use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 use hyper::header::{CONNECTION, HeaderValue};
 use std::sync::{Arc, Mutex, PoisonError};
+use tally_service::signed_requests::Signed;
 use tally_wire::Problem;
 use tokio::sync::OwnedSemaphorePermit;
 
 /// A body that may be read once. The dispatcher keeps another handle.
 #[derive(Clone, Default)]
-pub(super) struct Unread(Option<Arc<Mutex<Option<Incoming>>>>);
+pub(super) struct Unread {
+    body: Option<Arc<Mutex<Option<Source>>>>,
+    /// The signature of the server that forwards the request.
+    signed: Option<Signed>,
+}
+
+enum Source {
+    Incoming(Incoming),
+    Received(Received),
+}
 
 /// A received body, and its share of the memory for all bodies.
 #[derive(Default)]
@@ -29,16 +39,38 @@ pub(super) struct Received {
 
 impl Unread {
     pub(super) fn new(body: Incoming) -> Self {
-        Self((!body.is_end_stream()).then(|| Arc::new(Mutex::new(Some(body)))))
+        let body = (!body.is_end_stream()).then(|| Arc::new(Mutex::new(Some(Source::Incoming(body)))));
+        Self { body, signed: None }
     }
 
-    fn take(&self) -> Option<Incoming> {
-        self.0.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).take()
+    /// One that was received for another server, and is to be used here after all.
+    pub(super) fn received(body: Received) -> Self {
+        Self { body: Some(Arc::new(Mutex::new(Some(Source::Received(body))))), signed: None }
+    }
+
+    /// Lets this handle receive only the body that was signed.
+    pub(super) fn expect(&mut self, signed: Signed) {
+        self.signed = Some(signed);
+    }
+
+    fn take(&self) -> Option<Source> {
+        self.body.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Receives the body; it is empty if there is none.
     pub(super) async fn receive(&self, readiness: &Readiness, bytes_max: usize) -> Result<Received, Problem> {
-        let Some(body) = self.take() else { return Ok(Received::default()) };
+        let received = match self.take() {
+            None => Received::default(),
+            Some(Source::Received(received)) => received,
+            Some(Source::Incoming(body)) => Self::arrive(body, readiness, bytes_max).await?,
+        };
+        if self.signed.is_some_and(|signed| !signed.has_body(&received.bytes)) {
+            return Err(malformed());
+        }
+        Ok(received)
+    }
+
+    async fn arrive(body: Incoming, readiness: &Readiness, bytes_max: usize) -> Result<Received, Problem> {
         let most = bytes_max.min(readiness.limits.body_bytes_max);
         if body.size_hint().lower() > most as u64 {
             return Err(too_large(most, Some(body.size_hint().lower())));
@@ -53,7 +85,7 @@ impl Unread {
 
     /// Handles what the operation has not read, and completes its response.
     pub(super) async fn settle(&self, expects_to_be_asked: bool, linger: &Linger, response: &mut Response) {
-        if let Some(body) = self.take() {
+        if let Some(Source::Incoming(body)) = self.take() {
             // A client that expects `100 Continue` need not send its body.
             let drained = !expects_to_be_asked && drain(body).await;
             if !drained {
@@ -73,13 +105,15 @@ fn too_large(most: usize, sent: Option<u64>) -> Problem {
     Problem::new(413, "payload_too_large", detail).header("connection", "close")
 }
 
+fn malformed() -> Problem {
+    Problem::new(400, "malformed_body", "the body did not arrive whole: send the request again")
+}
+
 async fn collect(readiness: &Readiness, mut body: Incoming, most: usize) -> Result<Received, Problem> {
     let (mut first, mut all) = (Bytes::new(), BytesMut::new());
     let (mut total, mut part) = (0, None::<OwnedSemaphorePermit>);
     while let Some(frame) = body.frame().await {
-        let broken =
-            |_| Problem::new(400, "malformed_body", "the body did not arrive whole: send the request again");
-        let Ok(data) = frame.map_err(broken)?.into_data() else { continue };
+        let Ok(data) = frame.map_err(|_| malformed())?.into_data() else { continue };
         total += data.len();
         if total > most {
             return Err(too_large(most, None));

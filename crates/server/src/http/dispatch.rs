@@ -3,16 +3,21 @@
 use super::body::Unread;
 use super::call::{Call, Peer};
 use super::follow::{self, CHANGES_PATH};
+use super::guard::Authenticated;
 use super::response::{self, Response};
-use super::routes::{HEALTH_PATHS, OLDER_PATHS, OPEN_PATHS, ROUTES, Route, Serves};
-use super::{audit, console, guard, guide, not_found, problem, service};
+use super::routes::{HEALTH_PATHS, OLDER_PATHS, OPEN_PATHS, ROUTES, Route, RunsOn, Serves};
+use super::{audit, console, forward, guard, guide, not_found, problem, service};
+use crate::listener::PeerAddress;
 use crate::metrics::RouteMetrics;
-use crate::readiness::Readiness;
+use crate::readiness::{Leader, Readiness};
 use crate::slow_requests::{SlowRequest, UNMATCHED};
 use crate::traces::HttpSample;
+use crate::trust::Trust;
 use hyper::body::Incoming;
 use hyper::header::{CACHE_CONTROL, EXPECT, HeaderName, HeaderValue, ORIGIN, X_CONTENT_TYPE_OPTIONS};
+use hyper::http::request::Parts;
 use hyper::{Method, Request};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
@@ -169,16 +174,24 @@ impl Dispatch {
         params: Vec<(&'static str, String)>,
         (sampled, stages): (Option<&HttpSample>, &mut Stages),
     ) -> Result<Response, Problem> {
-        let (parts, body) = request.into_parts();
-        peer.trust = peer.trust.of_request(&parts);
+        let (parts, mut body) = request.into_parts();
+        let is_for_leader = route.runs_on == RunsOn::Leader;
+        if is_for_leader {
+            forward::wait_for_leader(&self.readiness).await;
+        }
+        let authenticated = self.authenticate((&mut peer, &mut body), &parts, route).await;
         let from = (peer.address.ip(), id);
-        let authenticated = guard::authenticate(&self.readiness, peer.trust, &parts.headers, route)
-            .await
-            .inspect_err(|wrong| {
-                let actor = audit::claimed(&parts.headers, route.permission);
-                audit::refused(&self.readiness, from, (route.method, path), &actor, wrong);
-            })?;
+        let authenticated = authenticated.inspect_err(|wrong| {
+            let actor = audit::claimed(&parts.headers, route.permission);
+            audit::refused(&self.readiness, from, (route.method, path), &actor, wrong);
+        })?;
         let caller = authenticated.caller.clone();
+        if is_for_leader && matches!(self.readiness.leader(), Leader::At(_)) {
+            let from = (&caller, &peer, route.permission);
+            if let Some(answer) = forward::forward(&self.readiness, (&parts, &mut body), from, id).await? {
+                return Ok(answer);
+            }
+        }
         let call = Call::new(Arc::clone(&self.readiness), (authenticated, peer), route, parts, body, params);
         let operated = (route.run)(call);
         let (operated, spent) = match sampled {
@@ -197,6 +210,24 @@ impl Dispatch {
             Err(_) => {}
         }
         operated
+    }
+
+    /// Authenticates the caller: by the request, or by what another server says that has signed it.
+    async fn authenticate(
+        &self,
+        (peer, body): (&mut Peer, &mut Unread),
+        parts: &Parts,
+        route: &Route,
+    ) -> Result<Authenticated, Problem> {
+        match forward::signed(&self.readiness, parts)? {
+            None => peer.trust = peer.trust.of_request(parts),
+            Some(signed) => {
+                peer.trust = Trust::Server(signed.behalf);
+                peer.address = PeerAddress::Tcp(SocketAddr::new(signed.client, 0));
+                body.expect(signed);
+            }
+        }
+        guard::authenticate(&self.readiness, peer.trust, &parts.headers, route).await
     }
 
     /// Records a request if it is among the slowest.

@@ -40,7 +40,7 @@ pub(super) async fn changes(
         return Err(unsigned("this request is not one of a server for itself".into()));
     }
     let Some(changes) = tally.changes.clone() else {
-        return Err(Problem::new(503, "not_leader", "this server leads no other one").retry_after(1));
+        return Err(problem::not_leader("this server leads no other one"));
     };
     let after = uri.query().and_then(|query| query.strip_prefix("after="));
     let position = after.map(str::parse::<Position>).transpose();

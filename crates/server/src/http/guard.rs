@@ -19,6 +19,7 @@ use tally_rules::grant::Rights;
 use tally_rules::role::Permission;
 use tally_rules::scope::{Scope, Scopes};
 use tally_rules::{Actor, Micros};
+use tally_service::signed_requests::Behalf;
 use tally_service::{Caller, CallerKind, Failure, keys};
 use tally_wire::{Problem, host};
 
@@ -78,16 +79,21 @@ pub(super) async fn authenticate(
     route: &Route,
 ) -> Result<Authenticated, Problem> {
     let (permission, metrics) = (route.permission, route.path == METRICS_PATH);
-    let authenticated = if headers.contains_key(AUTHORIZATION) {
+    let authenticated = if trust == Trust::Server(Behalf::CommandLine) {
+        Caller::command_line().into()
+    } else if headers.contains_key(AUTHORIZATION) {
         authenticate_credential(readiness, trust, headers).await?
     } else if metrics && readiness.limits.metrics_open {
         Caller::local().into()
     } else {
-        // A scraper of metrics may use a host name that is not in `http.hosts`.
-        if !metrics {
-            check_host(readiness, headers)?;
+        // A server that forwards a request has checked it.
+        if !matches!(trust, Trust::Server(_)) {
+            // A scraper of metrics may use a host name that is not in `http.hosts`.
+            if !metrics {
+                check_host(readiness, headers)?;
+            }
+            check_origin(readiness, headers, permission)?;
         }
-        check_origin(readiness, headers, permission)?;
         if permission == Permission::Open {
             Caller::anonymous().into()
         } else {
@@ -176,7 +182,7 @@ pub(super) fn token_is_valid(readiness: &Readiness, headers: &HeaderMap) -> bool
 pub(super) fn is_this_machine(readiness: &Readiness, trust: Trust, headers: &HeaderMap) -> bool {
     let local = bearer(headers).and_then(|token| token.strip_prefix(LOCAL_PREFIX));
     let is_ours = |local: &str| constant_time_eq(local.as_bytes(), readiness.local_token.as_bytes());
-    trust != Trust::Foreign && local.is_some_and(is_ours)
+    matches!(trust, Trust::Local | Trust::Direct) && local.is_some_and(is_ours)
 }
 
 /// Authenticates the caller by its credential: the token of this machine, a member's token, or an API key.
@@ -240,7 +246,7 @@ fn authenticate_local(readiness: &Readiness, trust: Trust) -> Result<Caller, Pro
              of the server",
         ));
     }
-    if trust == Trust::Direct {
+    if matches!(trust, Trust::Direct | Trust::Server(Behalf::Local)) {
         return Ok(Caller::local());
     }
     Err(unauthorized(
@@ -291,12 +297,12 @@ fn is_own_host(readiness: &Readiness, host: &str) -> bool {
         || readiness.limits.hosts.iter().any(|known| known.eq_ignore_ascii_case(name))
 }
 
-fn unauthorized(detail: &str) -> Problem {
+pub(super) fn unauthorized(detail: &str) -> Problem {
     Problem::new(401, "unauthorized", detail).header("www-authenticate", "Bearer realm=\"tally\"")
 }
 
 /// 503 while the server loads or reloads its store.
-fn loading(readiness: &Readiness) -> Problem {
+pub(super) fn loading(readiness: &Readiness) -> Problem {
     match readiness.not_loaded() {
         lost @ NotReady::Lost(_) => problem::of_not_ready(&lost),
         _ => Problem::new(503, "loading", "the server is starting; see /readyz").retry_after(1),
@@ -319,13 +325,13 @@ mod tests {
         let sent = |token: &'static str| {
             let mut headers = HeaderMap::new();
             headers.insert(AUTHORIZATION, HeaderValue::from_static(token));
-            [Trust::Direct, Trust::Local, Trust::Foreign]
+            [Trust::Direct, Trust::Local, Trust::Foreign, Trust::Server(Behalf::Client)]
                 .map(|trust| is_this_machine(&readiness, trust, &headers))
         };
-        assert_eq!(sent("Bearer tally_local_0123"), [true, true, false]);
+        assert_eq!(sent("Bearer tally_local_0123"), [true, true, false, false]);
         for other in ["Bearer tally_local_0124", "Bearer tally_local_012", "Bearer 0123", "tally_local_0123"]
         {
-            assert_eq!(sent(other), [false; 3], "{other}");
+            assert_eq!(sent(other), [false; 4], "{other}");
         }
     }
 }

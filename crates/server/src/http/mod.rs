@@ -1,5 +1,5 @@
 //! HTTP: `listen` accepts connections, `dispatch` finds the route, `guard` authenticates the caller, `proxies` finds its
-//! address. `call` is a request as its operation sees it; `response` and `problem` make responses. `routes`
+//! address. `forward` sends what a follower may not do to its leader. `call` is a request as its operation sees it; `response` and `problem` make responses. `routes`
 //! names the function of each operation. The other files and folders have these functions, by subject.
 
 mod audit;
@@ -12,6 +12,7 @@ mod dispatch;
 mod events;
 mod export;
 pub mod follow;
+pub mod forward;
 mod guard;
 mod guide;
 mod imports;

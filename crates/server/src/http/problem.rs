@@ -227,6 +227,18 @@ fn of_fault(fault: &Fault) -> Problem {
     }
 }
 
+/// The problem of a change that only the leader of a store may make.
+pub(super) fn not_leader(detail: &str) -> Problem {
+    Problem::new(503, "not_leader", detail).retry_after(1)
+}
+
+/// The problem of a forwarded change that the leader may have made.
+pub(super) fn leader_lost() -> Problem {
+    let detail = "the leader was lost before it answered, so the change may have been made; a request with an \
+                  Idempotency-Key can be sent again to learn the outcome";
+    Problem::new(503, "outcome_unknown", detail).retry_after(5)
+}
+
 /// The problem of a service that cannot answer now.
 pub(super) fn of_not_ready(not_ready: &NotReady) -> Problem {
     let (detail, retry_after_s) = match not_ready {

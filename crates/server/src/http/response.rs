@@ -112,10 +112,16 @@ pub(super) fn none() -> Response {
     response
 }
 
-/// A response of another content type.
-pub(super) fn with(status: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Response {
+/// A response with this body, without headers.
+pub(super) fn bytes(status: StatusCode, body: impl Into<Bytes>) -> Response {
     let mut response = Response::new(Content::of(body));
     *response.status_mut() = status;
+    response
+}
+
+/// A response of another content type.
+pub(super) fn with(status: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Response {
+    let mut response = bytes(status, body);
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     response
 }

@@ -9,11 +9,11 @@ use std::net::IpAddr;
 /// A parsed address.
 #[derive(Debug)]
 pub(crate) struct WebhookTarget {
-    pub(super) is_encrypted: bool,
-    pub(super) host: String,
-    pub(super) port: u16,
+    pub(crate) is_encrypted: bool,
+    pub(crate) host: String,
+    pub(crate) port: u16,
     /// The value of `Host`.
-    pub(super) authority: String,
+    pub(crate) authority: String,
     /// The path with its query.
     pub(super) path: String,
 }

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 use tally_rules::Micros;
-use tally_server::{CHANGES_PATH, Readiness};
+use tally_server::{CHANGES_PATH, Forwarder, ForwarderSettings, Readiness};
 use tally_service::Tally;
 use tally_service::follow::{Following, Handover, Message, Position, Role, apply};
 use tally_service::keyring::Keyring;
@@ -32,6 +32,8 @@ const HAND_OVER_MAX: Duration = Duration::from_secs(2);
 const HAND_OVER_PAUSE: Duration = Duration::from_millis(2);
 /// The pause before a leader that did not answer is asked again, and before a failed change is tried again.
 const PAUSE: Duration = Duration::from_millis(50);
+/// How long a change waits for a new leader after the lease of the last one.
+const TAKE_OVER_TIME: Duration = Duration::from_secs(1);
 /// How long the leader may take for an answer: longer than it waits for changes.
 const ANSWER_MAX: Duration = Duration::from_secs(2);
 /// A message has a transaction more than the leader puts together, and that is a batch at most.
@@ -124,6 +126,14 @@ pub(super) fn advertised(config: &Config, listens: Option<SocketAddr>) -> Result
             if is_url { Ok(url.trim_end_matches('/').to_owned()) } else { Err(wrong()) }
         }
     }
+}
+
+/// What sends changes to the leader while this server follows.
+pub(super) fn forwarder(config: &Config) -> Result<Forwarder, Usage> {
+    let ca_file = Some(config.text("follow.ca_file").to_owned()).filter(|file| !file.is_empty());
+    let patience = config.duration("store.lease")? + TAKE_OVER_TIME;
+    let forwarder = Forwarder::new(&ForwarderSettings { ca_file, patience });
+    forwarder.map_err(|why| Usage(format!("setting `follow.ca_file` {why}")))
 }
 
 fn may_lead(config: &Config, databases: &[Arc<MySqlStore>]) -> bool {

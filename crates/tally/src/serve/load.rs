@@ -7,6 +7,7 @@ use super::follow::{self, Follow};
 use super::service::{settings, webhook_settings};
 use crate::config::{Config, Usage};
 use crate::demo;
+use crate::store::may_follow;
 use anyhow::{Context, Result};
 use std::sync::{Arc, PoisonError};
 use tally_server::WebhookClient;
@@ -23,6 +24,10 @@ impl Server {
         waits: bool,
     ) -> Result<tokio::task::JoinHandle<Result<()>>> {
         let gate = Arc::clone(&self.gate);
+        if may_follow(config) && gate.forwarder.get().is_none() {
+            // It is set once.
+            drop(gate.forwarder.set(follow::forwarder(config)?));
+        }
         let lanes = self.store.lanes(config)?;
         let (ranking, applications) = (self.ranking.clone(), self.applications.clone());
         let mut settings =

@@ -8,10 +8,10 @@ use tally_testkit::{
     Client, DatabaseKind, Reply, Request, RespClient, ScratchDatabase, TestTally, wait_until,
 };
 
-const SECRET: &str = "0707070707070707070707070707070707070707070707070707070707070707";
+pub(super) const SECRET: &str = "0707070707070707070707070707070707070707070707070707070707070707";
 
 /// A server that is not started, and follows another one of this database.
-fn stopped_on(url: &str) -> TestTally {
+pub(super) fn stopped_on(url: &str) -> TestTally {
     let mut server = TestTally::stopped(TALLY);
     let settings =
         [("STORE_URL", url), ("SECRET", SECRET), ("STORE_LEASE", "4s"), ("FOLLOW_ADVERTISE", "auto")];
@@ -23,16 +23,16 @@ fn stopped_on(url: &str) -> TestTally {
     server
 }
 
-fn database() -> String {
+pub(super) fn database() -> String {
     ScratchDatabase::shared(DatabaseKind::MariaDb10).create_database()
 }
 
-fn submit(player: &str, score: i64) -> Request {
+pub(super) fn submit(player: &str, score: i64) -> Request {
     Request::new("POST", "/v1/leaderboards/b/scores").json(&json!({"player": player, "score": score}))
 }
 
 /// The page of the leaderboard, or null while the server does not answer.
-fn page(client: &mut Client) -> Value {
+pub(super) fn page(client: &mut Client) -> Value {
     let answer = client.get("/v1/leaderboards/b/scores?limit=1000");
     if answer.status == 200 { answer.json() } else { Value::Null }
 }
@@ -43,7 +43,7 @@ fn leader_of(client: &mut Client) -> Option<String> {
 }
 
 /// Waits until a server shows what the leader shows.
-fn wait_for_same(leader: &mut Client, follower: &mut Client) {
+pub(super) fn wait_for_same(leader: &mut Client, follower: &mut Client) {
     let wanted = page(leader);
     wait_until("the follower shows the same", || page(follower) == wanted);
 }

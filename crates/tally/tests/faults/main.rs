@@ -6,6 +6,7 @@ mod alerts;
 mod clock;
 mod damaged;
 mod followers;
+mod forward;
 mod full;
 mod lease;
 mod lost_commits;

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use tally_testkit::{Client, EventStream, Request, Response, TestTally};
 
 /// Answers that need a fault, a moment or a competing request: other tests make them.
-const NOT_HERE: [(u16, &str); 13] = [
+const NOT_HERE: [(u16, &str); 14] = [
     (409, "applications_lost"),
     (409, "no_archive_dir"),
     (500, "internal"),
@@ -20,6 +20,7 @@ const NOT_HERE: [(u16, &str); 13] = [
     (503, ""),
     (503, "loading"),
     (503, "draining"),
+    (503, "not_leader"),
     (503, "overloaded"),
     (503, "store_unavailable"),
     (503, "contention"),
