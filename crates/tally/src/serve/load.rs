@@ -7,7 +7,7 @@ use super::follow::{self, Follow};
 use super::service::{settings, webhook_settings};
 use crate::config::{Config, Usage};
 use crate::demo;
-use crate::store::may_follow;
+use crate::lead_or_follow::may_follow;
 use anyhow::{Context, Result};
 use std::sync::{Arc, PoisonError};
 use tally_server::WebhookClient;
