@@ -1,5 +1,6 @@
 //! From a request to its response: find the route, authenticate the caller, run the operation, count and log.
 
+use super::as_of::{self, Reading, State};
 use super::body::Unread;
 use super::call::{Call, Peer};
 use super::follow::{self, CHANGES_PATH};
@@ -186,21 +187,34 @@ impl Dispatch {
             audit::refused(&self.readiness, from, (route.method, path), &actor, wrong);
         })?;
         let caller = authenticated.caller.clone();
-        if is_for_leader && matches!(self.readiness.leader(), Leader::At(_)) {
+        let state = State::of(&self.readiness);
+        let is_here = !is_for_leader && as_of::wait(&state, &parts.headers).await?;
+        if !is_here && matches!(self.readiness.leader(), Leader::At(_)) {
             let from = (&caller, &peer, route.permission);
             if let Some(answer) = forward::forward(&self.readiness, (&parts, &mut body), from, id).await? {
                 return Ok(answer);
             }
         }
-        let call = Call::new(Arc::clone(&self.readiness), (authenticated, peer), route, parts, body, params);
-        let operated = (route.run)(call);
-        let (operated, spent) = match sampled {
-            None => stages::measure(operated).await,
-            Some(sampled) => {
-                stages::measure(tally_service::traces::with_sink(sampled.sink(), operated)).await
-            }
+        let mut reading = if is_for_leader { None } else { Reading::begin(&state) };
+        let call = |(authenticated, peer, parts, body, params)| {
+            Call::new(Arc::clone(&self.readiness), (authenticated, peer), route, parts, body, params)
+        };
+        let repeats = reading.as_mut().filter(|reading| reading.may_repeat() && route.method == "GET");
+        let (mut operated, spent) = match repeats {
+            None => run(route, call((authenticated, peer, parts, body, params)), sampled).await,
+            Some(reading) => loop {
+                let (authenticated, peer) = (authenticated.clone(), peer.clone());
+                let (parts, body, params) = (parts.clone(), body.clone(), params.clone());
+                let operated = run(route, call((authenticated, peer, parts, body, params)), sampled).await;
+                if !reading.again() {
+                    break operated;
+                }
+            },
         };
         *stages = spent;
+        if let Ok(response) = &mut operated {
+            state.tell(reading, response.headers_mut());
+        }
         let operated = operated.map_err(|wrong| guard::name_rights(wrong, &caller));
         match &operated {
             Ok(response) => audit::done(&self.readiness, from, (route, path), &caller, response),
@@ -285,6 +299,15 @@ impl Dispatch {
             HeaderValue::from_static("authorization, tally-int64, last-event-id"),
         );
         headers.insert("vary", HeaderValue::from_static("origin"));
+    }
+}
+
+/// Runs an operation, and measures its stages.
+async fn run(route: &Route, call: Call, sampled: Option<&HttpSample>) -> (Result<Response, Problem>, Stages) {
+    let operated = (route.run)(call);
+    match sampled {
+        None => stages::measure(operated).await,
+        Some(sampled) => stages::measure(tally_service::traces::with_sink(sampled.sink(), operated)).await,
     }
 }
 

@@ -3,6 +3,7 @@
 //! Without `after` it says where the leader is; with it, it answers the changes after that position as bytes
 //! (`tally_service::follow`). It is no operation of the API: its form may change with every version.
 
+use super::call::bad_parameter;
 use super::problem;
 use super::response::{self, Response};
 use crate::readiness::{NotReady, Readiness};
@@ -44,8 +45,7 @@ pub(super) async fn changes(
     };
     let after = uri.query().and_then(|query| query.strip_prefix("after="));
     let position = after.map(str::parse::<Position>).transpose();
-    let position =
-        position.map_err(|()| Problem::new(400, "bad_request", "`after` is no position of a leader"))?;
+    let position = position.map_err(|()| bad_parameter("after", "must be a position of a leader"))?;
     let message = changes.read(position, WAIT, leading(&tally)).await;
     // It may have lost the lease while it waited. One that has ended had the lease then.
     if !message.ends && !tally.may_answer() {

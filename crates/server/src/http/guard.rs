@@ -59,6 +59,7 @@ pub(super) fn check_one_host<B>(request: &Request<B>) -> Result<(), Problem> {
     Err(bad_parameter("Host", "must be sent once, and be that of the request's target"))
 }
 
+#[derive(Clone)]
 pub(super) struct Authenticated {
     pub(super) caller: Caller,
     /// The instant from which the tokens of a member are valid.

@@ -2,6 +2,7 @@
 //! address. `forward` sends what a follower may not do to its leader. `call` is a request as its operation sees it; `response` and `problem` make responses. `routes`
 //! names the function of each operation. The other files and folders have these functions, by subject.
 
+mod as_of;
 mod audit;
 mod audit_log;
 mod body;

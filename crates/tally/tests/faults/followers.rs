@@ -83,6 +83,31 @@ fn a_follower_shows_what_the_leader_has_and_takes_no_changes() {
 }
 
 #[test]
+fn an_answer_says_its_state_and_a_read_waits_for_one() {
+    let url = database();
+    let (mut first, mut second) = (stopped_on(&url), stopped_on(&url));
+    first.restart();
+    let mut leader = first.client();
+    leader.put("/v1/leaderboards/b", &json!({})).expect(201);
+    second.restart();
+    let mut follower = second.client();
+    for score in 1..100 {
+        let written = leader.send(&submit("ann", score));
+        let state = written.header("tally-as-of").expect("a state").to_owned();
+        let position = state.split(';').next().unwrap();
+        let read = Request::new("GET", "/v1/leaderboards/b/players/ann").header("tally-at-least", position);
+        let read = follower.send(&read);
+        assert_eq!(read.expect(200)["score"], score, "after {state}");
+        assert!(read.header("tally-as-of").is_some_and(|state| state.contains("age=")), "{read:?}");
+    }
+    // One that does not come is asked of the leader, which has a later token then.
+    let never = Request::new("GET", "/v1/leaderboards/b").header("tally-at-least", "18446744073709551615.1");
+    assert_eq!(follower.send(&never).status, 503);
+    let wrong = Request::new("GET", "/v1/leaderboards/b").header("tally-at-least", "1");
+    assert_eq!([follower.send(&wrong).status, leader.send(&wrong).status], [400, 400]);
+}
+
+#[test]
 fn a_follower_leads_when_the_leader_is_killed_and_when_it_stops() {
     let url = database();
     let (mut first, mut second) = (stopped_on(&url), stopped_on(&url));

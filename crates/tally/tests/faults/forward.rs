@@ -14,7 +14,7 @@ use tally_testkit::{Client, Cut, Proxy, Request, TestTally, wait_until};
 const SCORES: &str = "/v1/leaderboards/b/scores";
 
 /// A leader, its follower, and the network between them.
-fn pair() -> (TestTally, TestTally, Proxy) {
+fn pair() -> (Proxy, TestTally, TestTally) {
     let url = database();
     let proxy = Proxy::start(([127, 0, 0, 1], 9).into());
     let (mut first, mut second) = (stopped_on(&url), stopped_on(&url));
@@ -22,7 +22,8 @@ fn pair() -> (TestTally, TestTally, Proxy) {
     first.restart();
     proxy.retarget(first.address());
     second.restart();
-    (first, second, proxy)
+    // The last one is dropped first: a follower that starts once more needs its leader, by way of the proxy.
+    (proxy, first, second)
 }
 
 fn make_sum_board(client: &mut Client) {
@@ -37,7 +38,7 @@ fn score(leader: &mut Client, player: &str) -> Value {
 
 #[test]
 fn a_follower_passes_changes_to_the_leader_and_answers_back() {
-    let (first, second, _proxy) = pair();
+    let (_proxy, first, second) = pair();
     let (mut leader, mut follower) = (first.client(), second.client());
     make_sum_board(&mut follower);
     let add = submit("ann", 5).idempotent("k").header("X-Request-Id", "a-request");
@@ -59,7 +60,7 @@ fn a_follower_passes_changes_to_the_leader_and_answers_back() {
 
 #[test]
 fn the_leader_believes_only_servers_of_the_store() {
-    let (first, second, _proxy) = pair();
+    let (_proxy, first, second) = pair();
     make_sum_board(&mut second.client());
     // A command on the machine of the follower has the token of that machine.
     let made = second.local().post("/v1/keys", &json!({"role": "server"})).expect(201);
@@ -96,7 +97,7 @@ fn the_leader_believes_only_servers_of_the_store() {
 
 #[test]
 fn a_change_whose_answer_was_lost_is_made_once() {
-    let (first, second, proxy) = pair();
+    let (proxy, first, second) = pair();
     let (mut leader, mut follower) = (first.client(), second.client());
     make_sum_board(&mut follower);
     proxy.cut_at(b"\"once\",\"score\":1}", Cut::Answer);
@@ -114,7 +115,7 @@ fn a_change_whose_answer_was_lost_is_made_once() {
 
 #[test]
 fn a_change_that_is_sent_while_the_leader_is_killed_is_made_once() {
-    let (mut first, second, _proxy) = pair();
+    let (_proxy, mut first, second) = pair();
     let mut follower = second.client();
     make_sum_board(&mut follower);
     follower.send(&submit("ann", 5).idempotent("before")).expect(200);

@@ -49,11 +49,12 @@ const GRACE: Duration = Duration::from_secs(1);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The headers of a request that its operation reads. The others are of the connection, or of the way to this server.
-const PASSED: [&str; 7] = [
+const PASSED: [&str; 8] = [
     CREDENTIAL,
     IDEMPOTENCY_KEY,
     "content-type",
     "tally-int64",
+    "tally-at-least",
     "tally-acting-player",
     "traceparent",
     "tracestate",
@@ -224,8 +225,8 @@ impl Outgoing {
         if let Ok(id) = HeaderValue::from_str(id) {
             headers.insert(REQUEST_ID, id);
         }
-        // A sign-in changes nothing that a second one would change again.
-        let is_repeatable = is_open || headers.contains_key(IDEMPOTENCY_KEY);
+        // A sign-in changes nothing that a second one would change again. A read changes nothing.
+        let is_repeatable = is_open || headers.contains_key(IDEMPOTENCY_KEY) || parts.method == Method::GET;
         let (method, target) = (parts.method.clone(), target(&parts.uri).to_owned());
         Self { method, target, headers, body, behalf, client, is_repeatable }
     }

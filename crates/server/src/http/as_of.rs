@@ -1,0 +1,124 @@
+//! Which state an answer is of: the headers `Tally-As-Of` and `Tally-At-Least`.
+//!
+//! Only servers that lead or follow others have them. A position is the fencing token of a leader and the number of a change of it.
+//! An answer has everything up to its position. A read at a follower is of exactly that state, unless the answer says `newer`: then
+//! it may have some later changes, too. A client that sends the position of its own write reads it at any server.
+
+use super::call::bad_parameter;
+use super::problem;
+use crate::readiness::{NotReady, Readiness};
+use hyper::HeaderMap;
+use hyper::header::HeaderValue;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tally_service::Tally;
+use tally_service::follow::{Following, Position};
+use tally_wire::Problem;
+
+const AS_OF: &str = "tally-as-of";
+const AT_LEAST: &str = "tally-at-least";
+
+/// How long a read waits for the position that it asks for, before it is sent to the leader.
+const WAIT: Duration = Duration::from_millis(250);
+/// A read that took no longer is repeated if a change came in between, so often in all.
+const REPEATED_MAX: Duration = Duration::from_millis(2);
+const TRIES: usize = 3;
+
+/// The state that a request sees.
+pub(super) enum State {
+    /// No other server follows or is followed.
+    Alone,
+    /// This server leads, and its state when the request began was this.
+    Leads(Arc<Tally>, Position),
+    /// This server follows.
+    Follows(Arc<Following>),
+}
+
+impl State {
+    pub(super) fn of(readiness: &Readiness) -> Self {
+        let Some(tally) = readiness.loaded() else { return Self::Alone };
+        match (&tally.following, &tally.changes) {
+            (Some(following), _) => Self::Follows(Arc::clone(following)),
+            (None, Some(changes)) => {
+                let position = changes.position();
+                Self::Leads(tally, position)
+            }
+            (None, None) => Self::Alone,
+        }
+    }
+
+    /// Writes the header of an answer that was made here: of a read, or of a change.
+    pub(super) fn tell(&self, reading: Option<Reading>, headers: &mut HeaderMap) {
+        let (position, newer, age) = match (self, reading) {
+            (Self::Follows(following), Some(Reading { at, is_exact, .. })) => {
+                (at, !is_exact, following.age())
+            }
+            (Self::Leads(_, began), Some(_)) => (*began, true, Duration::ZERO),
+            // The change itself is among those.
+            (Self::Leads(tally, began), None) => {
+                (tally.changes.as_ref().map_or(*began, |changes| changes.position()), false, Duration::ZERO)
+            }
+            // A change is not done here.
+            (Self::Alone, _) | (Self::Follows(_), None) => return,
+        };
+        let newer = if newer { "; newer" } else { "" };
+        let text = format!("{position}; age={:.3}{newer}", age.as_secs_f64());
+        if let Ok(value) = HeaderValue::from_str(&text) {
+            headers.insert(AS_OF, value);
+        }
+    }
+}
+
+/// A read at a server that leads or follows.
+pub(super) struct Reading {
+    following: Option<Arc<Following>>,
+    at: Position,
+    began: Instant,
+    tries: usize,
+    is_exact: bool,
+}
+
+impl Reading {
+    /// Begins a read.
+    pub(super) fn begin(state: &State) -> Option<Self> {
+        let (following, at) = match state {
+            State::Alone => return None,
+            State::Leads(_, position) => (None, *position),
+            State::Follows(following) => (Some(Arc::clone(following)), following.position()),
+        };
+        Some(Self { following, at, began: Instant::now(), tries: 0, is_exact: false })
+    }
+
+    /// Whether an attempt can be one of several.
+    pub(super) fn may_repeat(&self) -> bool {
+        self.following.is_some()
+    }
+
+    /// Ends an attempt; whether it is to be repeated, because a change came in between.
+    pub(super) fn again(&mut self) -> bool {
+        let Some(following) = &self.following else { return false };
+        self.tries += 1;
+        self.is_exact = following.is_still(self.at);
+        if self.is_exact || self.tries == TRIES || self.began.elapsed() > REPEATED_MAX {
+            return false;
+        }
+        self.at = following.position();
+        true
+    }
+}
+
+/// Waits for the position that a request asks for; whether it is here.
+pub(super) async fn wait(state: &State, headers: &HeaderMap) -> Result<bool, Problem> {
+    let Some(value) = headers.get(AT_LEAST) else { return Ok(true) };
+    let position =
+        value.to_str().ok().and_then(|text| text.split(';').next()?.trim().parse::<Position>().ok());
+    let detail = "must be a position as `Tally-As-Of` has it, such as `1795940339535874.42`";
+    let position = position.ok_or_else(|| bad_parameter("Tally-At-Least", detail))?;
+    match state {
+        State::Alone => Ok(true),
+        State::Follows(following) => Ok(following.contains(position, WAIT).await),
+        State::Leads(_, own) if position.token <= own.token => Ok(true),
+        // Another server leads by now.
+        State::Leads(..) => Err(problem::of_not_ready(&NotReady::Unsure)),
+    }
+}
