@@ -173,6 +173,17 @@ fn machine(data: &DataDir, place: &StoreAddress, tls: Option<Tls>) -> Machine {
     Machine { data: folder.to_owned(), backup, followed, tls }
 }
 
+/// Starts the listener of the Redis protocol.
+fn start_resp(
+    gate: &Arc<Readiness>,
+    runtime: &Runtime,
+    (at, settings): &(tally_server::Listen, resp::RespSettings),
+) -> Result<RespServer> {
+    let start = tally_server::resp::start(Arc::clone(gate), at, settings.clone());
+    let started = runtime.block_on(start).map_err(|why| in_use::explain(why, at, "resp"));
+    started.context("the Redis protocol (`--resp off` does without)")
+}
+
 impl Server {
     /// Opens the listeners and the store; only health checks are answered yet. With `signals` it handles signals before its
     /// address is announced, so that none is missed.
@@ -234,14 +245,7 @@ impl Server {
         let signals = signals.then(hear).transpose().context("hear signals")?;
         let http = http.map_err(|why| in_use::explain(why, &listen.http, "http")).context("HTTP")?;
         let (found, local) = runtime.block_on(listen::for_commands(&gate, &http, listen.tls.is_some()))?;
-        let resp = match &resp {
-            None => None,
-            Some((at, settings)) => {
-                let start = tally_server::resp::start(Arc::clone(&gate), at, settings.clone());
-                let started = runtime.block_on(start).map_err(|why| in_use::explain(why, at, "resp"));
-                Some(started.context("the Redis protocol (`--resp off` does without)")?)
-            }
-        };
+        let resp = resp.as_ref().map(|resp| start_resp(&gate, &runtime, resp)).transpose()?;
         store.announce(&found)?;
         let resp_place = resp.as_ref().and_then(|resp| listen::place(resp.address, resp.file.as_ref()));
         files::log(&data, &place);

@@ -73,7 +73,7 @@ impl Message {
     /// Reads them.
     pub fn decode(bytes: &[u8]) -> Result<Self, MessageFault> {
         match bytes.first() {
-            Some(&version) if version != CHANGES_VERSION => return Err(MessageFault::Version(version)),
+            Some(&version) if version != CHANGES_VERSION => Err(MessageFault::Version(version)),
             _ => Self::decode_known(bytes).ok_or(MessageFault::Form),
         }
     }

@@ -9,7 +9,7 @@ use tally_ranking::PageQuery;
 use tally_rules::definition::{BoardSpec, Update};
 use tally_rules::score::ScoreInput;
 use tally_rules::{BoardId, Micros, Origin, PlayerId, Record};
-use tally_service::follow::{ChangeRing, Following, Handover, Message, Position, Role, apply};
+use tally_service::follow::{ChangeRing, Following, Handover, Leading, Message, Position, Role, apply};
 use tally_service::periods::scheduler;
 use tally_service::periods::view::{View, list};
 use tally_service::players::erase::ban;
@@ -90,7 +90,7 @@ impl Servers {
     }
 
     fn read(&self, after: Option<Position>) -> Message {
-        let message = self.runtime.block_on(self.ring().read(after, Duration::ZERO, self.leader.now()));
+        let message = self.runtime.block_on(self.ring().read(after, Duration::ZERO, Leading::default()));
         Message::decode(&message.encode()).unwrap()
     }
 
@@ -186,7 +186,7 @@ impl Servers {
         self.leader.drain();
         self.ring().end();
         assert!(self.read(Some(follower.at)).ends);
-        let handover = Handover::of(&follower.tally);
+        let handover = Handover::of(&follower.tally, true);
         follower.tally.drain();
         self.store = with_tap(&self.inner);
         self.leader = server(&self.store, &self.now, Role::Leads(handover));
@@ -293,7 +293,7 @@ fn changes_that_are_not_kept_any_more_are_a_gap() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let read = |number| {
         let after = Position { token: 0, number };
-        runtime.block_on(ring.read(Some(after), Duration::ZERO, Micros(0)))
+        runtime.block_on(ring.read(Some(after), Duration::ZERO, Leading::default()))
     };
     for change in 1..=4_u8 {
         ring.committed(vec![change; 4]);
@@ -305,7 +305,7 @@ fn changes_that_are_not_kept_any_more_are_a_gap() {
     assert_eq!(read(5).first, 0, "one that never was");
     let other = Position { token: 1, number: 3 };
     assert_eq!(
-        runtime.block_on(ring.read(Some(other), Duration::ZERO, Micros(0))).first,
+        runtime.block_on(ring.read(Some(other), Duration::ZERO, Leading::default())).first,
         0,
         "of another leader"
     );
@@ -324,6 +324,21 @@ fn a_follower_answers_only_while_it_knows_that_it_is_recent() {
     strict.reached(Instant::now());
     std::thread::sleep(Duration::from_millis(1));
     assert!(!strict.may_answer(), "it may have missed something since");
+}
+
+#[test]
+fn a_follower_knows_whether_it_can_tell_what_it_has_missed() {
+    let following = Following::new("http://leader", Position::default(), Duration::from_secs(1));
+    let can = |expires_at| following.can_catch_up(expires_at, |_| Ok::<_, ()>(true)).unwrap();
+    let hour = 3_600_000_000;
+    following.reached(Instant::now());
+    assert!(!can(100), "no marks are kept");
+    following.hear(Leading { renewed: 100, marks: hour, ..Leading::default() });
+    assert!(can(100) && can(101));
+    assert!(!can(99), "the database has lost a renewal");
+    assert!(!can(0), "the leader gave the lease back, and did not say that it ends");
+    following.hear(Leading { renewed: 100, marks: 1, ..Leading::default() });
+    assert!(!can(100), "marks of what it has missed may be deleted");
 }
 
 #[test]
