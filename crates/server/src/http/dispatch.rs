@@ -28,6 +28,8 @@ use tally_wire::Problem;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const REQUEST_ID_BYTES_MAX: usize = 64;
+/// The code of a request that is refused before anything is done, because this server has not loaded.
+const LOADING: &str = "loading";
 
 /// All routes, compiled for matching.
 pub(super) struct Dispatch {
@@ -177,24 +179,13 @@ impl Dispatch {
     ) -> Result<Response, Problem> {
         let (parts, mut body) = request.into_parts();
         let is_for_leader = route.runs_on == RunsOn::Leader;
-        if is_for_leader {
-            forward::wait_for_leader(&self.readiness).await;
-        }
-        let authenticated = self.authenticate((&mut peer, &mut body), &parts, route).await;
+        let (authenticated, state) =
+            match self.admit((&mut peer, &mut body), &parts, (route, path, id)).await? {
+                Admitted::Here(authenticated, state) => (authenticated, state),
+                Admitted::Answered(answer) => return Ok(answer),
+            };
         let from = (peer.address.ip(), id);
-        let authenticated = authenticated.inspect_err(|wrong| {
-            let actor = audit::claimed(&parts.headers, route.permission);
-            audit::refused(&self.readiness, from, (route.method, path), &actor, wrong);
-        })?;
         let caller = authenticated.caller.clone();
-        let state = State::of(&self.readiness);
-        let is_here = !is_for_leader && as_of::wait(&state, &parts.headers).await?;
-        if !is_here && matches!(self.readiness.leader(), Leader::At(_)) {
-            let from = (&caller, &peer, route.permission);
-            if let Some(answer) = forward::forward(&self.readiness, (&parts, &mut body), from, id).await? {
-                return Ok(answer);
-            }
-        }
         let mut reading = if is_for_leader { None } else { Reading::begin(&state) };
         let call = |(authenticated, peer, parts, body, params)| {
             Call::new(Arc::clone(&self.readiness), (authenticated, peer), route, parts, body, params)
@@ -224,6 +215,46 @@ impl Dispatch {
             Err(_) => {}
         }
         operated
+    }
+
+    /// Authenticates the caller of a request, and sends it to the leader if that is to run it. While this server takes over from the
+    /// leader, a change waits.
+    async fn admit(
+        &self,
+        (peer, body): (&mut Peer, &mut Unread),
+        parts: &Parts,
+        (route, path, id): (&'static Route, &str, &str),
+    ) -> Result<Admitted, Problem> {
+        let is_for_leader = route.runs_on == RunsOn::Leader;
+        loop {
+            let has_time = is_for_leader && forward::wait_for_leader(&self.readiness).await;
+            // It may begin to take over at any moment until then.
+            let is_late = || has_time && self.readiness.takes_over();
+            let authenticated = match self.authenticate((peer, body), parts, route).await {
+                Err(wrong) if wrong.code == LOADING && is_late() => continue,
+                Err(wrong) => {
+                    let (from, actor) =
+                        ((peer.address.ip(), id), audit::claimed(&parts.headers, route.permission));
+                    audit::refused(&self.readiness, from, (route.method, path), &actor, &wrong);
+                    return Err(wrong);
+                }
+                Ok(authenticated) => authenticated,
+            };
+            let state = State::of(&self.readiness);
+            let is_here = !is_for_leader && as_of::wait(&state, &parts.headers).await?;
+            if !is_here && matches!(self.readiness.leader(), Leader::At(_)) {
+                let from = (&authenticated.caller, &*peer, route.permission);
+                match forward::forward(&self.readiness, (parts, body), from, id).await {
+                    Ok(Some(answer)) => return Ok(Admitted::Answered(answer)),
+                    Ok(None) => {}
+                    Err(wrong) if wrong.code == LOADING && is_late() => continue,
+                    Err(wrong) => return Err(wrong),
+                }
+            }
+            if !is_late() {
+                return Ok(Admitted::Here(authenticated, state));
+            }
+        }
     }
 
     /// Authenticates the caller: by the request, or by what another server says that has signed it.
@@ -300,6 +331,14 @@ impl Dispatch {
         );
         headers.insert("vary", HeaderValue::from_static("origin"));
     }
+}
+
+/// What becomes of a request.
+enum Admitted {
+    /// This server runs it.
+    Here(Authenticated, State),
+    /// The leader has answered it.
+    Answered(Response),
 }
 
 /// Runs an operation, and measures its stages.

@@ -42,6 +42,15 @@ fn leader_of(client: &mut Client) -> Option<String> {
     client.get("/readyz").json()["follows"]["leader"].as_str().map(str::to_owned)
 }
 
+/// Waits until a server leads.
+pub(crate) fn leads(server: &TestTally) {
+    let mut client = server.client();
+    wait_until("the follower leads", || {
+        let ready = client.get("/readyz");
+        ready.status == 200 && ready.json()["follows"].is_null()
+    });
+}
+
 /// Waits until a server shows what the leader shows.
 pub(super) fn wait_for_same(leader: &mut Client, follower: &mut Client) {
     let wanted = page(leader);
@@ -118,13 +127,6 @@ fn a_follower_leads_when_the_leader_is_killed_and_when_it_stops() {
     first.client().send(&submit("bob", 20)).expect(200);
     let wanted = page(&mut first.client());
     first.kill9();
-    let leads = |server: &TestTally| {
-        let mut client = server.client();
-        wait_until("the follower leads", || {
-            let ready = client.get("/readyz");
-            ready.status == 200 && ready.json()["follows"].is_null()
-        });
-    };
     leads(&second);
     assert_eq!(page(&mut second.client()), wanted, "nothing is lost");
     second.client().send(&submit("eve", 30)).expect(200);
@@ -156,10 +158,7 @@ fn a_frozen_leader_is_replaced_and_its_follower_answers_with_nothing_old() {
         let ready = follower.get("/readyz");
         ready.status == 503 || ready.json()["follows"].is_null()
     });
-    wait_until("the follower leads", || {
-        let ready = follower.get("/readyz");
-        ready.status == 200 && ready.json()["follows"].is_null()
-    });
+    leads(&second);
     follower.send(&submit("bob", 20)).expect(200);
     first.signal("CONT");
     assert_eq!(first.wait_exit(), Some(1));
@@ -186,12 +185,8 @@ fn missed(change: impl FnOnce(&mut Client)) -> (TestTally, TestTally) {
     let wanted = page(&mut leader);
     first.kill9();
     second.signal("CONT");
-    let mut follower = second.client();
-    wait_until("the follower leads", || {
-        let ready = follower.get("/readyz");
-        ready.status == 200 && ready.json()["follows"].is_null()
-    });
-    assert_eq!(page(&mut follower), wanted, "nothing is lost");
+    leads(&second);
+    assert_eq!(page(&mut second.client()), wanted, "nothing is lost");
     second.wait_logged("leads with the ranks that it has followed has_all=false");
     (first, second)
 }

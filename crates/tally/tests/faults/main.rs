@@ -15,6 +15,7 @@ mod ranking_redis;
 mod servers;
 mod shards;
 mod slow_requests;
+mod two_machines;
 
 /// The program under test.
 const TALLY: &str = env!("CARGO_BIN_EXE_tally");

@@ -258,13 +258,18 @@ pub(super) fn signed(readiness: &Readiness, parts: &Parts) -> Result<Option<Sign
     signed.map(Some).map_err(|refused| guard::unauthorized(&refused.to_string()))
 }
 
-/// Waits while this server takes over from its leader: a change is late then, and not refused.
-pub(super) async fn wait_for_leader(readiness: &Readiness) {
-    let Some(forwarder) = readiness.forwarder.get() else { return };
+/// Waits while this server takes over from its leader: a change is late then, and not refused. Returns whether it may wait
+/// again, if this server takes over once more.
+pub(super) async fn wait_for_leader(readiness: &Readiness) -> bool {
+    let Some(forwarder) = readiness.forwarder.get() else { return false };
     let until = Instant::now() + forwarder.patience;
-    while readiness.takes_over() && Instant::now() < until {
+    while readiness.takes_over() {
+        if Instant::now() >= until {
+            return false;
+        }
         sleep(PAUSE).await;
     }
+    true
 }
 
 /// Sends a request of an authenticated caller to the leader. Returns `None` if this server is to run it: then `body` has been

@@ -1,0 +1,119 @@
+//! The page `docs/deploy/two-machines.md` as an operator follows it: its settings, and a new version under load.
+//!
+//! Not here: kills and cuts (`followers`, `forward`).
+
+use super::followers::{SECRET, database, leads};
+use crate::TALLY;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+use tally_testkit::{Client, Request, TestTally, wait_until};
+
+const PAGE: &str = include_str!("../../../../docs/deploy/two-machines.md");
+const CLIENTS: usize = 4;
+
+/// A server with the settings of the page, but for its addresses.
+fn of_page(url: &str) -> TestTally {
+    let (_, rest) = PAGE.split_once("```toml\n").expect("settings");
+    let (settings, _) = rest.split_once("```").expect("their end");
+    let mut text = String::new();
+    for line in settings.lines() {
+        match line.split_once(" = ") {
+            Some(("url", _)) => text.push_str(&format!("url = \"{url}\"\n")),
+            Some(("listen", _)) => {}
+            Some(("advertise", url)) => {
+                assert!(url.starts_with("\"http://"), "{url}");
+                text.push_str("advertise = \"auto\"\n");
+            }
+            _ => text.push_str(&format!("{line}\n")),
+        }
+    }
+    let mut server = TestTally::stopped(TALLY);
+    server.set("TALLY_SECRET", SECRET);
+    // On a busy machine a renewal may be late.
+    server.allow("the store has not answered for `store.lease`");
+    let config = server.data().join("tally.toml");
+    std::fs::write(&config, text).expect("it is written");
+    server.set("TALLY_CONFIG", config.to_str().expect("UTF-8"));
+    server.restart();
+    server.stay();
+    server
+}
+
+/// Adds one to the score of a player until the end, at any server; a request that fails is sent once more, to the other one. Returns
+/// the number of points, and what requests got that failed twice.
+fn play(
+    player: &str,
+    servers: [SocketAddr; 2],
+    (over, answered): (&AtomicBool, &AtomicUsize),
+) -> (i64, Vec<String>) {
+    let (mut points, mut failed) = (0, Vec::new());
+    while !over.load(Ordering::SeqCst) {
+        let body = json!({"player": player, "score": 1});
+        let request = Request::new("POST", "/v1/leaderboards/b/scores").json(&body);
+        let request = request.idempotent(&format!("{player}-{points}-{}", failed.len()));
+        let first = usize::try_from(points % 2).expect("0 or 1");
+        let send = |at: usize| {
+            let mut client = Client::new(servers[at]).with_patience(Duration::from_secs(30));
+            match client.try_send(&request) {
+                Ok(answer) if answer.status == 200 => Ok(()),
+                Ok(answer) => Err(answer.text()),
+                Err(error) => Err(error.to_string()),
+            }
+        };
+        let again = |once: String| {
+            std::thread::sleep(Duration::from_millis(100));
+            send(1 - first).map_err(|twice| format!("{once}, then {twice}"))
+        };
+        match send(first).or_else(again) {
+            Ok(()) => points += 1,
+            Err(twice) => failed.push(twice),
+        }
+        answered.fetch_add(1, Ordering::SeqCst);
+    }
+    (points, failed)
+}
+
+#[test]
+fn a_new_version_is_deployed_without_a_failed_request() {
+    let url = database();
+    let mut first = of_page(&url);
+    first.client().put("/v1/leaderboards/b", &json!({"update": "sum"})).expect(201);
+    let mut second = of_page(&url);
+    let (servers, over) = ([first.address(), second.address()], AtomicBool::new(false));
+    let answered: [AtomicUsize; CLIENTS] = Default::default();
+    // As long as a balancer needs to notice: until each client has been answered twice more.
+    let pause = || {
+        let before: Vec<usize> = answered.iter().map(|count| count.load(Ordering::SeqCst)).collect();
+        let is_on = |(now, before): (&AtomicUsize, &usize)| now.load(Ordering::SeqCst) >= before + 2;
+        wait_until("all clients go on", || answered.iter().zip(&before).all(is_on));
+    };
+    let played: BTreeMap<String, (i64, Vec<String>)> = std::thread::scope(|scope| {
+        let players = (0..CLIENTS).map(|number| {
+            let (player, seen) = (format!("p{number}"), (&over, &answered[number]));
+            scope.spawn(move || (player.clone(), play(&player, servers, seen)))
+        });
+        let players: Vec<_> = players.collect();
+        // The follower first, then the leader.
+        pause();
+        second.terminate();
+        second.restart();
+        pause();
+        first.terminate();
+        leads(&second);
+        first.restart();
+        wait_until("the old leader follows", || {
+            first.client().get("/readyz").json()["follows"]["leader"].is_string()
+        });
+        pause();
+        over.store(true, Ordering::SeqCst);
+        players.into_iter().map(|player| player.join().expect("it plays")).collect()
+    });
+    for (player, (points, failed)) in played {
+        assert!(failed.is_empty(), "{player}: {failed:?}");
+        let page = second.client().get(&format!("/v1/leaderboards/b/players/{player}"));
+        assert_eq!(page.expect(200)["score"], points, "{player}: each counts once");
+    }
+}
