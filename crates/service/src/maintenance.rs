@@ -20,8 +20,8 @@ const STEP_PAUSE: Duration = Duration::from_millis(10);
 const LEASE: Duration = Duration::from_secs(40);
 /// The pause between two rounds.
 const IDLE_PAUSE: Duration = Duration::from_secs(30);
-/// The least age of marks that are cleared without a transaction.
-const MARKS_MIN: Duration = Duration::from_secs(60);
+/// For so long more than they are needed, marks wait for a transaction that clears them.
+const MARKS_MORE: Duration = Duration::from_secs(60);
 
 /// Starts the background task.
 pub(crate) fn start(tally: &Arc<Tally>) -> Result<(), Failure> {
@@ -51,7 +51,7 @@ fn clear_marks(store: &dyn Store) -> Result<(), Failure> {
         return Ok(());
     }
     loop {
-        let old = store.outbox(kept.max(MARKS_MIN), None)?;
+        let old = store.outbox(kept + MARKS_MORE, None)?;
         if old.is_empty() {
             return Ok(());
         }

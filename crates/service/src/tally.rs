@@ -12,7 +12,7 @@ use crate::contests::{Contests, repay, scheduler as contests};
 use crate::events::Events;
 use crate::failure::{Failure, Fault, blocking};
 use crate::fingerprint::Fingerprints;
-use crate::follow::{ChangeRing, Following, Role};
+use crate::follow::{ChangeRing, Following, Handover};
 use crate::keys::Keys;
 use crate::ledger::currencies;
 use crate::ledger::lane::LedgerLane;
@@ -110,9 +110,11 @@ impl Tally {
         if let Some(following) = &follows {
             following.set_revisions(store.board_revisions()?);
         }
-        let rebuilt = match &settings.role {
-            Role::Leads(Some(handover)) => handover.resume(&*store, &settings, clock.read(), progress)?,
-            _ => rebuild::rebuild(&*store, &settings, clock.read(), progress)?,
+        let time = clock.read();
+        let resume = |handover: &Handover| handover.resume(&*store, &settings, time, progress);
+        let rebuilt = match settings.role.handover().map(resume).transpose()?.flatten() {
+            Some(resumed) => resumed,
+            None => rebuild::rebuild(&*store, &settings, time, progress)?,
         };
         if let Some(following) = &follows {
             following.note_instant(rebuilt.newest);

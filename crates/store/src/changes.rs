@@ -17,7 +17,7 @@ use crate::plan::{
 };
 use std::collections::BTreeMap;
 use std::fmt::Debug;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use tally_rules::{BoardId, Micros, PlayerId, Record};
 
 /// The version of the bytes of [`Changes`].
@@ -197,19 +197,18 @@ fn of_commit(mut changes: Vec<u8>, committed: &Committed) -> Vec<u8> {
 /// The tap of a store, and the changes whose commit is in doubt.
 #[derive(Debug, Default)]
 pub struct Tapped {
-    tap: OnceLock<Arc<dyn CommitTap>>,
+    tap: RwLock<Option<Arc<dyn CommitTap>>>,
     in_doubt: Mutex<BTreeMap<BatchId, Vec<u8>>>,
 }
 
 impl Tapped {
-    /// Sets the tap.
-    ///
-    /// # Panics
-    ///
-    /// If it is set already.
+    /// Sets the tap, in place of the one of an attempt to start that failed.
     pub fn set(&self, tap: Arc<dyn CommitTap>) {
-        // A second one would miss what the first one took.
-        assert!(self.tap.set(tap).is_ok(), "a store has one tap");
+        *self.tap.write().unwrap_or_else(PoisonError::into_inner) = Some(tap);
+    }
+
+    fn tap(&self) -> Option<Arc<dyn CommitTap>> {
+        self.tap.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Runs a transaction, and hands its changes over.
@@ -218,7 +217,7 @@ impl Tapped {
         decide: &mut dyn FnMut(&Loaded) -> WriteSet,
         run: impl FnOnce(&mut dyn FnMut(&Loaded) -> WriteSet) -> Result<Committed, StoreError>,
     ) -> Result<Committed, StoreError> {
-        let Some(tap) = self.tap.get() else { return run(decide) };
+        let Some(tap) = self.tap() else { return run(decide) };
         let mut decided = None;
         let done = run(&mut |loaded| {
             let changes = decide(loaded);
@@ -237,7 +236,7 @@ impl Tapped {
 
     /// A transaction in doubt is resolved: it was done, or never will be.
     pub fn resolved(&self, batch: &BatchId, is_done: bool) {
-        let Some(tap) = self.tap.get() else { return };
+        let Some(tap) = self.tap() else { return };
         let changes = self.in_doubt().remove(batch);
         if let Some(changes) = changes.filter(|_| is_done) {
             // Its revision is unknown.

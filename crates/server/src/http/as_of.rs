@@ -117,8 +117,8 @@ pub(super) async fn wait(state: &State, headers: &HeaderMap) -> Result<bool, Pro
     match state {
         State::Alone => Ok(true),
         State::Follows(following) => Ok(following.contains(position, WAIT).await),
-        State::Leads(_, own) if position.token <= own.token => Ok(true),
-        // Another server leads by now.
+        State::Leads(_, own) if position <= *own => Ok(true),
+        // Another server leads by now, or it never was.
         State::Leads(..) => Err(problem::of_not_ready(&NotReady::Unsure)),
     }
 }

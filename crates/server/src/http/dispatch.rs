@@ -178,7 +178,6 @@ impl Dispatch {
         (sampled, stages): (Option<&HttpSample>, &mut Stages),
     ) -> Result<Response, Problem> {
         let (parts, mut body) = request.into_parts();
-        let is_for_leader = route.runs_on == RunsOn::Leader;
         let (authenticated, state) =
             match self.admit((&mut peer, &mut body), &parts, (route, path, id)).await? {
                 Admitted::Here(authenticated, state) => (authenticated, state),
@@ -186,7 +185,7 @@ impl Dispatch {
             };
         let from = (peer.address.ip(), id);
         let caller = authenticated.caller.clone();
-        let mut reading = if is_for_leader { None } else { Reading::begin(&state) };
+        let mut reading = route.has_position().then(|| Reading::begin(&state)).flatten();
         let call = |(authenticated, peer, parts, body, params)| {
             Call::new(Arc::clone(&self.readiness), (authenticated, peer), route, parts, body, params)
         };
@@ -203,7 +202,10 @@ impl Dispatch {
             },
         };
         *stages = spent;
-        if let Ok(response) = &mut operated {
+        let is_change = route.runs_on == RunsOn::Leader;
+        if let Ok(response) = operated.as_mut()
+            && (is_change || reading.is_some())
+        {
             state.tell(reading, response.headers_mut());
         }
         let operated = operated.map_err(|wrong| guard::name_rights(wrong, &caller));

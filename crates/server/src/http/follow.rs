@@ -7,6 +7,7 @@ use super::call::bad_parameter;
 use super::problem;
 use super::response::{self, Response};
 use crate::readiness::{NotReady, Readiness};
+use crate::security::now;
 use hyper::{HeaderMap, Method, StatusCode, Uri};
 use std::time::Duration;
 use tally_service::Tally;
@@ -35,7 +36,7 @@ pub(super) async fn changes(
     let value = headers.get(HEADER).and_then(|value| value.to_str().ok());
     let value = value.ok_or_else(|| unsigned("only servers of this store read its changes".into()))?;
     let request = SignedRequest { method: method.as_str(), target };
-    let signed = request.verify(tally.keys.ring(), value, tally.now());
+    let signed = request.verify(tally.keys.ring(), value, now());
     let signed = signed.map_err(|refused| unsigned(refused.to_string()))?;
     if signed.behalf != Behalf::Server || !signed.has_body(b"") {
         return Err(unsigned("this request is not one of a server for itself".into()));
@@ -56,5 +57,5 @@ pub(super) async fn changes(
 
 fn leading(tally: &Tally) -> Leading {
     let marks = u64::try_from(tally.store.marks().as_micros()).unwrap_or(u64::MAX);
-    Leading { now: tally.now(), renewed: tally.store.renewed(), marks }
+    Leading { renewed: tally.store.renewed(), marks }
 }

@@ -1,16 +1,17 @@
 //! Leading with the rankings of a follower.
 //!
-//! The database is at rest: the leader before has lost its lease, and no other server held it since. If that one told that it ends,
-//! the follower has everything. Else it may have committed what it did not send any more. Leaderboards that have changed show
-//! another revision, and are loaded anew. Changed records are named by marks, which the database keeps for a while, and are read by
-//! their keys. Not here: whether the marks reach far enough ([`Following::can_catch_up`](super::Following::can_catch_up)).
+//! The database is at rest: the leader before has lost its lease, and no other server held it since. It may have committed what this
+//! server has not heard of. Leaderboards that have changed show another revision, and are loaded anew. Changed records are named by
+//! marks, which the database keeps for a while, and are read by their keys. Not here: whether the marks reach far enough
+//! ([`Following::can_catch_up`](super::Following::can_catch_up)).
 
 use super::KnownOf;
 use super::apply::publish;
 use crate::boards::Boards;
 use crate::clock::ClockReading;
 use crate::contests::play;
-use crate::failure::Failure;
+use crate::damaged;
+use crate::failure::{Failure, Fault};
 use crate::progress::Progress;
 use crate::rebuild::{self, Rebuilt};
 use crate::settings::Settings;
@@ -20,7 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tally_rules::Micros;
-use tally_store::{BoardNo, Changes, OutboxContent, ScoreKey, Store};
+use tally_store::{BatchId, BoardNo, Changes, OutboxContent, ScoreKey, Store};
 
 /// Records that are read at once.
 const KEYS_AT_ONCE: usize = 2_000;
@@ -31,63 +32,69 @@ pub struct Handover {
     boards: Arc<Boards>,
     /// The newest instant of their records.
     newest: Micros,
-    /// What is known of the leader before, if it may have committed more.
-    missed: Option<KnownOf>,
+    /// What is known of the leader before.
+    known: KnownOf,
 }
 
 impl Handover {
-    /// Of a service that followed, and does nothing more; `has_all` if the leader has ended and nothing is missing.
-    pub fn of(tally: &Tally, has_all: bool) -> Option<Self> {
+    /// Of a service that followed, and does nothing more.
+    pub fn of(tally: &Tally) -> Option<Self> {
         let following = tally.following.as_ref()?;
-        let missed = (!has_all).then(|| following.known_of().clone());
         let newest = Micros(following.newest.load(Ordering::Acquire));
-        Some(Self { boards: Arc::clone(&tally.boards), newest, missed })
+        Some(Self { boards: Arc::clone(&tally.boards), newest, known: following.known_of().clone() })
     }
 
-    /// What a start needs to know. The contests of leaderboards are read again, because a follower does not follow them.
+    /// What a start needs to know; `None` if the database has lost what this server has. The contests of leaderboards are read again,
+    /// because a follower does not follow them.
     pub(crate) fn resume(
         &self,
         store: &dyn Store,
         settings: &Settings,
         time: ClockReading,
         progress: &Progress,
-    ) -> Result<Rebuilt, Failure> {
-        let mut newest = self.newest;
-        if let Some(known) = &self.missed {
-            let keys = self.changed_records(store)?;
-            let outdated = self.outdated(store, known)?;
-            newest = newest.max(self.reload((store, settings), &outdated, time, progress)?);
-            newest = newest.max(self.read(store, &keys)?);
-        }
+    ) -> Result<Option<Rebuilt>, Failure> {
+        let Some(keys) = self.changed_records(store)? else { return Ok(None) };
+        let outdated = self.outdated(store)?;
+        let reloaded = self.reload((store, settings), &outdated, time, progress)?;
+        let newest = reloaded.max(self.read(store, &keys)?);
         for board in self.boards.from_no(BoardNo(0), usize::MAX) {
             play::load(store, &board)?;
         }
-        Ok(Rebuilt { boards: Arc::clone(&self.boards), newest, claim: None })
+        Ok(Some(Rebuilt { boards: Arc::clone(&self.boards), newest, claim: None }))
     }
 
-    /// The records that marks name.
-    fn changed_records(&self, store: &dyn Store) -> Result<Vec<ScoreKey>, Failure> {
+    /// The records that marks of other transactions than those that were made here name; `None` if one of the latter has no marks,
+    /// because the database has lost it.
+    fn changed_records(&self, store: &dyn Store) -> Result<Option<Vec<ScoreKey>>, Failure> {
+        // The oldest ones may be deleted by now.
+        let kept = store.marks().saturating_sub(super::MARKS_MARGIN);
+        let applied = self.known.applied.iter();
+        let mut missing: BTreeSet<BatchId> =
+            applied.clone().filter(|(at, _)| at.elapsed() < kept).map(|(_, batch)| *batch).collect();
+        let applied: BTreeSet<BatchId> = applied.map(|(_, batch)| *batch).collect();
         let (mut keys, mut after) = (BTreeSet::new(), None);
         loop {
             let marks = store.outbox(Duration::ZERO, after)?;
-            let Some(last) = marks.last() else { return Ok(keys.into_iter().collect()) };
+            let Some(last) = marks.last() else { break };
             after = Some(last.batch);
             for mark in marks {
+                missing.remove(&mark.batch);
                 match mark.what {
+                    _ if applied.contains(&mark.batch) => {}
                     OutboxContent::Records(some) => keys.extend(some),
                     // Too many records were changed at once to name them: their leaderboard is loaded anew.
                     OutboxContent::Windows(some) => {
-                        some.iter()
-                            .filter_map(|window| self.boards.by_no(window.board))
-                            .for_each(|board| self.boards.set_gone(&board));
+                        let boards = some.iter().filter_map(|window| self.boards.by_no(window.board));
+                        boards.for_each(|board| self.boards.set_gone(&board));
                     }
                 }
             }
         }
+        Ok(missing.is_empty().then(|| keys.into_iter().collect()))
     }
 
     /// Leaderboards that are not here as they are stored. One that is stored no more is removed.
-    fn outdated(&self, store: &dyn Store, known: &KnownOf) -> Result<BTreeSet<BoardNo>, Failure> {
+    fn outdated(&self, store: &dyn Store) -> Result<BTreeSet<BoardNo>, Failure> {
         let stored = store.board_revisions()?;
         for board in self.boards.from_no(BoardNo(0), usize::MAX) {
             if !stored.iter().any(|(no, _)| *no == board.no) {
@@ -95,7 +102,7 @@ impl Handover {
             }
         }
         let is_known = |(no, revision): &(BoardNo, u64)| {
-            known.revisions.get(no) == Some(revision) && self.boards.by_no(*no).is_some()
+            self.known.revisions.get(no) == Some(revision) && self.boards.by_no(*no).is_some()
         };
         Ok(stored.into_iter().filter(|one| !is_known(one)).map(|(no, _)| no).collect())
     }
@@ -116,8 +123,15 @@ impl Handover {
             if let Some(board) = self.boards.by_no(row.no) {
                 self.boards.set_gone(&board);
             }
-            let board = rebuild::load((store, &settings.ranking, false), row, time, &mut newest, progress)?;
-            self.boards.set(&board.id.clone(), Some(Arc::new(board)));
+            let name = row.id.clone();
+            match rebuild::load((store, &settings.ranking, false), row, time, &mut newest, progress) {
+                Ok(board) => drop(self.boards.set(&name, Some(Arc::new(board)))),
+                Err(Failure::Fault(Fault::Damaged(bad))) => {
+                    damaged::log(&bad);
+                    self.boards.set_damaged(name.as_str());
+                }
+                Err(failure) => return Err(failure),
+            }
         }
         Ok(newest)
     }

@@ -1,22 +1,19 @@
 //! A message of the leader to a follower: changes with their numbers.
 //!
-//! The version of the bytes, and whether the leader ends: a byte each. The fencing token, the leader's time, the end of its lease and the
+//! The version of the bytes, and whether the leader ends: a byte each. The fencing token, the end of the leader's lease and the
 //! time for which marks are kept ([`Leading`]), the number of its newest change, the number of the first change of the message and
 //! how many there are: numbers of 8 bytes, big-endian. Then each change
 //! with its length, a number of 4 bytes. The first number is 0 if the leader does not have the changes that were asked for.
 
 use super::Position;
-use tally_rules::Micros;
 use tally_store::CHANGES_VERSION;
 
 /// Bytes before the changes.
-const HEAD: usize = 2 + 7 * 8;
+const HEAD: usize = 2 + 6 * 8;
 
 /// What a leader says of itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Leading {
-    /// Its time.
-    pub now: Micros,
     /// The end of its lease in the database, since its last renewal.
     pub renewed: u64,
     /// For how many microseconds the database has the names of records that a transaction has changed.
@@ -57,9 +54,8 @@ impl Message {
         out.push(CHANGES_VERSION);
         out.push(self.ends.into());
         let Position { token, number } = self.newest;
-        let Leading { now, renewed, marks } = self.leading;
-        let (now, count) = (now.0.cast_unsigned(), self.changes.len() as u64);
-        for number in [token, now, renewed, marks, number, self.first, count] {
+        let Leading { renewed, marks } = self.leading;
+        for number in [token, renewed, marks, number, self.first, self.changes.len() as u64] {
             out.extend_from_slice(&number.to_be_bytes());
         }
         for changes in &self.changes {
@@ -86,7 +82,7 @@ impl Message {
             _ => return None,
         };
         let number = |nth: usize| u64::from_be_bytes(head[2 + nth * 8..][..8].try_into().expect("8 bytes"));
-        let [token, now, renewed, marks, newest, first, count] = [0, 1, 2, 3, 4, 5, 6].map(number);
+        let [token, renewed, marks, newest, first, count] = [0, 1, 2, 3, 4, 5].map(number);
         let mut changes = Vec::new();
         for _ in 0..count {
             let (length, after) = rest.split_first_chunk::<4>()?;
@@ -95,7 +91,7 @@ impl Message {
             rest = after;
         }
         let newest = Position { token, number: newest };
-        let leading = Leading { now: Micros(now.cast_signed()), renewed, marks };
+        let leading = Leading { renewed, marks };
         rest.is_empty().then_some(Self { newest, ends, leading, first, changes })
     }
 }
@@ -108,7 +104,7 @@ mod tests {
     fn a_message_reads_back_and_a_part_of_one_is_refused() {
         let newest = Position { token: 7, number: 9 };
         let ends = true;
-        let leading = Leading { now: Micros(-5), renewed: 6, marks: 7 };
+        let leading = Leading { renewed: 6, marks: 7 };
         let whole = Message { newest, ends, leading, first: 8, changes: vec![vec![1, 2], Vec::new()] };
         let bytes = whole.encode();
         assert_eq!(Message::decode(&bytes), Ok(whole));

@@ -17,11 +17,11 @@ pub use handover::Handover;
 pub use message::{Leading, Message, MessageFault};
 pub use ring::ChangeRing;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt::{Display, Formatter};
 use std::str::FromStr;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tally_rules::Micros;
 use tally_store::{BatchId, BoardChange, BoardNo, Changes};
@@ -69,6 +69,13 @@ pub enum Role {
 }
 
 impl Role {
+    pub(crate) fn handover(&self) -> Option<&Handover> {
+        match self {
+            Self::Leads(handover) => handover.as_ref(),
+            Self::Alone | Self::Follows(_) => None,
+        }
+    }
+
     pub(crate) fn leads(&self) -> bool {
         matches!(self, Self::Leads(_))
     }
@@ -84,7 +91,7 @@ impl Role {
 /// What a follower knows of itself and of the leader.
 #[derive(Debug)]
 pub struct Following {
-    leader: RwLock<Arc<str>>,
+    leader: Arc<str>,
     token: u64,
     /// The number of the last change that was made here.
     number: watch::Sender<u64>,
@@ -104,8 +111,8 @@ pub struct Following {
 struct KnownOf {
     /// The revision of each leaderboard here; 0 if it is unknown.
     revisions: BTreeMap<BoardNo, u64>,
-    /// The last transaction that was made here and has marks, and when.
-    last: Option<(Instant, BatchId)>,
+    /// The last transactions that were made here and have marks, oldest first.
+    applied: VecDeque<(Instant, BatchId)>,
     /// What the leader last said of itself.
     leading: Leading,
 }
@@ -114,7 +121,7 @@ impl Following {
     /// Of a leader at that address, from a position on. It may answer as soon as it is [`at`](Self::reached) a state.
     pub fn new(leader: &str, from: Position, age_max: Duration) -> Self {
         Self {
-            leader: RwLock::new(leader.into()),
+            leader: leader.into(),
             token: from.token,
             number: watch::Sender::new(from.number),
             begun: AtomicU64::new(from.number),
@@ -131,19 +138,13 @@ impl Following {
         self.known_of().leading = leading;
     }
 
-    /// Whether a leader whose lease ended then is followed so closely that what this server has missed of it can be told: the
-    /// database has marks of everything since, and has lost nothing that this server has. `has_committed` looks a transaction up.
-    pub fn can_catch_up<E>(
-        &self,
-        expires_at: u64,
-        has_committed: impl FnOnce(&BatchId) -> Result<bool, E>,
-    ) -> Result<bool, E> {
-        let KnownOf { last, leading, .. } = self.known_of().clone();
-        let kept = Duration::from_micros(leading.marks).saturating_sub(MARKS_MARGIN);
-        if self.age() >= kept || expires_at < leading.renewed {
-            return Ok(false);
-        }
-        last.filter(|(at, _)| at.elapsed() < kept).map_or(Ok(true), |(_, batch)| has_committed(&batch))
+    /// Whether a leader whose lease ends then is followed so closely that what this server has missed of it can be told: the
+    /// database has marks of everything since, and its last renewal.
+    pub fn can_catch_up(&self, expires_at: u64) -> bool {
+        let Leading { renewed, marks } = self.known_of().leading;
+        let kept = Duration::from_micros(marks).saturating_sub(MARKS_MARGIN);
+        // The clock of this machine stops while that sleeps. The database's shows for how long the leader has gone on.
+        self.age() < kept && (renewed..=renewed.saturating_add(marks / 2)).contains(&expires_at)
     }
 
     fn known_of(&self) -> MutexGuard<'_, KnownOf> {
@@ -160,7 +161,11 @@ impl Following {
         let newest = changes.scores.iter().filter_map(|(_, record)| Some(record.as_ref()?.at)).max();
         newest.into_iter().for_each(|newest| self.note_instant(newest));
         let mut known = self.known_of();
-        known.last = changes.batch.map(|batch| (Instant::now(), batch)).or(known.last);
+        known.applied.extend(changes.batch.map(|batch| (Instant::now(), batch)));
+        let kept = Duration::from_micros(known.leading.marks);
+        while known.applied.front().is_some_and(|(at, _)| at.elapsed() > kept) {
+            known.applied.pop_front();
+        }
         let revision = changes.revision.unwrap_or(0);
         let (bans, windows) = (changes.bans.iter(), changes.windows.iter());
         let touched = bans.map(|(key, _)| key.board).chain(windows.map(|(key, _)| key.board));
@@ -180,7 +185,7 @@ impl Following {
 
     /// The address of the leader.
     pub fn leader(&self) -> Arc<str> {
-        Arc::clone(&self.leader.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.leader)
     }
 
     /// The state of the rankings here.

@@ -21,7 +21,7 @@ use tally_service::secret::Secret;
 use tally_service::{Clock, Keys, Progress, Settings, Tally, boards};
 use tally_store::sqlite::{Options, SqliteStore};
 use tally_store::{
-    BatchId, Changes, CommitTap, Committed, Loaded, ReadSet, Store, StoreError, Tapped, WriteSet,
+    BatchId, BoardNo, Changes, CommitTap, Committed, Loaded, ReadSet, Store, StoreError, Tapped, WriteSet,
 };
 use tally_testkit::rng::{self, Rng};
 use tokio::runtime::Runtime;
@@ -53,6 +53,11 @@ impl Difference for WithTap {
     fn tap(&self, tap: Arc<dyn CommitTap>) -> Option<u64> {
         self.tapped.set(tap);
         Some(TOKEN)
+    }
+
+    /// A file has no revisions; that of each leaderboard is unknown.
+    fn board_revisions(&self) -> Result<Vec<(BoardNo, u64)>, StoreError> {
+        Ok(self.inner.boards()?.into_iter().map(|row| (row.no, 0)).collect())
     }
 }
 
@@ -186,7 +191,7 @@ impl Servers {
         self.leader.drain();
         self.ring().end();
         assert!(self.read(Some(follower.at)).ends);
-        let handover = Handover::of(&follower.tally, true);
+        let handover = Handover::of(&follower.tally);
         follower.tally.drain();
         self.store = with_tap(&self.inner);
         self.leader = server(&self.store, &self.now, Role::Leads(handover));
@@ -329,16 +334,16 @@ fn a_follower_answers_only_while_it_knows_that_it_is_recent() {
 #[test]
 fn a_follower_knows_whether_it_can_tell_what_it_has_missed() {
     let following = Following::new("http://leader", Position::default(), Duration::from_secs(1));
-    let can = |expires_at| following.can_catch_up(expires_at, |_| Ok::<_, ()>(true)).unwrap();
     let hour = 3_600_000_000;
     following.reached(Instant::now());
-    assert!(!can(100), "no marks are kept");
-    following.hear(Leading { renewed: 100, marks: hour, ..Leading::default() });
-    assert!(can(100) && can(101));
-    assert!(!can(99), "the database has lost a renewal");
-    assert!(!can(0), "the leader gave the lease back, and did not say that it ends");
-    following.hear(Leading { renewed: 100, marks: 1, ..Leading::default() });
-    assert!(!can(100), "marks of what it has missed may be deleted");
+    assert!(!following.can_catch_up(100), "no marks are kept");
+    following.hear(Leading { renewed: 100, marks: hour });
+    assert!(following.can_catch_up(100) && following.can_catch_up(101));
+    assert!(!following.can_catch_up(99), "the database has lost a renewal");
+    assert!(!following.can_catch_up(0), "the leader gave the lease back, and did not say that it ends");
+    assert!(!following.can_catch_up(101 + hour / 2), "the leader went on for long, while this machine slept");
+    following.hear(Leading { renewed: 100, marks: 1 });
+    assert!(!following.can_catch_up(100), "marks of what it has missed may be deleted");
 }
 
 #[test]

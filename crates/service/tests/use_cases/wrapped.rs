@@ -50,6 +50,10 @@ pub(crate) trait Difference: Send + Sync + 'static {
     fn tap(&self, tap: Arc<dyn CommitTap>) -> Option<u64> {
         self.inner().tap(tap)
     }
+
+    fn board_revisions(&self) -> Result<Vec<(BoardNo, u64)>, StoreError> {
+        self.inner().board_revisions()
+    }
 }
 
 /// The store.
@@ -228,6 +232,10 @@ impl<D: Difference> Coordination for Wrapped<D> {
 
     fn tap(&self, tap: Arc<dyn CommitTap>) -> Option<u64> {
         self.0.tap(tap)
+    }
+
+    fn board_revisions(&self) -> Result<Vec<(BoardNo, u64)>, StoreError> {
+        self.0.board_revisions()
     }
 }
 

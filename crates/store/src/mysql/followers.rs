@@ -5,7 +5,7 @@
 //! leader.
 
 use super::text::Script;
-use super::{CLOCK, MySqlStore, batches, leases, meta};
+use super::{CLOCK, MySqlStore, leases, meta};
 use crate::StoreError;
 use crate::plan::{BatchId, Committed};
 use std::collections::VecDeque;
@@ -24,6 +24,8 @@ pub struct LeaderRow {
     pub address: Option<String>,
     /// Whether it has given the lease back, or has not renewed it in time: another server may lead.
     pub is_over: bool,
+    /// Whether it has given the lease back.
+    pub is_released: bool,
 }
 
 /// The last holder of the lease before this process.
@@ -45,7 +47,13 @@ impl MySqlStore {
         let Some(lease) = self.lease.as_ref().filter(|lease| lease.is_alone()) else { return Ok(()) };
         let value = [&lease.token().to_be_bytes(), address.as_bytes()].concat();
         let mut script = Script::default();
-        meta::note(&mut script, &[(LEADER.into(), Some(value))]);
+        // A process that was frozen here may have been replaced.
+        script
+            .sql("REPLACE INTO meta (name, value) SELECT ")
+            .bytes(LEADER.as_bytes())
+            .sql(", ")
+            .bytes(&value);
+        script.sql(" FROM leases WHERE name = 'writer' AND fence = ").number(lease.token()).end();
         self.pool.query(&script).map(drop)
     }
 
@@ -62,20 +70,14 @@ impl MySqlStore {
         let own = stored.as_deref().and_then(|value| value.split_first_chunk::<8>());
         let own = own.filter(|(token, _)| u64::from_be_bytes(**token) == row.token);
         let address = own.and_then(|(_, address)| String::from_utf8(address.to_vec()).ok());
-        Ok(LeaderRow { token: row.token, address, is_over: row.expires_at <= now })
+        let (is_over, is_released) = (row.expires_at <= now, row.expires_at == 0);
+        Ok(LeaderRow { token: row.token, address, is_over, is_released })
     }
 
     /// The writer before this process, if it is the only writer. No other process has written in between.
     pub fn replaced(&self) -> Option<Replaced> {
         let (token, expires_at) = self.lease.as_ref().filter(|lease| lease.is_alone())?.replaced();
         Some(Replaced { token, expires_at })
-    }
-
-    /// Whether the database has the commit marker of a transaction.
-    pub fn has_committed(&self, batch: &BatchId) -> Result<bool, StoreError> {
-        let mut script = Script::default();
-        batches::count(&mut script, batch);
-        Ok(self.pool.query(&script)?.one_number("batches")? > 0)
     }
 
     /// Keeps the names of what a transaction has changed beside it for a while: a server that leads after this one may have missed

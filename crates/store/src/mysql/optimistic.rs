@@ -60,7 +60,7 @@ pub(super) fn run(
         link.name[0],
     );
     meta::note(&mut script, &notes);
-    let unpublished = pool.options.marks.and_then(|_| outbox::of(&changes));
+    let unpublished = pool.options.marks.and_then(|_| outbox::of(&changes, true));
     let unpublished = unpublished.as_deref();
     let last = FinalMessage { version, revised: false, unpublished, assumed_live: Some(&plan.boards) };
     let committed = commit(link, (pool, Some(lease)), script, &last)?;

@@ -20,6 +20,8 @@ use tally_rules::PlayerId;
 
 /// The maximum length of an entry; a longer one names windows.
 const MARK_BYTES_MAX: usize = 64 << 10;
+/// The same for entries of a server that others follow: a window that is named is loaded anew.
+const FOLLOWED_BYTES_MAX: usize = 1 << 20;
 /// The maximum number of entries of one query.
 const MARKS_MAX: u64 = 64;
 
@@ -27,7 +29,7 @@ const KEYS: u8 = 1;
 const WINDOWS: u8 = 2;
 
 /// What changes leave to publish; nothing if they change no record.
-pub(super) fn of(changes: &WriteSet) -> Option<Vec<u8>> {
+pub(super) fn of(changes: &WriteSet, is_followed: bool) -> Option<Vec<u8>> {
     if changes.scores.is_empty() {
         return None;
     }
@@ -35,11 +37,11 @@ pub(super) fn of(changes: &WriteSet) -> Option<Vec<u8>> {
         .scores
         .iter()
         .map(|(key, _)| (WindowKey { board: key.board, window: key.window }, &key.player));
-    Some(encode(all))
+    Some(encode(all, if is_followed { FOLLOWED_BYTES_MAX } else { MARK_BYTES_MAX }))
 }
 
 /// Encodes an entry of records, in order of windows, or of their windows if it would be too long.
-fn encode<'a>(all: impl Iterator<Item = (WindowKey, &'a PlayerId)>) -> Vec<u8> {
+fn encode<'a>(all: impl Iterator<Item = (WindowKey, &'a PlayerId)>, bytes_max: usize) -> Vec<u8> {
     let mut keys = vec![KEYS];
     let mut windows = vec![WINDOWS];
     let mut last: Option<WindowKey> = None;
@@ -58,7 +60,7 @@ fn encode<'a>(all: impl Iterator<Item = (WindowKey, &'a PlayerId)>) -> Vec<u8> {
         keys.push(u8::try_from(player.len()).expect("a player's name is at most 128 bytes"));
         keys.extend(player);
     }
-    if keys.len() > MARK_BYTES_MAX { windows } else { keys }
+    if keys.len() > bytes_max { windows } else { keys }
 }
 
 /// The merged content of several entries.
@@ -91,7 +93,8 @@ impl Compacted {
     fn encode(&self) -> Vec<u8> {
         if !self.of_windows {
             let all = self.players.iter();
-            return encode(all.flat_map(|(window, players)| players.iter().map(|player| (*window, player))));
+            let keys = all.flat_map(|(window, players)| players.iter().map(|player| (*window, player)));
+            return encode(keys, MARK_BYTES_MAX);
         }
         let mut windows = vec![WINDOWS];
         self.players.keys().for_each(|window| put_window(&mut windows, *window));
@@ -179,12 +182,15 @@ fn take<const N: usize>(from: &mut &[u8]) -> Option<[u8; N]> {
     Some(*head)
 }
 
-/// Queries entries of at least this age, in order of key, so that a caller that cannot publish some can read on after them.
+/// Queries entries of at least this age by the database's clock, or all for no age: a version may be ahead of that clock. In order of key, so that a caller that cannot publish some can read on after them.
 pub(super) fn find(age: Duration, after: Option<BatchId>) -> Script {
     let mut script = Script::default();
     script.sql("SELECT link, sequence, version, marks FROM batches FORCE INDEX (PRIMARY) ");
-    script.sql("WHERE marks IS NOT NULL AND version + ");
-    script.number(u64::try_from(age.as_micros()).unwrap_or(u64::MAX)).sql(" <= ").sql(CLOCK);
+    script.sql("WHERE marks IS NOT NULL");
+    if !age.is_zero() {
+        script.sql(" AND version + ").number(u64::try_from(age.as_micros()).unwrap_or(u64::MAX));
+        script.sql(" <= ").sql(CLOCK);
+    }
     if let Some(BatchId { link, sequence, .. }) = after {
         script.sql(" AND (link > ").bytes(&link).sql(" OR link = ").bytes(&link);
         script.sql(" AND sequence > ").number(sequence).sql(")");
@@ -233,22 +239,22 @@ mod tests {
 
     #[test]
     fn a_mark_names_the_records_or_where_they_are() {
-        assert_eq!(of(&WriteSet::default()), None);
+        assert_eq!(of(&WriteSet::default(), true), None);
         let few = changes(100);
         let keys = few.scores.iter().map(|(key, _)| key.clone()).collect();
-        assert_eq!(decode(&of(&few).unwrap()), Some(OutboxContent::Records(keys)));
+        assert_eq!(decode(&of(&few, false).unwrap()), Some(OutboxContent::Records(keys)));
         let window = |window| WindowKey { board: BoardNo(7), window: Window(window) };
         assert_eq!(
-            decode(&of(&changes(100_000)).unwrap()),
+            decode(&of(&changes(100_000), false).unwrap()),
             Some(OutboxContent::Windows(vec![window(0), window(1)]))
         );
-        assert!(of(&changes(100_000)).unwrap().len() < 100);
-        let bytes = of(&few).unwrap();
+        assert!(of(&changes(100_000), false).unwrap().len() < 100);
+        let bytes = of(&few, false).unwrap();
         assert!((1..bytes.len()).all(|cut| decode(&bytes[..cut]) != decode(&bytes)));
     }
     #[test]
     fn merged_entries_name_what_each_of_them_names() {
-        let (few, many) = (of(&changes(10)).unwrap(), of(&changes(100_000)).unwrap());
+        let (few, many) = (of(&changes(10), false).unwrap(), of(&changes(100_000), false).unwrap());
         let compact = |marks: &[&Vec<u8>]| {
             let mut compacted = Compacted::default();
             (7..).zip(marks).for_each(|(version, mark)| compacted.add(version, decode(mark).unwrap()));

@@ -214,7 +214,7 @@ fn transact(
     let revised = revisions::bump(&mut script, &changes);
     bans::write(&mut script, &changes.bans);
     let is_marked = plan.outbox || pool.options.marks.is_some();
-    let unpublished = is_marked.then(|| outbox::of(&changes)).flatten();
+    let unpublished = is_marked.then(|| outbox::of(&changes, pool.options.marks.is_some())).flatten();
     let last = FinalMessage { version, revised, unpublished: unpublished.as_deref(), assumed_live: None };
     let committed = commit(link, (pool, lease), script, &last)?;
     Ok(Done { committed, loaded: read.loaded.ledger, changes: changes.ledger })

@@ -1,14 +1,15 @@
 //! A server that follows the one that writes: it asks that one for committed changes and makes them in its rankings.
 //!
 //! It asks again as soon as it has an answer; the leader answers at once if there are changes, else after a moment. When the leader
-//! does not answer, the database says whether its lease is over. Then this server reads everything anew, and leads if it is the
-//! first to take the lease. Not here: what a change does (`tally_service::follow`), and the lease (`tally_store`).
+//! does not answer, the database says whether its lease is over. Then this server leads if it is the first to take the lease, or
+//! follows that one. Not here: what a change does (`tally_service::follow`), and the lease (`tally_store`).
 
 use crate::client;
 use crate::config::{Config, Usage};
 use crate::store::{Leaderless, Opened};
 use anyhow::{Context, Result, bail};
 use jiff::Timestamp;
+use std::cell::Cell;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::{Arc, OnceLock, Weak};
@@ -19,8 +20,8 @@ use tally_service::Tally;
 use tally_service::follow::{Following, Handover, Message, Position, Role, apply};
 use tally_service::keyring::Keyring;
 use tally_service::signed_requests::{Behalf, HEADER, SignedRequest};
-use tally_store::Changes;
 use tally_store::mysql::{LeaderRow, MySqlStore};
+use tally_store::{Changes, Coordination};
 use ureq::Agent;
 
 /// The setting for the address on which HTTP listens.
@@ -30,6 +31,8 @@ const ASKED_MAX: Duration = Duration::from_secs(1);
 /// How long a leader that stops waits for its follower, and the follower for the lease.
 const HAND_OVER_MAX: Duration = Duration::from_secs(2);
 const HAND_OVER_PAUSE: Duration = Duration::from_millis(2);
+/// Renewals of a lease in its time.
+const RENEWALS: u32 = 5;
 /// The pause before a leader that did not answer is asked again, and before a failed change is tried again.
 const PAUSE: Duration = Duration::from_millis(50);
 /// How long a change waits for a new leader after the lease of the last one.
@@ -46,6 +49,8 @@ pub(super) struct Follow {
     ring: Arc<Keyring>,
     agent: Agent,
     leaderless: Arc<OnceLock<Leaderless>>,
+    /// Since when the lease of the leader was found to be over.
+    over_since: Cell<Option<Instant>>,
 }
 
 /// The part of a server that has the lease.
@@ -72,18 +77,14 @@ pub(super) fn hand_over(tally: &Tally, store: &Opened) {
     tracing::info!(to_follower = changes.is_read(), "does not lead any more");
 }
 
-/// What this server takes over from itself as a follower: the rankings, if what they lack can be told.
-pub(super) fn handover(tally: &Tally, store: &Opened, has_all: bool) -> Result<Option<Handover>> {
-    let Some(following) = &tally.following else { return Ok(None) };
-    let Some((store, replaced)) = store.databases.first().and_then(|store| Some((store, store.replaced()?)))
-    else {
-        return Ok(None);
-    };
+/// What this server takes over from itself as a follower: the rankings, if what they lack can be told. `has_ended` if the leader
+/// told that it ends.
+pub(super) fn handover(tally: &Tally, store: &Opened, has_ended: bool) -> Option<Handover> {
+    let (following, replaced) = (tally.following.as_ref()?, store.databases.first()?.replaced()?);
     // Else another server has led and written in between.
     let follows = replaced.token == following.position().token;
-    let may = follows
-        && (has_all || following.can_catch_up(replaced.expires_at, |batch| store.has_committed(batch))?);
-    Ok(may.then(|| Handover::of(tally, has_all)).flatten())
+    let is_close = has_ended && replaced.expires_at == 0 || following.can_catch_up(replaced.expires_at);
+    (follows && is_close).then(|| Handover::of(tally)).flatten()
 }
 
 /// Waits until the leader that has ended gives the lease back.
@@ -155,20 +156,30 @@ impl Follow {
         let age_max = config.duration("follow.age_max")?;
         let (store, ring) = (Arc::clone(store), Arc::clone(ring));
         let nobody = Following::new("", Position::default(), age_max);
-        let mut follow = Self { following: Arc::new(nobody), store, ring, agent, leaderless };
+        let over_since = Cell::default();
+        let mut follow = Self { following: Arc::new(nobody), store, ring, agent, leaderless, over_since };
+        let mut said = String::new();
+        let mut say = |why: String| {
+            if said != why {
+                tracing::info!("waits for the server that writes: {why}");
+                said = why;
+            }
+        };
         loop {
-            let LeaderRow { token, address, is_over } = follow.store.leader()?;
+            let LeaderRow { token, address, is_over, .. } = follow.store.leader()?;
             if is_over {
                 follow.set_leaderless("no server has the lease".into(), false);
                 bail!("no server has the lease");
             }
-            if let Some(address) = address {
-                let asked = follow.ask(&address, None).ok();
-                if let Some(message) = asked.filter(|message| message.newest.token == token) {
+            match address.as_ref().map(|address| (address, follow.ask(address, None))) {
+                None => say("it has not told its `follow.advertise`".into()),
+                Some((address, Err(error))) => say(format!("{address}: {error:#}")),
+                Some((address, Ok(message))) if message.newest.token == token => {
                     tracing::info!(leader = address, from = %message.newest, "following the server that writes");
-                    follow.following = Arc::new(Following::new(&address, message.newest, age_max));
+                    follow.following = Arc::new(Following::new(address, message.newest, age_max));
                     return Ok(Some(follow));
                 }
+                Some(_) => say("another one writes by now".into()),
             }
             std::thread::sleep(PAUSE);
         }
@@ -180,7 +191,14 @@ impl Follow {
 
     /// Makes the changes since the start, opens the gate, and follows on a thread of its own.
     pub(super) fn run(self, tally: Arc<Tally>, gate: &Readiness) -> Result<()> {
-        while !self.step(&tally)? {}
+        loop {
+            match self.step(&tally) {
+                Ok(true) => break,
+                Ok(false) => {}
+                Err(error) if self.leaderless.get().is_some() => return Err(error),
+                Err(_) => std::thread::sleep(PAUSE),
+            }
+        }
         gate.open(Arc::clone(&tally));
         let weak = Arc::downgrade(&tally);
         let thread = std::thread::Builder::new().name("follow".into());
@@ -240,8 +258,13 @@ impl Follow {
 
     /// Whether the leader that does not answer has still the lease.
     fn check_lease(&self) -> Result<()> {
-        let LeaderRow { token, is_over, .. } = self.store.leader()?;
-        if is_over || token != self.following.position().token {
+        let LeaderRow { token, is_over, is_released, .. } = self.store.leader()?;
+        // A database that was away for some seconds finds the lease over before its holder can renew it: that one goes first.
+        let over_since = is_over.then(|| self.over_since.get().unwrap_or_else(Instant::now));
+        self.over_since.set(over_since);
+        let is_long_over =
+            over_since.is_some_and(|since| since.elapsed() >= self.store.lease_time() / RENEWALS);
+        if is_released || is_long_over || token != self.following.position().token {
             let why = format!("the server at {} does not lead any more", self.following.leader());
             self.set_leaderless(why, false);
             bail!("the leader is gone");

@@ -57,8 +57,9 @@ impl Server {
                 demo::fill(&tally, &gate.progress)?;
             }
             tally.start_webhooks(Arc::new(webhooks))?;
+            follow::lead(&config, &databases, &advertised)?;
             gate.open(tally);
-            follow::lead(&config, &databases, &advertised)
+            Ok(())
         }))
     }
 

@@ -131,11 +131,7 @@ impl Server {
             Ok(opened) => opened,
             Err(holder) => return Ok(Some(End::StoreLost(StoreLoss::Taken(holder)))),
         };
-        let handover = former
-            .as_deref()
-            .map(|tally| follow::handover(tally, &self.store, has_all))
-            .transpose()?
-            .flatten();
+        let handover = former.as_deref().and_then(|tally| follow::handover(tally, &self.store, has_all));
         if let (None, Some(former)) = (&handover, former) {
             wait_for_release(former);
         }
