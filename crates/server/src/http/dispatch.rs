@@ -185,7 +185,7 @@ impl Dispatch {
             };
         let from = (peer.address.ip(), id);
         let caller = authenticated.caller.clone();
-        let mut reading = route.has_position().then(|| Reading::begin(&state)).flatten();
+        let mut reading = if route.runs_on == RunsOn::Here { Reading::begin(&state) } else { None };
         let call = |(authenticated, peer, parts, body, params)| {
             Call::new(Arc::clone(&self.readiness), (authenticated, peer), route, parts, body, params)
         };
@@ -202,9 +202,8 @@ impl Dispatch {
             },
         };
         *stages = spent;
-        let is_change = route.runs_on == RunsOn::Leader;
-        if let Ok(response) = operated.as_mut()
-            && (is_change || reading.is_some())
+        if let Ok(response) = &mut operated
+            && route.runs_on != RunsOn::Itself
         {
             state.tell(reading, response.headers_mut());
         }
@@ -243,7 +242,11 @@ impl Dispatch {
                 Ok(authenticated) => authenticated,
             };
             let state = State::of(&self.readiness);
-            let is_here = !is_for_leader && as_of::wait(&state, &parts.headers).await?;
+            let is_here = match route.runs_on {
+                RunsOn::Itself => true,
+                RunsOn::Here => as_of::wait(&state, &parts.headers).await?,
+                RunsOn::Leader => false,
+            };
             if !is_here && matches!(self.readiness.leader(), Leader::At(_)) {
                 let from = (&authenticated.caller, &*peer, route.permission);
                 match forward::forward(&self.readiness, (parts, body), from, id).await {

@@ -27,7 +27,9 @@ pub(super) struct Route {
 /// Which server runs an operation, if servers with ranks in memory follow another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RunsOn {
-    /// The one that got the request: a read.
+    /// The one that got the request, whatever state it has: its own figures, and event streams, which end with their connection.
+    Itself,
+    /// The one that got the request, or the leader for a newer state: a read.
     Here,
     /// The leader: a change, or what its memory alone knows.
     Leader,
@@ -40,13 +42,6 @@ pub(super) enum Serves {
     All,
     /// Those of operators: metrics, the status, keys, webhooks and the audit log.
     Operators,
-}
-
-impl Route {
-    /// Whether it reads what followers have in memory, in one answer: such a read has a position.
-    pub(super) fn has_position(&self) -> bool {
-        self.runs_on == RunsOn::Here && self.permission == Permission::Read && !self.path.ends_with("/events")
-    }
 }
 
 impl Serves {
@@ -124,8 +119,8 @@ pub(super) const OLDER_PATHS: [(&str, &str); 4] = [
 
 /// Every operation.
 pub(super) const ROUTES: &[Route] = &[
-    route!("GET" "/metrics" Observe Here service::metrics),
-    route!("GET" "/v1/status" Observe Here service::status),
+    route!("GET" "/metrics" Observe Itself service::metrics),
+    route!("GET" "/v1/status" Observe Itself service::status),
     route!("GET" "/v1/leaderboards" Read Here leaderboards::list::list),
     route!("PUT" "/v1/leaderboards/{board}" BoardsAdmin Leader leaderboards::put::put),
     route!("GET" "/v1/leaderboards/{board}" Read Here leaderboards::get::get),
@@ -135,7 +130,7 @@ pub(super) const ROUTES: &[Route] = &[
     route!("GET" "/v1/leaderboards/{board}/periods" Read Here leaderboards::periods::periods),
     route!("GET" "/v1/leaderboards/{board}/prizes" Read Here leaderboards::prizes::prizes),
     route!("POST" "/v1/leaderboards/{board}/prizes/repay" BoardsAdmin Leader leaderboards::prizes::repay),
-    route!("GET" "/v1/leaderboards/{board}/events" Read Here events::leaderboard),
+    route!("GET" "/v1/leaderboards/{board}/events" Read Itself events::leaderboard),
     route!("GET" "/v1/leaderboards/{board}/players/{player}" Read Here leaderboards::player::player),
     route!("DELETE" "/v1/leaderboards/{board}/players/{player}" ScoresWrite Leader leaderboards::remove::remove),
     route!("GET" "/v1/leaderboards/{board}/players/{player}/around" Read Here leaderboards::around::around),
@@ -189,7 +184,7 @@ pub(super) const ROUTES: &[Route] = &[
     route!("POST" "/v1/contests/{contest}/players/{player}/ban" Play Leader contests::members::ban),
     route!("POST" "/v1/contests/{contest}/players/{player}/restore" Play Leader contests::members::restore),
     route!("POST" "/v1/contests/{contest}/players/{player}/correct" Play Leader contests::members::correct),
-    route!("GET" "/v1/contests/{contest}/events" Read Here events::contest),
+    route!("GET" "/v1/contests/{contest}/events" Read Itself events::contest),
     route!("GET" "/v1/contests/{contest}/prizes" Read Here contests::members::prizes),
     route!("GET" "/v1/contests/{contest}/refunds" Read Here contests::members::refunds),
     route!("POST" "/v1/contest-series" ContestsManage Leader contests::series::create),
@@ -215,7 +210,7 @@ pub(super) const ROUTES: &[Route] = &[
     route!("GET" "/v1/me/wallet" Own Here wallets::read::own),
     route!("GET" "/v1/me/transactions" Own Here wallets::read::own_transactions),
     route!("GET" "/v1/me/ranks" Own Here me::ranks),
-    route!("GET" "/v1/me/events" Own Here events::own),
+    route!("GET" "/v1/me/events" Own Itself events::own),
     route!("POST" "/transfer/phone-num" Own Leader me::transfer),
     route!("GET" "/v1/ledger/archives" Administer Here wallets::archives::list),
     route!("POST" "/v1/ledger/archives" Administer Leader wallets::archives::create),
@@ -248,7 +243,12 @@ mod tests {
         for route in ROUTES {
             let reads = route.method == "GET" && route.path != AUDITED
                 || route.method == "POST" && READS.contains(&route.path);
-            let wanted = if reads { RunsOn::Here } else { RunsOn::Leader };
+            let of_itself = route.permission == Permission::Observe || route.path.ends_with("/events");
+            let wanted = match (reads, of_itself) {
+                (true, true) => RunsOn::Itself,
+                (true, false) => RunsOn::Here,
+                (false, _) => RunsOn::Leader,
+            };
             assert_eq!(route.runs_on, wanted, "{} {}", route.method, route.path);
             let may_change = !matches!(route.permission, Permission::Read | Permission::Observe);
             assert!(

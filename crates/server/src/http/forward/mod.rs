@@ -212,7 +212,7 @@ impl Outgoing {
         parts: &Parts,
         body: Bytes,
         (behalf, client): (Behalf, IpAddr),
-        (is_open, id): (bool, &str),
+        (is_harmless, id): (bool, &str),
     ) -> Self {
         let mut headers = HeaderMap::new();
         // The token of this machine means nothing to another one.
@@ -225,8 +225,7 @@ impl Outgoing {
         if let Ok(id) = HeaderValue::from_str(id) {
             headers.insert(REQUEST_ID, id);
         }
-        // A sign-in changes nothing that a second one would change again. A read changes nothing.
-        let is_repeatable = is_open || headers.contains_key(IDEMPOTENCY_KEY) || parts.method == Method::GET;
+        let is_repeatable = is_harmless || headers.contains_key(IDEMPOTENCY_KEY) || parts.method.is_safe();
         let (method, target) = (parts.method.clone(), target(&parts.uri).to_owned());
         Self { method, target, headers, body, behalf, client, is_repeatable }
     }
@@ -294,7 +293,9 @@ pub(super) async fn forward(
         _ => Behalf::Client,
     };
     let client = proxies::client(peer.address.ip(), &parts.headers, &readiness.limits.trusted_proxies);
-    let request = Outgoing::new(parts, bytes.clone(), (behalf, client), (is_open, id));
+    // A sign-in changes nothing that a second one would change again. What needs the right to read changes nothing.
+    let is_harmless = is_open || permission == Permission::Read;
+    let request = Outgoing::new(parts, bytes.clone(), (behalf, client), (is_harmless, id));
     let outcome = forwarder.forward(&|| readiness.leader(), keys.ring(), &request).await;
     let Forwardings { answered, here, gave_up, unknown } = &readiness.metrics.forwarded;
     match outcome {
