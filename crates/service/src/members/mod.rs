@@ -112,7 +112,7 @@ pub struct Members {
 }
 
 impl Members {
-    /// Without members. Takes as long as one digest.
+    /// Without members.
     pub fn new(ring: Arc<Keyring>, settings: &MemberSettings) -> Result<Self, Fault> {
         let key = *ring.active().key(Use::Token);
         Ok(Self {
@@ -125,7 +125,7 @@ impl Members {
             has_names: AtomicBool::new(false),
             signing_in: Digests::new(settings),
             setting: Digests::new(settings),
-            placeholder_digest: password::digest("nobody's", settings.cost)?,
+            placeholder_digest: password::placeholder(settings.cost)?,
             settings: settings.clone(),
         })
     }

@@ -4,7 +4,7 @@
 //! the cost can be changed at any time. A digest that would cost far more than ours is rejected when it is imported.
 
 use crate::failure::Fault;
-use argon2::password_hash::phc::PasswordHash;
+use argon2::password_hash::phc::{Output, ParamsString, PasswordHash, Salt};
 use argon2::{Algorithm, Argon2, Params, PasswordHasher, PasswordVerifier, Version};
 use std::sync::Arc;
 use tally_rules::ledger::member::PASSWORD_BYTES_MAX;
@@ -37,14 +37,36 @@ impl Cost {
 
 /// The digest of a new password.
 pub fn digest(password: &str, cost: Cost) -> Result<Arc<str>, Fault> {
-    let mut salt = [0; 16];
-    getrandom::fill(&mut salt).map_err(|error| Fault::Broken(format!("no random numbers: {error}")))?;
-    let failed = |error: &dyn std::fmt::Display| Fault::Broken(format!("no digest of a password: {error}"));
-    let params = Params::new(cost.memory_kib, cost.passes, 1, None).map_err(|error| failed(&error))?;
-    let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
-    let digest =
-        argon2.hash_password_with_salt(password.as_bytes(), &salt).map_err(|error| failed(&error))?;
+    let salt: [u8; 16] = random()?;
+    let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, params(cost)?);
+    Ok(argon2.hash_password_with_salt(password.as_bytes(), &salt).map_err(failed)?.to_string().into())
+}
+
+/// A digest of no password that takes as long to check as a new one. Its bytes are random, so a start computes nothing.
+pub fn placeholder(cost: Cost) -> Result<Arc<str>, Fault> {
+    let (salt, output): ([u8; 16], [u8; Params::DEFAULT_OUTPUT_LEN]) = (random()?, random()?);
+    let digest = PasswordHash {
+        algorithm: Algorithm::Argon2id.ident(),
+        version: Some(Version::V0x13.into()),
+        params: ParamsString::try_from(&params(cost)?).map_err(failed)?,
+        salt: Some(Salt::new(&salt).map_err(failed)?),
+        hash: Some(Output::new(&output).map_err(failed)?),
+    };
     Ok(digest.to_string().into())
+}
+
+fn random<const BYTES: usize>() -> Result<[u8; BYTES], Fault> {
+    let mut bytes = [0; BYTES];
+    getrandom::fill(&mut bytes).map_err(|error| Fault::Broken(format!("no random numbers: {error}")))?;
+    Ok(bytes)
+}
+
+fn params(cost: Cost) -> Result<Params, Fault> {
+    Params::new(cost.memory_kib, cost.passes, 1, None).map_err(failed)
+}
+
+fn failed(error: impl std::fmt::Display) -> Fault {
+    Fault::Broken(format!("no digest of a password: {error}"))
 }
 
 /// Whether the digest is of this password. A right and a wrong password take equally long.
@@ -100,6 +122,15 @@ mod tests {
         for (ours, other) in [("argon2id", "argon2i"), ("v=19", "v=16"), ("p=1", "p=2"), ("m=64", "m=128")] {
             assert!(is_outdated(&one.replacen(ours, other, 1), cost), "{other}");
         }
+    }
+
+    #[test]
+    fn a_placeholder_has_the_form_of_a_new_digest_and_is_of_no_password() {
+        let cost = Cost::new(64, 1).unwrap();
+        let (one, other) = (placeholder(cost).unwrap(), placeholder(cost).unwrap());
+        assert_ne!(one, other);
+        assert_eq!(one.len(), digest("", cost).unwrap().len());
+        assert!(check_digest(&one).is_ok() && !is_outdated(&one, cost) && !is_right("", &one), "{one}");
     }
 
     #[test]
