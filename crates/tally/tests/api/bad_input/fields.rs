@@ -141,7 +141,7 @@ fn a_bad_row_fails_alone() {
         let good = |player: &str| format!("{{\"board\":\"b\",\"player\":\"{player}\",\"score\":9}}");
         let body = format!("{{\"scores\":[{},{bad},{}]}}", good("g1"), good("g2"));
         let request = post("/v1/scores/batch", body);
-        let answer = world.client.send(&request);
+        let answer = world.client().send(&request);
         if answer.status != 200 {
             world.fail(&request, &answer);
             continue;
@@ -156,7 +156,7 @@ fn a_bad_row_fails_alone() {
             assert_eq!(results[at]["score"], 9);
         }
         for player in ["g1", "g2"] {
-            world.client.delete(&format!("/v1/leaderboards/b/players/{player}")).expect(204);
+            world.client().delete(&format!("/v1/leaderboards/b/players/{player}")).expect(204);
         }
         world.unchanged(&request);
     }
@@ -175,7 +175,7 @@ fn a_bad_row_says_which_it_is() {
     let rows = json!({"scores": [row("b", json!("x"), Some("k1")), row("none", json!(1), Some("k2")), row("b", json!("x"), None),
         row("none", json!(1), None)]});
     let request = Request::new("POST", "/v1/scores/batch").json(&rows);
-    let answer = world.client.send(&request).expect(200);
+    let answer = world.client().send(&request).expect(200);
     for (at, result) in answer["results"].as_array().expect("results").iter().enumerate() {
         for member in ["board", "player", "id"] {
             assert_eq!(result.get(member), rows["scores"][at].get(member), "{member} of row {at}: {result}");

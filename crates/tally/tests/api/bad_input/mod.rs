@@ -72,13 +72,13 @@ fn every_route_is_tried_and_its_valid_request_is_valid() {
     let (reads, changes): (Vec<Route>, Vec<Route>) =
         all().into_iter().partition(|route| route.method == "GET");
     let mut world = World::start();
-    world.client.put("/v1/players/p", &json!({"name": "P"})).expect(201);
+    world.client().put("/v1/players/p", &json!({"name": "P"})).expect(201);
     reads.iter().for_each(|route| send_valid(&mut world, route));
     for route in changes {
         // A world each: the valid request may delete the data of the next one.
         let mut world = World::start();
         if route.path == "/v1/players/{player}" {
-            world.client.put("/v1/players/p", &json!({"name": "P"})).expect(201);
+            world.client().put("/v1/players/p", &json!({"name": "P"})).expect(201);
         }
         send_valid(&mut world, &route);
     }
@@ -215,7 +215,7 @@ fn a_type_may_have_parameters_and_any_case() {
     for kind in ["application/json; charset=utf-8", "Application/JSON", "application/json ;x=y"] {
         let request =
             Request::new("POST", "/v1/leaderboards/b/scores").body(kind, "{\"player\":\"t\",\"score\":1}");
-        world.client.send(&request).expect(200);
+        world.client().send(&request).expect(200);
     }
 }
 
@@ -233,7 +233,7 @@ fn bodies_have_a_bound() {
     let mut body = b"{\"player\":\"t\",\"score\":1}".to_vec();
     body.resize(2 << 20, b' ');
     let request = Request::new("POST", "/v1/leaderboards/b/scores").body("application/json", body);
-    world.client.send(&request).expect(200);
+    world.client().send(&request).expect(200);
 }
 
 #[test]
@@ -282,7 +282,7 @@ fn what_has_no_body_takes_none() {
     for route in all().iter().filter(|route| may_have_body(route) && !has_body(route) && !optional(route)) {
         for body in [json!({"x": 1}), json!([]), json!(1), json!(null)] {
             let request = world::bare(route).json(&body);
-            let answer = world.client.send(&request);
+            let answer = world.client().send(&request);
             assert_eq!(answer.status, 400, "{route:?} {body}: {}", answer.text());
             world.unchanged(&request);
         }

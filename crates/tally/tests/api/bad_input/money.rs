@@ -247,14 +247,14 @@ fn a_bad_row_of_money_fails_alone() {
         // The last is beyond a row that may tie it.
         let text = format!("{{\"transfers\":[{first},{bad},{{}},{last}]}}");
         let request = Request::new("POST", "/v1/transfers/batch").body("application/json", text);
-        let answer = world.client.send(&request).expect(200);
+        let answer = world.client().send(&request).expect(200);
         let results = answer["results"].as_array().expect("results");
         assert_eq!((results.len(), &results[1]["error"]["code"]), (4, &json!(code)), "{bad}: {answer}");
         for at in [0, 3] {
             assert_eq!(results[at]["status"], "posted", "{bad}: {answer}");
         }
     }
-    let wallets = world.client.get(&format!("/v1/wallets/{ann}")).expect(200);
+    let wallets = world.client().get(&format!("/v1/wallets/{ann}")).expect(200);
     assert_eq!(wallets["items"][0]["balance"], "100");
 }
 

@@ -141,7 +141,7 @@ fn limits_are_from_1_to_1000() {
             world.refuse(&get(&target), 400, "invalid_parameter", Some("limit"));
         }
         for value in ["1", "1000", "0005"] {
-            world.client.get(&format!("{list}?limit={value}")).expect(200);
+            world.client().get(&format!("{list}?limit={value}")).expect(200);
         }
     }
 }
@@ -175,7 +175,7 @@ fn numbers_of_a_page() {
             world.refuse(&get(&target), 400, "invalid_parameter", Some(name));
         }
         for value in ["inf", "-inf", "1.5", "9223372036854775808"] {
-            world.client.get(&format!("/v1/leaderboards/f/scores?{name}={value}")).expect(200);
+            world.client().get(&format!("/v1/leaderboards/f/scores?{name}={value}")).expect(200);
         }
     }
     for value in ["", "up", "BEST", "best,worst"] {
@@ -240,7 +240,7 @@ fn parameters_of_among() {
 fn cursors_belong_to_their_list() {
     let mut world = World::start();
     let mut cursor = |target: &str| {
-        let page = world.client.get(target).expect(200);
+        let page = world.client().get(target).expect(200);
         page["next_cursor"].as_str().unwrap_or_else(|| panic!("no next page at {target}")).to_owned()
     };
     let boards = cursor("/v1/leaderboards?limit=1");
@@ -275,7 +275,7 @@ fn cursors_belong_to_their_list() {
     }
     for (list, own) in [("/v1/leaderboards", &boards), (PAGE, &scores)] {
         let cut = &own[..own.len() - 1];
-        let answer = world.client.get(&format!("{list}?cursor={cut}"));
+        let answer = world.client().get(&format!("{list}?cursor={cut}"));
         // A name cut short may be another valid place, but never a fault.
         assert!(answer.status == 200 || answer.code() == "invalid_cursor", "{}", answer.text());
     }
@@ -333,7 +333,7 @@ fn has_reason(api: &Value, schema: &Value) -> bool {
 #[test]
 fn reasons_are_taken_where_openapi_has_them() {
     let mut world = World::start();
-    let api = world.client.get("/openapi.json").expect(200);
+    let api = world.client().get("/openapi.json").expect(200);
     let (long, mut seen) = ("x".repeat(256), [0, 0]);
     for route in all().iter().filter(|route| route.method != "GET") {
         let operation = &api["paths"][&route.path][route.method.to_lowercase()];

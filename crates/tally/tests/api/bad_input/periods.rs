@@ -120,7 +120,7 @@ fn scores_that_nothing_takes() {
     let mut row = late;
     row["board"] = json!("y");
     let batch = Request::new("POST", "/v1/scores/batch").json(&json!({"scores": [row]}));
-    let answer = world.client.send(&batch).expect(200);
+    let answer = world.client().send(&batch).expect(200);
     assert_eq!(answer["results"][0]["error"]["code"], "period_closed", "{answer}");
     world.unchanged(&batch);
 }

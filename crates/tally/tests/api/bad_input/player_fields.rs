@@ -77,7 +77,7 @@ fn a_refused_profile_replaces_nothing() {
     let mut world = World::start();
     for body in [json!({"name": ""}), json!({"x": 1}), json!({"name": "R", "avatar_url": "javascript:x"})] {
         let request = Request::new("PUT", "/v1/players/q").json(&body);
-        world.client.send(&request);
+        world.client().send(&request);
         world.unchanged(&request);
     }
 }

@@ -30,11 +30,16 @@ pub(crate) fn replaced(mut fields: Vec<(&str, String)>, name: &str, value: Optio
     fields.map(|(name, value)| format!("\"{name}\":{value}")).collect::<Vec<_>>().join(",")
 }
 
+/// Refused requests before the data is read again. Reading it takes some thirty times as long as a refusal.
+const READ_AFTER: usize = 25;
+
 /// A server with data, and its state at first.
 pub(crate) struct World {
     pub(crate) server: TestTally,
-    pub(crate) client: Client,
+    client: Client,
     before: Vec<Value>,
+    /// Refused requests since the data was read.
+    refused: Vec<String>,
     failures: Vec<String>,
 }
 
@@ -68,7 +73,13 @@ impl World {
         let token = signed_in["data"]["accessToken"].as_str().expect("a token").to_owned();
         TOKEN.with_borrow_mut(|known| *known = token);
         let before = state(&mut client);
-        Self { server, client, before, failures: Vec::new() }
+        Self { server, client, before, refused: Vec::new(), failures: Vec::new() }
+    }
+
+    /// A client for requests that may change something: what was refused before them is settled first.
+    pub(crate) fn client(&mut self) -> &mut Client {
+        self.settle();
+        &mut self.client
     }
 
     /// Anything but a list of rows is refused whole, in the body of a batch; `row` would be taken.
@@ -92,8 +103,8 @@ impl World {
         self.refuse(&request, 400, "unknown_field", Some("/extra"));
     }
 
-    /// Sends a request that must be refused so, and must change nothing. The errors are reported when the world ends, so
-    /// that one wrong row of a table does not hide the others.
+    /// Sends a request that must be refused so, and must change nothing, which is seen soon or when the world ends. The errors
+    /// are reported then, so that one wrong row of a table does not hide the others.
     pub(crate) fn refuse(
         &mut self,
         request: &Request,
@@ -102,10 +113,12 @@ impl World {
         pointer: Option<&str>,
     ) -> Response {
         let answer = self.client.send(request);
-        if let Err(wrong) = check(&answer, request, status, code, pointer) {
-            self.failures.push(format!("{}: {wrong}: {}", shown(request), answer.text()));
+        let wrong = check(&answer, request, status, code, pointer).err();
+        self.refused.push(shown(request));
+        if wrong.is_some() || self.refused.len() >= READ_AFTER {
+            self.settle();
         }
-        self.unchanged(request);
+        self.failures.extend(wrong.map(|wrong| format!("{}: {wrong}: {}", shown(request), answer.text())));
         answer
     }
 
@@ -114,11 +127,21 @@ impl World {
         self.failures.push(format!("{}: {} {}", shown(request), answer.status, answer.text()));
     }
 
-    /// Everything is as it was.
+    /// Everything is as it was, after this request.
     pub(crate) fn unchanged(&mut self, request: &Request) {
+        self.refused.push(shown(request));
+        self.settle();
+    }
+
+    /// Everything is as it was, after all that was refused.
+    fn settle(&mut self) {
+        let refused = std::mem::take(&mut self.refused);
+        if refused.is_empty() {
+            return;
+        }
         let now = state(&mut self.client);
         if now != self.before {
-            self.failures.push(format!("{}: it changed something", shown(request)));
+            self.failures.push(format!("one of these changed something:\n{}", refused.join("\n")));
             self.before = now;
         }
     }
@@ -127,6 +150,7 @@ impl World {
 impl Drop for World {
     fn drop(&mut self) {
         if !std::thread::panicking() {
+            self.settle();
             let (number, failures) = (self.failures.len(), self.failures.join("\n"));
             assert!(number == 0, "{number} rows failed:\n{failures}");
         }
