@@ -13,6 +13,15 @@ use serde_json::{Value, json};
 /// Entries of a board whose profiles are read one by one.
 const PROFILES_ASKED: usize = 20;
 
+/// Metrics that are zero at rest.
+const QUEUES: [&str; 5] = [
+    "tally_lane_queued_requests",
+    "tally_lane_queued_bytes",
+    "tally_lane_in_flight",
+    "tally_ledger_lane_queued_requests",
+    "tally_ledger_lane_in_flight",
+];
+
 /// Checks everything that the server shows. Returns it, for a comparison after a restart on the same store.
 pub fn audit(client: &mut Client) -> Vec<Value> {
     let mut seen = Vec::new();
@@ -115,16 +124,10 @@ pub fn metric(metrics: &Response, name: &str) -> f64 {
 }
 
 fn check_queues(client: &mut Client) {
-    let metrics = client.get("/metrics");
-    assert_eq!(metrics.status, 200, "{}", metrics.text());
-    for name in [
-        "tally_lane_queued_requests",
-        "tally_lane_queued_bytes",
-        "tally_lane_in_flight",
-        "tally_ledger_lane_queued_requests",
-        "tally_ledger_lane_in_flight",
-    ] {
-        // A reply leaves shortly before its batch leaves the count.
-        wait_until(&format!("{name} is zero at rest"), || metric(&client.get("/metrics"), name) == 0.0);
-    }
+    // A reply leaves shortly before its batch leaves the count.
+    wait_until("all queues are empty", || {
+        let metrics = client.get("/metrics");
+        assert_eq!(metrics.status, 200, "{}", metrics.text());
+        QUEUES.iter().all(|name| metric(&metrics, name) == 0.0)
+    });
 }

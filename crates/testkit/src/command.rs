@@ -23,10 +23,14 @@ impl Finished {
     }
 }
 
+/// A setting of the allocator, for a test of memory: huge pages as in production. Other tests do without, because a server that
+/// runs for a moment uses little of each, and the system fills all of it with zeros.
+pub const HUGE_PAGES: (&str, &str) = ("MIMALLOC_ALLOW_THP", "1");
+
 /// A command of the binary with an empty environment.
 pub fn command(binary: &str, args: &[&str]) -> Command {
     let mut command = Command::new(binary);
-    command.args(args).stdin(Stdio::null());
+    command.args(args).stdin(Stdio::null()).env(HUGE_PAGES.0, "0");
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("TALLY_")) {
         command.env_remove(name);
     }

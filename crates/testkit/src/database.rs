@@ -13,8 +13,7 @@ use std::io::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// The kind of server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +37,9 @@ const SETTINGS: &[&str] = &[
     "--innodb-buffer-pool-dump-at-shutdown=OFF",
     "--secure-file-priv=",
 ];
+
+/// Databases that a shared server makes at once: a start of the client program takes longer than all of them.
+const MADE_AT_ONCE: u64 = 16;
 
 /// The most starts of a MariaDB with Spider.
 const SPIDER_STARTS: usize = 4;
@@ -85,7 +87,17 @@ impl DatabaseKind {
 pub struct ScratchDatabase {
     kind: DatabaseKind,
     server: Server,
-    databases: AtomicU64,
+    /// Whether all tests of the process share it, so that nothing kills it or replaces its data.
+    is_shared: bool,
+    databases: Mutex<Databases>,
+}
+
+/// The databases of a server.
+#[derive(Debug, Default)]
+struct Databases {
+    made: u64,
+    /// The numbers of those that no test has.
+    free: Vec<u64>,
 }
 
 impl ScratchDatabase {
@@ -121,7 +133,7 @@ impl ScratchDatabase {
             all.extend([SETTINGS, kind.settings(), args].concat().iter().map(OsString::from));
             ProcessPlan { program: program.clone(), args: all, ready: "ready for connections" }
         });
-        Self { kind, server, databases: AtomicU64::new(0) }
+        Self { kind, server, is_shared: false, databases: Mutex::default() }
     }
 
     /// A MariaDB with the engine Spider, which the arguments load as docs/deploy/spider.md says.
@@ -154,7 +166,7 @@ impl ScratchDatabase {
             DatabaseKind::MariaDb10 => &MARIADB,
             DatabaseKind::MySql9 => &MYSQL,
         };
-        shared.get_or_init(|| Self::start(kind))
+        shared.get_or_init(|| Self { is_shared: true, ..Self::start(kind) })
     }
 
     /// Its kind.
@@ -185,9 +197,18 @@ impl ScratchDatabase {
     /// Makes an empty database with a unique name; returns its URL.
     #[track_caller]
     pub fn create_database(&self) -> String {
-        let name = format!("tally_{}", self.databases.fetch_add(1, Ordering::Relaxed));
-        self.sql(&format!("CREATE DATABASE {name}"));
-        self.url(&name)
+        let mut databases = self.databases.lock().unwrap_or_else(PoisonError::into_inner);
+        if databases.free.is_empty() {
+            let more = if self.is_shared { MADE_AT_ONCE } else { 1 };
+            let new = databases.made..databases.made + more;
+            self.sql(
+                &new.clone().map(|number| format!("CREATE DATABASE tally_{number};")).collect::<String>(),
+            );
+            databases.made = new.end;
+            databases.free.extend(new.rev());
+        }
+        let number = databases.free.pop().expect("some were made");
+        self.url(&format!("tally_{number}"))
     }
 
     /// Runs statements and returns the rows: columns separated by tabs, no headings.

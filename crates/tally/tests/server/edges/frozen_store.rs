@@ -7,6 +7,7 @@ use super::memory::{push, status};
 use crate::TALLY;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use tally_testkit::command::HUGE_PAGES;
 use tally_testkit::{DatabaseKind, Proxy, RespClient, ScratchDatabase, TestTally};
 use tally_wire::resp::{Reply, command};
 
@@ -42,7 +43,8 @@ fn connections_that_wait_for_the_store_have_a_bound() {
     let url = database.create_database();
     let url = url.replace(&database.address().to_string(), &proxy.address().to_string());
     let most = BUFFERS.to_string();
-    let settings = [("TALLY_STORE_URL", url.as_str()), ("TALLY_RESP_BUFFER_BYTES_MAX", most.as_str())];
+    let settings =
+        [("TALLY_STORE_URL", url.as_str()), ("TALLY_RESP_BUFFER_BYTES_MAX", most.as_str()), HUGE_PAGES];
     let mut server = TestTally::start_set(TALLY, &settings);
     server.allow("the store");
     let mut redis = RespClient::connect(server.resp());

@@ -10,6 +10,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use tally_testkit::command::HUGE_PAGES;
 use tally_testkit::{Request, RespClient, TestTally, wait_until};
 use tally_wire::resp::{Reply, command};
 
@@ -34,7 +35,7 @@ pub(super) fn status(server: &TestTally, field: &str) -> u64 {
 
 /// A server with the board `big`, and a key of each role.
 fn filled(settings: &[(&str, &str)]) -> (TestTally, Vec<Option<String>>) {
-    let server = TestTally::start_set(TALLY, settings);
+    let server = TestTally::start_set(TALLY, &[settings, &[HUGE_PAGES]].concat());
     let mut redis = RespClient::connect(server.resp());
     for chunk in 0..PLAYERS / 1_000 {
         let name = |at: usize| format!("{:0width$}", chunk * 1_000 + at, width = NAME_BYTES);
@@ -260,7 +261,7 @@ const RICH: usize = 300;
 
 /// A server with the board `rich`, and a key of each role.
 fn rich(settings: &[(&str, &str)]) -> (TestTally, Vec<(&'static str, String)>, [Request; 2]) {
-    let server = TestTally::start_set(TALLY, settings);
+    let server = TestTally::start_set(TALLY, &[settings, &[HUGE_PAGES]].concat());
     let mut local = server.local();
     let avatar = format!("https://a.example/{}", "a".repeat(2_000));
     let profile =
