@@ -67,28 +67,42 @@ fn steps() -> Result<()> {
 }
 
 fn all(steps: &Steps, totals: &mut Option<Totals>) -> Result<()> {
-    steps.step("packages", packages::ensure)?;
-    steps.step("format", || process::run(&mut process::cargo(&["fmt", "--all", "--check"])?))?;
-    steps.step("check", check::main)?;
-    steps.step("dependencies", deny::main)?;
-    let tests = steps.step("test: build", || testing::build(&["--profile", PROFILE]))?;
-    std::thread::scope(|scope| {
-        let interpreted = scope.spawn(|| steps.step("miri", miri));
-        let tested = steps.step("test", || {
-            let (sum, verdict) = testing::run(tests, &[]);
-            *totals = Some(sum);
-            verdict
-        });
-        let interpreted = interpreted.join().unwrap_or_else(|panic| resume_unwind(panic));
-        // Reports both failures, because the run waited for both.
-        match (tested, interpreted) {
-            (Err(tested), Err(interpreted)) => Err(tested.context(format!("{interpreted:#}"))),
-            (tested, interpreted) => tested.and(interpreted),
-        }
-    })?;
+    steps.step("packages", packages::install_missing)?;
+    let build = || {
+        steps.step("format", || process::run(&mut process::cargo(&["fmt", "--all", "--check"])?))?;
+        steps.step("check", check::main)?;
+        steps.step("dependencies", deny::main)?;
+        steps.step("test: build", || testing::build(&["--profile", PROFILE]))
+    };
+    // It waits for the network for some of its time.
+    let fetch = || steps.step("packages of tests", packages::fetch);
+    let tests = beside(fetch, build)?;
+    beside(
+        || steps.step("miri", miri),
+        || {
+            steps.step("test", || {
+                let (sum, verdict) = testing::run(tests, &[]);
+                *totals = Some(sum);
+                verdict
+            })
+        },
+    )?;
     // A fresh clone needs no copy.
     readme::run(steps, &process::root()?)?;
     steps.step("a million players", million)
+}
+
+/// Runs both at once. Reports both failures, because the run waits for both.
+fn beside<T>(other: impl FnOnce() -> Result<()> + Send, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    std::thread::scope(|scope| {
+        let other = scope.spawn(other);
+        let done = work();
+        let other = other.join().unwrap_or_else(|panic| resume_unwind(panic));
+        match (done, other) {
+            (Err(done), Err(other)) => Err(done.context(format!("{other:#}"))),
+            (done, other) => other.and(done),
+        }
+    })
 }
 
 /// The README's scenario of a hundred million players, with a million, on the server that its command has built. Its checks must
@@ -148,6 +162,16 @@ mod tests {
         let compiled = command.stdin(Stdio::null()).stderr(Stdio::null()).status().unwrap().success();
         std::fs::remove_dir_all(&folder).unwrap();
         compiled
+    }
+
+    #[test]
+    fn work_beside_other_work_tells_both_failures() {
+        let fails = |what: &'static str| move || -> Result<()> { anyhow::bail!("{what}") };
+        assert_eq!(beside(|| Ok(()), || Ok(1)).unwrap(), 1);
+        assert!(beside(fails("one"), || Ok(1)).is_err());
+        assert!(beside(|| Ok(()), fails("two")).is_err());
+        let both = format!("{:#}", beside(fails("one"), fails("two")).unwrap_err());
+        assert!(both.contains("one") && both.contains("two"), "{both}");
     }
 
     #[test]

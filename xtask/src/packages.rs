@@ -71,16 +71,27 @@ enum Plan {
     Ask(String),
 }
 
-/// Installs missing programs of the table, or stops with the command to type.
+/// Everything that builds and tests need.
 pub(crate) fn ensure() -> Result<()> {
+    install_missing()?;
+    fetch()
+}
+
+/// What only tests need: servers, and libraries of other languages.
+pub(crate) fn fetch() -> Result<()> {
+    programs::ensure()?;
+    clients::ensure()
+}
+
+/// Installs missing programs of the table, or stops with the command to type.
+pub(crate) fn install_missing() -> Result<()> {
     // Debian has Python and the part that makes its environments in two packages.
     let bare_python = !clients::python_makes_environments();
     let is_missing =
         |package: &&Package| !on_path(package.binary) || package.package == "python3-venv" && bare_python;
     get(&PACKAGES.iter().filter(is_missing).collect::<Vec<_>>())?;
     hangul();
-    programs::ensure()?;
-    clients::ensure()
+    Ok(())
 }
 
 /// The same for a task whose programs no test needs.
