@@ -57,6 +57,7 @@ pub(super) fn walk(rng: &mut Rng, stride: u64, images: u64) -> Result<Walked, St
 /// Checks that every image of the present disk has what was promised, and that the store continues there.
 pub(super) fn check_images(run: &Run, rng: &mut Rng, images: u64, walked: &mut Walked) -> Result<(), String> {
     let scratch = scratch_folder();
+    let mut checked = Checked::default();
     for image in 0..images + 2 {
         let place = scratch.path().join(image.to_string());
         let stats = match image {
@@ -67,7 +68,9 @@ pub(super) fn check_images(run: &Run, rng: &mut Rng, images: u64, walked: &mut W
         let stats = stats.unwrap();
         walked.images += 1;
         walked.lost += u64::from(stats.dropped + stats.torn > 0);
-        check_image(run, &place).map_err(|wrong| format!("image {image}, {stats:?}: {wrong}"))?;
+        if checked.is_new(&place) {
+            check_image(run, &place).map_err(|wrong| format!("image {image}, {stats:?}: {wrong}"))?;
+        }
         std::fs::remove_dir_all(&place).unwrap();
     }
     Ok(())

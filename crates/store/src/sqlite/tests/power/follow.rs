@@ -64,7 +64,7 @@ fn a_power_cut_anywhere_keeps_what_was_copied() {
         let disk = SimulatedDisk::new();
         disk.stop_at(at);
         let ran = run(&disk);
-        let scratch = scratch_folder();
+        let (scratch, mut checked) = (scratch_folder(), Checked::default());
         for image in 0..4 {
             let place = scratch.path().join(image.to_string());
             let stats = match image {
@@ -74,7 +74,9 @@ fn a_power_cut_anywhere_keeps_what_was_copied() {
             };
             images += 1;
             torn += stats.unwrap().torn;
-            check(&ran, &place, at);
+            if checked.is_new(&place) {
+                check(&ran, &place, at);
+            }
         }
     }
     assert!(images > 100 && torn > 0, "{images}, {torn}");

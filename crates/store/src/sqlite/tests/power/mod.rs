@@ -19,6 +19,9 @@ mod planted;
 mod workload;
 
 use super::*;
+use std::collections::{BTreeMap, HashSet};
+use std::hash::{BuildHasher, RandomState};
+use std::path::Path;
 use std::sync::Arc;
 use tally_testkit::SimulatedDisk;
 use tally_testkit::rng::Rng;
@@ -40,4 +43,30 @@ fn open_on(disk: &Arc<SimulatedDisk>) -> Result<SqliteStore, StoreError> {
 /// The multiple of the usual effort.
 fn soak() -> u64 {
     std::env::var("TALLY_SOAK").ok().and_then(|text| text.parse().ok()).unwrap_or(1)
+}
+
+/// The images that were checked. A cut with little on its way leaves the same one again and again, and checking it once is
+/// enough: what is expected of it must be the same as well.
+#[derive(Default)]
+struct Checked(RandomState, HashSet<u64>);
+
+impl Checked {
+    /// Whether no image with these files was here before.
+    fn is_new(&mut self, image: &Path) -> bool {
+        let mut files = BTreeMap::new();
+        read_files(image, image, &mut files);
+        self.1.insert(self.0.hash_one(files))
+    }
+}
+
+/// The files of a folder and of those in it, by their paths below `root`.
+fn read_files(root: &Path, folder: &Path, into: &mut BTreeMap<PathBuf, Vec<u8>>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            read_files(root, &path, into);
+        } else {
+            into.insert(path.strip_prefix(root).unwrap().to_owned(), std::fs::read(&path).unwrap());
+        }
+    }
 }
