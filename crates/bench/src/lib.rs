@@ -19,6 +19,7 @@ mod endurance;
 mod error;
 mod events;
 mod expiry;
+mod followers;
 mod http;
 mod hundred_million;
 mod index;

@@ -61,9 +61,15 @@ struct Args {
     /// Where `hundred-million` keeps its stores and what its steps have found; the same command goes on there
     #[arg(long, value_name = "DIR")]
     work: Option<PathBuf>,
-    /// Members of the boards of `resp`, `mixed`, `periods` and `hundred-million`, instead of 1, 10, 1 and 100 million
+    /// Members of the boards of `resp`, `mixed`, `periods`, `hundred-million` and `followers`, instead of 1, 10, 1, 100 and 0.1 million
     #[arg(long, visible_alias = "players", value_name = "N", value_parser = clap::value_parser!(u64).range(1_000..=100_000_000))]
     members: Option<u64>,
+    /// How often `followers` stops its leader [default: 20]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    handovers: Option<u32>,
+    /// How often `followers` kills its leader [default: 5]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    kills: Option<u32>,
     /// The server to measure: a path, or a name on PATH [default: `tally` beside this program]
     #[arg(long, value_name = "PROGRAM")]
     tally: Option<PathBuf>,
@@ -100,6 +106,8 @@ fn run(args: Args) -> Result<(), Error> {
         drivers: args.drivers,
         work: args.work,
         members: args.members,
+        handovers: args.handovers,
+        kills: args.kills,
         tally_bin: args.tally.or_else(beside),
         command: ["cargo xtask bench".to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" "),
         ..Options::new(size)

@@ -41,6 +41,10 @@ pub struct Options {
     pub drivers: PathBuf,
     /// Members of the board of the scenarios `resp` and `mixed`, if not the default.
     pub members: Option<u64>,
+    /// How often the leader of the scenario `followers` is stopped, if not the default.
+    pub handovers: Option<u32>,
+    /// How often it is killed, if not the default.
+    pub kills: Option<u32>,
     /// The folder for the stores and the results of the scenario `hundred-million`.
     pub work: Option<PathBuf>,
     /// The parent of the scenarios' folders; `None` for the system's.
@@ -73,6 +77,8 @@ impl Options {
             mysql: "mariadbd".to_owned(),
             drivers: PathBuf::from("bench/drivers/target/release/drivers"),
             members: None,
+            handovers: None,
+            kills: None,
             work: None,
             scratch: None,
             command: String::new(),

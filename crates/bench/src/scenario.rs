@@ -4,8 +4,8 @@ use crate::cpu::Cpu;
 use crate::error::{During, Error};
 use crate::options::Options;
 use crate::{
-    contest_clear, contest_start, database, drivers, endurance, events, expiry, http, hundred_million, index,
-    mixed, page, periods, resp, store, submit, transfer, upsert,
+    contest_clear, contest_start, database, drivers, endurance, events, expiry, followers, http,
+    hundred_million, index, mixed, page, periods, resp, store, submit, transfer, upsert,
 };
 use tally_load::report::Report;
 
@@ -118,6 +118,12 @@ pub const SCENARIOS: &[Scenario] = &[
         about: "outcomes of requests expire while as many are stored, on SQLite and MariaDB; beside fixed steps",
         needs: expiry::needs,
         measure: expiry::measure,
+    },
+    Scenario {
+        name: "followers",
+        about: "a follower of the server that writes: lag, costs, takeovers under load; beside one server started again",
+        needs: followers::needs,
+        measure: followers::measure,
     },
     Scenario {
         name: "contest-start",

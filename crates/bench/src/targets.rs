@@ -68,6 +68,13 @@ pub(crate) const ENDURANCE_GROWTH: RatioTarget = RatioTarget { floor: 1.1, aim: 
 /// Outcomes of requests that expire a second, divided by those that are stored beside them: at least.
 pub(crate) const EXPIRED_PER_SECOND: RatioTarget = RatioTarget { floor: 1.0, aim: 2.0 };
 
+/// Percentile 99 of a follower's lag, in milliseconds: at most; the floor is `follow.age_max`.
+pub(crate) const FOLLOWER_LAG_MS: RatioTarget = RatioTarget { floor: 1_000.0, aim: 100.0 };
+/// The longest wait of a change while a leader hands over, in milliseconds: at most.
+pub(crate) const HANDOVER_MS: RatioTarget = RatioTarget { floor: 1_000.0, aim: 250.0 };
+/// The same after a kill, in seconds and without the length of the lease: at most.
+pub(crate) const AFTER_LEASE_S: RatioTarget = RatioTarget { floor: 1.0, aim: 0.5 };
+
 /// Nakama on PostgreSQL 15, 64 connections: leaderboard writes per second.
 pub(crate) const NAKAMA_SUBMITS: f64 = 2_088.0;
 /// Its top tens per second.

@@ -10,10 +10,10 @@
 
 mod acknowledged;
 mod arrivals;
+mod client;
 mod connection;
 mod draws;
 mod fill;
-mod get_json;
 mod latencies;
 pub mod open;
 mod outcome;
@@ -27,9 +27,9 @@ mod verify;
 mod workload;
 
 pub use acknowledged::Acknowledged;
+pub use client::{Client, get_json};
 pub use draws::{Draws, Skew};
 pub use fill::fill;
-pub use get_json::get_json;
 pub use latencies::Latencies;
 pub use outcome::LoadOutcome;
 pub use people::{People, Person};

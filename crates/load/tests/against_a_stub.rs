@@ -5,7 +5,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
-use tally_load::{Acknowledged, LoadOutcome, LoadPlan, LoadTarget, RequestKind, Skew, run, verify};
+use tally_load::{Acknowledged, Client, LoadOutcome, LoadPlan, LoadTarget, RequestKind, Skew, run, verify};
 
 /// Returns the status and the body for the number and the first line of a request; without one the connection breaks.
 type Answer = fn(usize, &str) -> Option<(u16, String)>;
@@ -101,4 +101,18 @@ fn the_proof_finds_a_server_that_forgets() {
     assert_eq!(proof.right, 0);
     assert_eq!(proof.wrong.len() as u64 + proof.unknown, 50);
     assert!(!proof.wrong.is_empty());
+}
+
+#[test]
+fn a_client_keeps_its_connection_and_opens_another_one_after_a_failure() {
+    let twice: Answer =
+        |number, first| (number < 2).then(|| (200, format!(r#"{{"number":{number},"line":{first:?}}}"#)));
+    let mut client = Client::new(stub(twice), Duration::from_secs(60)).unwrap();
+    let (status, body) = client.get("/a").unwrap();
+    assert_eq!((status, &body["number"]), (200, &0.into()));
+    let (_, body) = client.send("POST", "/b", Some("k"), &serde_json::json!({"a": 1})).unwrap();
+    assert_eq!(body["number"], 1, "the same connection: {body}");
+    assert!(body["line"].as_str().unwrap().starts_with("POST /b "), "{body}");
+    client.get("/a").unwrap_err();
+    assert_eq!(client.get("/a").unwrap().1["number"], 0);
 }

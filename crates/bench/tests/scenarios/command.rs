@@ -47,6 +47,20 @@ fn endurance() {
 }
 
 #[test]
+fn followers() {
+    let mysql = DatabaseKind::MariaDb10.program();
+    let args = ["--mysql", mysql.to_str().unwrap(), "--players", "1500", "--handovers", "2", "--kills", "1"];
+    let (text, report) = bench("followers", &args);
+    assert!(text.contains("1,500 players, handovers: 2, kills: 1") && text.contains("MariaDB"), "{text}");
+    assert!(text.contains("every acknowledged change of the takeovers is in the sums once"), "{text}");
+    // A rate; four figures of submits, two reads at two servers, and two servers without work; two ways with and without a follower.
+    assert_eq!([0, 1, 2, 3].map(|table| rows(&report, table)), [1, 10, 5, 4]);
+    let ratios = report["ratios"].as_array().unwrap();
+    assert!(ratios.iter().all(|ratio| ratio["value"].as_f64().unwrap() > 0.0), "{ratios:?}");
+    assert_eq!(ratios.iter().filter(|ratio| ratio["floor"].is_f64()).count(), 3, "{ratios:?}");
+}
+
+#[test]
 fn resp() {
     let redis = RedisKind::Redis7.program();
     let (text, report) = bench("resp", &["--redis", redis.to_str().unwrap(), "--members", "1500"]);
@@ -130,6 +144,7 @@ fn a_scenario_that_is_named_refuses_without_what_it_needs_and_says_how_to_get_it
         ("transfer", "--mysql", "mariadb-server-core"),
         ("contest-start", "--mysql", "mariadb-server-core"),
         ("expiry", "--mysql", "mariadb-server-core"),
+        ("followers", "--mysql", "mariadb-server-core"),
         ("hundred-million", "--mysql", "mariadb-server-core"),
     ] {
         let mut args = vec![scenario, "--small", option, "/nowhere/server"];
@@ -161,6 +176,7 @@ fn all_leaves_out_what_cannot_run_here_and_says_so() {
         "mixed",
         "contest-start",
         "expiry",
+        "followers",
         "hundred-million",
     ] {
         assert!(text.contains(&format!("\n{scenario}: ")), "{text}");
@@ -168,7 +184,7 @@ fn all_leaves_out_what_cannot_run_here_and_says_so() {
         let written: Value = serde_json::from_slice(&written).unwrap();
         assert!(written["skipped"].as_str().unwrap().contains("apt-get install"), "{written}");
     }
-    assert_eq!(text.matches("  skipped: ").count(), 10, "{text}");
+    assert_eq!(text.matches("  skipped: ").count(), 11, "{text}");
     for scenario in ["index", "store", "submit", "periods", "http", "events", "endurance"] {
         let written = std::fs::read(folder.path().join(format!("{scenario}.json"))).unwrap();
         let written: Value = serde_json::from_slice(&written).unwrap();
