@@ -72,6 +72,8 @@ impl State {
 /// A read at a server that leads or follows.
 pub(super) struct Reading {
     following: Option<Arc<Following>>,
+    /// How old the state was at most when it was looked at, which comes after.
+    age: Duration,
     at: Position,
     began: Instant,
     tries: usize,
@@ -81,12 +83,12 @@ pub(super) struct Reading {
 impl Reading {
     /// Begins a read.
     pub(super) fn begin(state: &State) -> Option<Self> {
-        let (following, at) = match state {
+        let (following, age, at) = match state {
             State::Alone => return None,
-            State::Leads(_, position) => (None, *position),
-            State::Follows(following) => (Some(Arc::clone(following)), following.position()),
+            State::Leads(_, position) => (None, Duration::ZERO, *position),
+            State::Follows(following) => (Some(Arc::clone(following)), following.age(), following.position()),
         };
-        Some(Self { following, at, began: Instant::now(), tries: 0, is_exact: false })
+        Some(Self { following, age, at, began: Instant::now(), tries: 0, is_exact: false })
     }
 
     /// Whether an attempt can be one of several.
@@ -102,7 +104,7 @@ impl Reading {
         if self.is_exact || self.tries == TRIES || self.began.elapsed() > REPEATED_MAX {
             return false;
         }
-        self.at = following.position();
+        (self.age, self.at) = (following.age(), following.position());
         true
     }
 }

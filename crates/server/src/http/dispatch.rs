@@ -257,7 +257,8 @@ impl Dispatch {
                 }
             }
             if !is_late() {
-                return Ok(Admitted::Here(authenticated, state));
+                // This server may have begun to lead meanwhile.
+                return Ok(Admitted::Here(authenticated, State::of(&self.readiness)));
             }
         }
     }

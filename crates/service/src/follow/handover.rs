@@ -40,6 +40,7 @@ impl Handover {
     /// Of a service that followed, and does nothing more.
     pub fn of(tally: &Tally) -> Option<Self> {
         let following = tally.following.as_ref()?;
+        following.end();
         let newest = Micros(following.newest.load(Ordering::Acquire));
         Some(Self { boards: Arc::clone(&tally.boards), newest, known: following.known_of().clone() })
     }

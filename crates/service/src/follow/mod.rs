@@ -203,6 +203,11 @@ impl Following {
         self.number.send_replace(number);
     }
 
+    /// This server leads from now on, with the same rankings: no read of a request that began before is of one state.
+    pub(crate) fn end(&self) {
+        self.begun.store(u64::MAX, Ordering::SeqCst);
+    }
+
     /// Whether the rankings are as of this position, and no change has been begun since: what was read in between is exactly that.
     pub fn is_still(&self, position: Position) -> bool {
         self.begun.load(Ordering::SeqCst) == position.number

@@ -308,13 +308,13 @@ pub(super) async fn forward(
             *body = Unread::received(Received { bytes, part });
             Ok(None)
         }
-        Outcome::GaveUp => {
-            gave_up.inc();
-            Err(problem::not_leader("the leader cannot be reached now; nothing was done, try again"))
-        }
-        Outcome::Unknown => {
+        Outcome::Unknown if parts.method != Method::GET => {
             unknown.inc();
             Err(problem::leader_lost())
+        }
+        Outcome::GaveUp | Outcome::Unknown => {
+            gave_up.inc();
+            Err(problem::not_leader("the leader cannot be reached now; nothing was done, try again"))
         }
     }
 }
