@@ -85,6 +85,13 @@ impl Caller {
         Self::uncapped(CallerKind::Member(id), Actor::Member(id), &id.0.to_string())
     }
 
+    fn of_key(row: &KeyRow) -> Self {
+        // Keys have ids of this form, because they are made in it.
+        let actor = KeyId::parse(&row.id).map_or(Actor::Unknown, Actor::Key);
+        let Grant { rights, mint_caps } = row.grant.clone();
+        Self { kind: CallerKind::Key(rights), actor, scope: Arc::clone(&row.id), mint_caps }
+    }
+
     fn uncapped(kind: CallerKind, actor: Actor, scope: &str) -> Self {
         Self { kind, actor, scope: scope.into(), mint_caps: MintCaps::default() }
     }
@@ -194,11 +201,13 @@ impl Keys {
         let row = rows.get(id)?;
         // Digests are compared in constant time.
         let presented = blake3::hash(secret.as_bytes());
-        // Keys have ids of this form, because they are made in it.
-        let actor = KeyId::parse(&row.id).map_or(Actor::Unknown, Actor::Key);
-        let Grant { rights, mint_caps } = row.grant.clone();
-        let (kind, scope) = (CallerKind::Key(rights), Arc::clone(&row.id));
-        (presented == blake3::Hash::from_bytes(row.hash)).then_some(Caller { kind, actor, scope, mint_caps })
+        (presented == blake3::Hash::from_bytes(row.hash)).then(|| Caller::of_key(row))
+    }
+
+    /// The caller that has presented the key with this id to another server, if the key is still valid.
+    pub fn caller(&self, id: &str) -> Option<Caller> {
+        let rows = self.rows.read().unwrap_or_else(PoisonError::into_inner);
+        rows.get(id).map(Caller::of_key)
     }
 
     /// Whether a caller that was authenticated still is one.

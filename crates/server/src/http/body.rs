@@ -59,6 +59,15 @@ impl Unread {
 
     /// Receives the body; it is empty if there is none.
     pub(super) async fn receive(&self, readiness: &Readiness, bytes_max: usize) -> Result<Received, Problem> {
+        self.receive_up_to(readiness, bytes_max.min(readiness.limits.body_bytes_max)).await
+    }
+
+    /// The same without the limit for the bodies of clients.
+    pub(super) async fn receive_up_to(
+        &self,
+        readiness: &Readiness,
+        bytes_max: usize,
+    ) -> Result<Received, Problem> {
         let received = match self.take() {
             None => Received::default(),
             Some(Source::Received(received)) => received,
@@ -70,8 +79,7 @@ impl Unread {
         Ok(received)
     }
 
-    async fn arrive(body: Incoming, readiness: &Readiness, bytes_max: usize) -> Result<Received, Problem> {
-        let most = bytes_max.min(readiness.limits.body_bytes_max);
+    async fn arrive(body: Incoming, readiness: &Readiness, most: usize) -> Result<Received, Problem> {
         if body.size_hint().lower() > most as u64 {
             return Err(too_large(most, Some(body.size_hint().lower())));
         }

@@ -4,6 +4,7 @@ use super::as_of::{self, Reading, State};
 use super::body::Unread;
 use super::call::{Call, Peer};
 use super::follow::{self, CHANGES_PATH};
+use super::forward::commands::{self, COMMANDS_PATH};
 use super::guard::Authenticated;
 use super::response::{self, Response};
 use super::routes::{HEALTH_PATHS, OLDER_PATHS, OPEN_PATHS, ROUTES, Route, RunsOn, Serves};
@@ -133,6 +134,10 @@ impl Dispatch {
             let head = (request.method(), request.uri(), request.headers());
             let changes = follow::changes(&self.readiness, head).await;
             return (changes.unwrap_or_else(|wrong| problem::render(&wrong, path, id)), &self.unmatched);
+        }
+        if path == COMMANDS_PATH && self.serves == Serves::All {
+            let answer = commands::answer(&self.readiness, request).await;
+            return (answer.unwrap_or_else(|wrong| problem::render(&wrong, path, id)), &self.unmatched);
         }
         let Ok(found) = self.paths.at(path) else {
             let missing =

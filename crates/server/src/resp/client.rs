@@ -18,6 +18,9 @@ const NAME_MAX: usize = 1_024;
 impl Session {
     /// Runs a command alone. Returns whether the connection stays open.
     pub(super) async fn alone(&mut self, spec: &'static Spec, args: Args<'_>, out: &mut Vec<u8>) -> bool {
+        if spec.writes() && self.follows() && Box::pin(self.run_one_at_leader(args, out)).await {
+            return true;
+        }
         let CommandKind::Connection(command) = spec.kind else {
             self.remove(args, out).await;
             return true;

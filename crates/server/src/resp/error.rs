@@ -20,6 +20,12 @@ pub(super) const NO_AUTH: &str = "NOAUTH Authentication required.";
 pub(super) const WRONG_PASS: &str = "WRONGPASS invalid username-password pair or user is disabled.";
 pub(super) const UNSURE: &str = "LOADING the store does not answer, or another server has taken it over";
 pub(super) const BEHIND: &str = "LOADING this server follows another one, which does not answer";
+pub(super) const DRAINING: &str = "TRYAGAIN the server is shutting down";
+/// No server leads for longer than a takeover lasts, or this one cannot reach it.
+pub(super) const NO_LEADER: &str = "TRYAGAIN the leader cannot be reached now; nothing was done";
+pub(super) const LEADER_LOST: &str =
+    "TRYAGAIN the leader was lost before it answered; it is not known whether the changes were made";
+pub(super) const BUSY: &str = "BUSY too many writes are waiting, try again later";
 pub(super) const LOST: &str =
     "LOADING the database has lost commits that it had acknowledged: everything is read anew";
 pub(super) const LOADING: &str = "LOADING Redis is loading the dataset in memory";
@@ -68,11 +74,6 @@ pub(super) fn unknown_subcommand(command: &str, word: &[u8]) -> ErrorReply {
     let word = String::from_utf8_lossy(&word[..word.len().min(128)]).into_owned();
     let command = command.to_ascii_uppercase();
     format!("ERR unknown subcommand '{word}'. Try {command} HELP.").into()
-}
-
-/// A change at a server that follows another one.
-pub(super) fn follows(leader: &str) -> ErrorReply {
-    format!("READONLY this server follows another one: send changes to {leader}").into()
 }
 
 pub(super) fn no_permission(name: &str) -> ErrorReply {
@@ -165,8 +166,8 @@ pub(super) fn of_rejection(rejection: &Rejection) -> ErrorReply {
 /// The error of a fault: a later retry may succeed.
 pub(super) fn of_fault(fault: &Fault) -> ErrorReply {
     match fault {
-        Fault::Overloaded => "BUSY too many writes are waiting, try again later".into(),
-        Fault::Draining => "TRYAGAIN the server is shutting down".into(),
+        Fault::Overloaded => BUSY.into(),
+        Fault::Draining => DRAINING.into(),
         Fault::RanksUnavailable(_) | Fault::RanksRefused(_) => LOADING.into(),
         Fault::Purging(_) => {
             "TRYAGAIN rows of a period that was forgotten are still being deleted; nothing was done".into()

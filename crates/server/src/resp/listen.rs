@@ -76,17 +76,7 @@ pub async fn start(
 ) -> std::io::Result<RespServer> {
     let (listeners, address, file) = listen.open().await?;
     let (stop, stopped) = watch::channel(false);
-    let buffers = Buffers::new(settings.buffer_bytes_max);
-    let listener = Arc::new(RespListener {
-        buffers,
-        readiness,
-        settings,
-        address,
-        clients: Mutex::default(),
-        next: AtomicU64::new(1),
-        served: AtomicU64::new(0),
-        commands: AtomicU64::new(0),
-    });
+    let listener = Arc::new(RespListener::new(readiness, settings, address));
     let threads = Threads::start(listener.settings.threads, &listener, &stopped)?;
     let rejection = if listener.settings.tls.is_some() { b"".as_slice() } else { FULL };
     let refused = listener.readiness.metrics.refused("resp");
@@ -108,6 +98,29 @@ impl RespServer {
 }
 
 impl RespListener {
+    fn new(readiness: Arc<Readiness>, settings: RespSettings, address: Option<SocketAddr>) -> Self {
+        let buffers = Buffers::new(settings.buffer_bytes_max);
+        let (clients, next) = (Mutex::default(), AtomicU64::new(1));
+        let (served, commands) = (AtomicU64::new(0), AtomicU64::new(0));
+        Self { readiness, settings, address, clients, next, served, commands, buffers }
+    }
+
+    /// One that accepts nothing: for commands that another server has received.
+    pub(super) fn without_connections(readiness: Arc<Readiness>) -> Self {
+        let settings = RespSettings {
+            connections: ConnectionLimits { all: 0, address: 0, loopback: None, waiting: 0 },
+            idle_timeout: None,
+            auth_timeout: Duration::ZERO,
+            command_timeout: Duration::ZERO,
+            write_timeout: Duration::ZERO,
+            buffer_bytes_max: 0,
+            relaxed: false,
+            tls: None,
+            threads: 0,
+        };
+        Self::new(readiness, settings, None)
+    }
+
     /// The TCP port; 0 for none, as in Redis.
     pub(super) fn port(&self) -> u16 {
         self.address.map_or(0, |address| address.port())
@@ -122,7 +135,7 @@ impl RespListener {
         self.clients.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn welcome(&self, peer: PeerAddress) -> Arc<Client> {
+    pub(super) fn welcome(&self, peer: PeerAddress) -> Arc<Client> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let names = Mutex::new(Names { resp: 2, ..Names::default() });
         let (heard, held) = (AtomicU64::new(0), AtomicUsize::new(0));

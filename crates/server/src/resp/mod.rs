@@ -8,6 +8,9 @@
 //! A command is one of five kinds (see `spec::CommandKind`). Reads before the first write of a pipeline are answered at once from
 //! the ranking in memory. From the first write on, the connection collects commands until no more have arrived. Then they
 //! go to the lane as one request, and their replies to the client as one write.
+//!
+//! A server that follows another one sends them to the leader instead (`forward.rs`), which runs them as a session of their
+//! caller (`forwarded.rs`).
 
 mod args;
 mod blocking_reads;
@@ -17,6 +20,8 @@ mod client;
 mod connection;
 pub(crate) mod counts;
 mod error;
+mod forward;
+pub(crate) mod forwarded;
 mod info;
 mod keys;
 mod lb;

@@ -109,6 +109,13 @@ impl Run {
 impl Session {
     /// Runs collected commands and writes their replies. A transaction on several databases fails without effect.
     pub(super) async fn run(&mut self, log: &Arc<Log>, atomic: bool, out: &mut Vec<u8>) -> error::Result {
+        if self.is_for_leader(log) {
+            // Boxed, because it is rare and would make every connection larger.
+            let done_there = Box::pin(self.run_at_leader(log, atomic, out)).await;
+            if let Some(done) = done_there {
+                return done;
+            }
+        }
         for attempt in 1..=ATTEMPTS {
             let mut run = self.prepare(log, atomic).await;
             let steps = std::mem::take(&mut run.steps);

@@ -12,12 +12,14 @@ use super::run::REPLIES_BYTES_MAX;
 use super::spec::{self, CommandKind, Spec};
 use super::target::{self, ReadContext};
 use crate::listener::PeerAddress;
-use crate::readiness::Serving;
+use crate::readiness::{Readiness, Serving};
 use crate::security::SecurityEvent;
 use crate::trust::Trust;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
+use tally_service::follow::Position;
 use tally_service::scores::rankings::Rankings;
 use tally_service::{Caller, Keys, Tally};
 use tally_wire::resp::{Encoder, Protocol, Quota};
@@ -82,7 +84,9 @@ pub(super) struct Session {
     /// Whether the caller was checked: keys are loaded some moments after the listener opens.
     keys_loaded: bool,
     /// The service, while commands run.
-    serving: Option<Arc<Serving>>,
+    pub(super) serving: Option<Arc<Serving>>,
+    /// The last state of the leader that this connection has seen.
+    pub(super) seen: Option<Position>,
 }
 
 /// What the connection must do with a command.
@@ -95,12 +99,31 @@ pub(super) enum NextAction {
 
 impl Session {
     pub(super) fn new(listener: Arc<RespListener>, client: Arc<Client>, counts: Arc<ReplyCounts>) -> Self {
-        let relaxed = listener.settings.relaxed;
         let trust = Trust::of(&listener.readiness, client.peer, listener.address);
+        let mut new = Self::of((listener, client, counts), trust, None);
+        new.reauthenticate();
+        new
+    }
+
+    /// One without a connection, for commands that another server has forwarded: of a key, or of the machine of that server.
+    pub(super) fn forwarded(readiness: &Arc<Readiness>, client: IpAddr, key: Option<&str>) -> Self {
+        let listener = Arc::new(RespListener::without_connections(Arc::clone(readiness)));
+        let client = listener.welcome(PeerAddress::Tcp(SocketAddr::new(client, 0)));
+        let trust = if key.is_none() { Trust::Direct } else { Trust::Foreign };
+        let presented = key.and_then(|key| readiness.keys()?.caller(key));
+        Self::of((listener, client, Arc::default()), trust, presented)
+    }
+
+    fn of(
+        (listener, client, counts): (Arc<RespListener>, Arc<Client>, Arc<ReplyCounts>),
+        trust: Trust,
+        presented: Option<Caller>,
+    ) -> Self {
+        let relaxed = listener.settings.relaxed;
         let protocol = Protocol::Resp2;
-        let (presented, caller, serving) = (None, None, None);
+        let (caller, serving, seen) = (None, None, None);
         let (multi, pipeline_counts, keys_loaded) = (None, PipelineCounts::default(), false);
-        let mut new = Self {
+        Self {
             listener,
             client,
             trust,
@@ -114,9 +137,8 @@ impl Session {
             caller,
             keys_loaded,
             serving,
-        };
-        new.reauthenticate();
-        new
+            seen,
+        }
     }
 
     /// Whether the connection is refused, because no key exists and protected mode serves only this machine.
@@ -212,7 +234,7 @@ impl Session {
             crate::readiness::NotReady::Lost(_) => error::LOST.into(),
             crate::readiness::NotReady::Behind(_) => error::BEHIND.into(),
             crate::readiness::NotReady::Unsure => error::UNSURE.into(),
-            crate::readiness::NotReady::Draining => "TRYAGAIN the server is shutting down".into(),
+            crate::readiness::NotReady::Draining => error::DRAINING.into(),
         })
     }
 
@@ -230,11 +252,8 @@ impl Session {
                 return Err(error::no_permission(spec.name));
             }
         }
-        if !spec.loading {
-            let tally = self.tally()?;
-            if let Some(following) = tally.following.as_ref().filter(|_| spec.writes()) {
-                return Err(error::follows(&following.leader()));
-            }
+        if !spec.loading && !self.may_wait_for_leader(spec) {
+            self.tally()?;
         }
         Ok(spec)
     }
@@ -272,6 +291,7 @@ impl Session {
             CommandKind::Connection(_) | CommandKind::Remove(_) => return NextAction::Alone(spec),
             CommandKind::Write(_) => log.push(args),
             CommandKind::Now(_) | CommandKind::Read(_) if !log.is_empty() => log.push(args),
+            CommandKind::Read(_) if self.is_behind() => log.push(args),
             CommandKind::Now(_) | CommandKind::Read(_)
                 if self.answer(spec, args, out, &Quota::new(REPLIES_BYTES_MAX)) =>
             {

@@ -14,7 +14,7 @@ use tally_testkit::{Client, Cut, Proxy, Request, TestTally, wait_until};
 const SCORES: &str = "/v1/leaderboards/b/scores";
 
 /// A leader, its follower, and the network between them.
-fn pair() -> (Proxy, TestTally, TestTally) {
+pub(super) fn pair() -> (Proxy, TestTally, TestTally) {
     let url = database();
     let proxy = Proxy::start(([127, 0, 0, 1], 9).into());
     let (mut first, mut second) = (stopped_on(&url), stopped_on(&url));

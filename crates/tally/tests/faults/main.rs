@@ -7,6 +7,7 @@ mod clock;
 mod damaged;
 mod followers;
 mod forward;
+mod forward_resp;
 mod full;
 mod lease;
 mod lost_commits;

@@ -21,8 +21,8 @@ use tokio::time::timeout;
 const CONNECTIONS_MAX: usize = 512;
 /// Time to connect, with the handshake of TLS.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
-/// The most bytes of an answer: more than any change has.
-const ANSWER_BYTES_MAX: usize = 64 << 20;
+/// The most bytes of an answer: more than any change has, and a million members that one command has removed.
+const ANSWER_BYTES_MAX: usize = 256 << 20;
 
 type Sender = SendRequest<Full<Bytes>>;
 

@@ -7,6 +7,7 @@
 //! (`tally_service::signed_requests`). A forwarded request is never forwarded again. Not here: which operations are forwarded
 //! (`routes.rs`), and who leads.
 
+pub(crate) mod commands;
 mod connections;
 #[cfg(test)]
 mod tests;
