@@ -107,17 +107,15 @@ impl Tally {
         {
             tracing::warn!(%failure, "names that earlier versions stored were not corrected; the next start continues");
         }
-        if let Some(following) = &follows {
-            following.set_revisions(store.board_revisions()?);
-        }
+        let revisions = follows.as_ref().map(|_| store.board_revisions()).transpose()?;
         let time = clock.read();
         let resume = |handover: &Handover| handover.resume(&*store, &settings, time, progress);
         let rebuilt = match settings.role.handover().map(resume).transpose()?.flatten() {
             Some(resumed) => resumed,
             None => rebuild::rebuild(&*store, &settings, time, progress)?,
         };
-        if let Some(following) = &follows {
-            following.note_instant(rebuilt.newest);
+        if let (Some(following), Some(revisions)) = (&follows, revisions) {
+            following.loaded(revisions, rebuilt.newest);
         }
         currencies::check(&*store, &rebuilt.boards, &settings.ledger.currencies)?;
         let newest = rebuilt.newest.max(clock_memory.newest());

@@ -151,9 +151,10 @@ impl Following {
         self.known_of.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The leaderboards that are loaded next have these revisions at least.
-    pub(crate) fn set_revisions(&self, revisions: Vec<(BoardNo, u64)>) {
+    /// The leaderboards were loaded: with these revisions at least, and with records up to that instant.
+    pub(crate) fn loaded(&self, revisions: Vec<(BoardNo, u64)>, newest: Micros) {
         self.known_of().revisions = revisions.into_iter().collect();
+        self.note_instant(newest);
     }
 
     /// Notes a change that was made.
@@ -179,7 +180,7 @@ impl Following {
     }
 
     /// A record of that instant is in the rankings.
-    pub(crate) fn note_instant(&self, at: Micros) {
+    fn note_instant(&self, at: Micros) {
         self.newest.fetch_max(at.0, Ordering::AcqRel);
     }
 
