@@ -1,7 +1,7 @@
 //! Servers with rankings in memory that follow the one that writes.
 //!
-//! One server of a store has the lease and leads. It keeps the changes of its committed transactions for a while ([`ring`]).
-//! Followers read them over HTTP ([`message`]) and make the same changes to the same rankings ([`apply`]). A follower can always be
+//! One server of a store has the lease and leads. It keeps the changes of its committed transactions for a while (`ring`).
+//! Followers read them over HTTP (`message`) and make the same changes to the same rankings (`apply`). A follower can always be
 //! made anew: it reads the store, then every change since. So the store is the truth, and a gap costs only time.
 //!
 //! A [`Position`] names a state: the fencing token of the leader, and the number of its last change. Not here: the connection to
