@@ -39,13 +39,13 @@ settings! {
     "store.lock_wait" = "2s" "How long a database lets a statement wait for rows of another, in whole seconds; less than `store.query_timeout`.";
     "store.lease" = "10s" "How long a silent server keeps its right to write to a database. The successor of a killed server waits this long.";
     "store.staleness_max" = "5s" "How old a server's knowledge of what other servers have changed may be; then it answers 503. A database that pauses for less is not noticed; for so long, a server that it does not answer accepts a key that was revoked at another one.";
-    "follow.advertise" = "" "URL at which other servers of the store reach this one, such as `http://10.0.0.5:8420`, or `auto` for the address of `http.listen`. With ranks in memory and a store in one database this server then follows the one that writes, or leads if there is none; empty: it only runs alone.";
-    "follow.age_max" = "1s" "How old the ranks of a server that follows may be; then it answers 503.";
-    "follow.ca_file" = "" "PEM file of the authorities that sign the certificates of the other servers; empty: those of browsers.";
     "store.cache_mib" = "auto" "Memory of the store for pages, in MiB; `auto` follows the memory of the container, up to 64.";
     "store.wal_mib" = "256" "Limit of the write-ahead log of the store's tables, in MiB.";
     "store.memtable_mib" = "auto" "Memory for changes that are not in the store's tables yet, in MiB (`auto`: up to 256); from half of it on, commits are slowed; above it, they wait.";
     "store.journal_mib" = "1024" "Size of a journal file, in MiB, at which its changes are flushed into the tables; there are two such files.";
+    "follow.advertise" = "" "URL at which other servers of the store reach this one, such as `http://10.0.0.5:8420`, or `auto` for the address of `http.listen`. With ranks in memory and a store in one database this server then follows the one that writes, or leads if there is none; empty: it only runs alone.";
+    "follow.age_max" = "1s" "How old the ranks of a server that follows may be; then it answers 503.";
+    "follow.ca_file" = "" "PEM file of the authorities that sign the certificates of the other servers; empty: those of browsers.";
     "ranking.url" = "memory" "Where rankings are kept: `memory`, `redis://host:port` or `redis-cluster://host:port,host:port` (with TLS `rediss://` or `rediss-cluster://`); Redis needs a store in a database.";
     "ranking.url_file" = "" "File with `ranking.url`, if that has a password.";
     "ranking.timeout" = "2s" "How long Redis may take to answer. After this time it counts as unavailable.";
