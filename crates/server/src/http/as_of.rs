@@ -11,8 +11,7 @@ use hyper::HeaderMap;
 use hyper::header::HeaderValue;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tally_service::Tally;
-use tally_service::follow::{Following, Position};
+use tally_service::follow::{ChangeRing, Following, Position};
 use tally_wire::Problem;
 
 const AS_OF: &str = "tally-as-of";
@@ -29,7 +28,7 @@ pub(super) enum State {
     /// No other server follows or is followed.
     Alone,
     /// This server leads, and its state when the request began was this.
-    Leads(Arc<Tally>, Position),
+    Leads(Arc<ChangeRing>, Position),
     /// This server follows.
     Follows(Arc<Following>),
 }
@@ -39,10 +38,7 @@ impl State {
         let Some(tally) = readiness.loaded() else { return Self::Alone };
         match (&tally.following, &tally.changes) {
             (Some(following), _) => Self::Follows(Arc::clone(following)),
-            (None, Some(changes)) => {
-                let position = changes.position();
-                Self::Leads(tally, position)
-            }
+            (None, Some(changes)) => Self::Leads(Arc::clone(changes), changes.position()),
             (None, None) => Self::Alone,
         }
     }
@@ -50,16 +46,11 @@ impl State {
     /// Writes the header of an answer that was made here: of a read, or of a change.
     pub(super) fn tell(&self, reading: Option<Reading>, headers: &mut HeaderMap) {
         let (position, newer, age) = match (self, reading) {
-            (Self::Follows(following), Some(Reading { at, is_exact, .. })) => {
-                (at, !is_exact, following.age())
-            }
-            (Self::Leads(_, began), Some(_)) => (*began, true, Duration::ZERO),
+            (_, Some(Reading { at, age, is_exact, .. })) => (at, !is_exact, age),
             // The change itself is among those.
-            (Self::Leads(tally, began), None) => {
-                (tally.changes.as_ref().map_or(*began, |changes| changes.position()), false, Duration::ZERO)
-            }
+            (Self::Leads(changes, _), None) => (changes.position(), false, Duration::ZERO),
             // A change is not done here.
-            (Self::Alone, _) | (Self::Follows(_), None) => return,
+            (Self::Alone | Self::Follows(_), None) => return,
         };
         let newer = if newer { "; newer" } else { "" };
         let text = format!("{position}; age={:.3}{newer}", age.as_secs_f64());
@@ -72,7 +63,7 @@ impl State {
 /// A read at a server that leads or follows.
 pub(super) struct Reading {
     following: Option<Arc<Following>>,
-    /// How old the state was at most when it was looked at, which comes after.
+    /// How old the state may be. It is looked at before the state, so it is never that of an earlier one.
     age: Duration,
     at: Position,
     began: Instant,
@@ -122,5 +113,28 @@ pub(super) async fn wait(state: &State, headers: &HeaderMap) -> Result<bool, Pro
         State::Leads(_, own) if position <= *own => Ok(true),
         // Another server leads by now, or it never was.
         State::Leads(..) => Err(problem::of_not_ready(&NotReady::Unsure)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_has_the_age_of_its_own_state() {
+        let pause = Duration::from_millis(20);
+        let position = Position { token: 7, number: 3 };
+        let following = Arc::new(Following::new("http://leader", position, pause));
+        let state = State::Follows(Arc::clone(&following));
+        std::thread::sleep(pause);
+        let mut reading = Reading::begin(&state).unwrap();
+        // The leader says meanwhile that there was nothing newer until now.
+        following.reached(Instant::now());
+        assert!(!reading.again(), "nothing came in between");
+        let mut headers = HeaderMap::new();
+        state.tell(Some(reading), &mut headers);
+        let (at, age) = headers[AS_OF].to_str().unwrap().split_once("; age=").unwrap();
+        assert_eq!(at, "7.3");
+        assert!(age.parse::<f64>().unwrap() >= 0.02, "{age}");
     }
 }
