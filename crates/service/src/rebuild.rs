@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tally_ranking::{RankingBackend, WindowRanking};
-use tally_rules::{Micros, Rejection};
+use tally_rules::{BoardId, Micros, Rejection};
 use tally_store::plan::ALL_TIME;
 use tally_store::{BoardRef, BoardRow, CorruptRow, Store, StoreError, Window};
 
@@ -117,17 +117,7 @@ fn load_all(
             }),
         };
         newest.fetch_max(latest.0, Ordering::Relaxed);
-        match board {
-            Ok(Some(board)) => drop(boards.set(&board.id.clone(), Some(board))),
-            Ok(None) => {}
-            // Something that belongs to this board alone.
-            Err(Failure::Fault(Fault::Damaged(bad))) => {
-                damaged::log(&bad);
-                boards.set_damaged(row.id.as_str());
-            }
-            Err(failure) => return Err(failure),
-        }
-        Ok(())
+        put(&boards, &row.id, board)
     };
     // A load into memory uses all processors for each leaderboard. One into Redis mostly waits.
     if start.is_some() {
@@ -158,6 +148,24 @@ fn on_threads(
         let running: Vec<_> = (0..LOADERS).map(|_| scope.spawn(worker)).collect();
         running.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
     })
+}
+
+/// Puts a board that was loaded, if it still exists. One that is corrupt is unavailable, and no reason to fail.
+pub(crate) fn put(
+    boards: &Boards,
+    name: &BoardId,
+    loaded: Result<Option<Arc<Board>>, Failure>,
+) -> Result<(), Failure> {
+    match loaded {
+        Ok(board) => board.into_iter().for_each(|board| drop(boards.set(name, Some(board)))),
+        // Something that belongs to this board alone.
+        Err(Failure::Fault(Fault::Damaged(bad))) => {
+            damaged::log(&bad);
+            boards.set_damaged(name.as_str());
+        }
+        Err(failure) => return Err(failure),
+    }
+    Ok(())
 }
 
 /// Loads one board.

@@ -40,8 +40,7 @@ impl Client {
     /// A client of an address; the server's certificate is of an authority in `ca`, or else of one that
     /// browsers know.
     pub(crate) fn new(base: String, key: Option<String>, ca: Option<&Path>) -> Result<Self> {
-        let roots = ca.map(authorities).transpose()?.unwrap_or(RootCerts::WebPki);
-        let agent = config(TlsConfig::builder().root_certs(roots).build()).new_agent();
+        let agent = config(trusting(ca)?).new_agent();
         Ok(Self { shown: base.clone(), base, key, agent })
     }
 
@@ -140,8 +139,13 @@ impl Client {
 
 /// An agent for answers that come soon, with these authorities, or those of browsers.
 pub(crate) fn quick_agent(ca: Option<&Path>, time: Duration) -> Result<Agent> {
+    Ok(config_within(trusting(ca)?, (time, time)).new_agent())
+}
+
+/// Trust in these authorities, or else in those of browsers.
+fn trusting(ca: Option<&Path>) -> Result<TlsConfig> {
     let roots = ca.map(authorities).transpose()?.unwrap_or(RootCerts::WebPki);
-    Ok(config_within(TlsConfig::builder().root_certs(roots).build(), (time, time)).new_agent())
+    Ok(TlsConfig::builder().root_certs(roots).build())
 }
 
 fn config(tls: TlsConfig) -> ureq::config::Config {

@@ -130,13 +130,12 @@ impl Dispatch {
             let head = (request.method(), request.headers());
             return (service::open(&self.readiness, head, path, id), &self.unmatched);
         }
-        if path == CHANGES_PATH && self.serves == Serves::All {
-            let head = (request.method(), request.uri(), request.headers());
-            let changes = follow::changes(&self.readiness, head).await;
-            return (changes.unwrap_or_else(|wrong| problem::render(&wrong, path, id)), &self.unmatched);
-        }
-        if path == COMMANDS_PATH && self.serves == Serves::All {
-            let answer = commands::answer(&self.readiness, request).await;
+        if self.serves == Serves::All && [CHANGES_PATH, COMMANDS_PATH].contains(&path) {
+            let answer = if path == CHANGES_PATH {
+                follow::changes(&self.readiness, request).await
+            } else {
+                commands::answer(&self.readiness, request).await
+            };
             return (answer.unwrap_or_else(|wrong| problem::render(&wrong, path, id)), &self.unmatched);
         }
         let Ok(found) = self.paths.at(path) else {

@@ -3,16 +3,16 @@
 //! Without `after` it says where the leader is; with it, it answers the changes after that position as bytes
 //! (`tally_service::follow`). It is no operation of the API: its form may change with every version.
 
+use super::body::Unread;
 use super::call::bad_parameter;
-use super::problem;
 use super::response::{self, Response};
+use super::{forward, guard, problem};
 use crate::readiness::{NotReady, Readiness};
-use crate::security::now;
-use hyper::{HeaderMap, Method, StatusCode, Uri};
+use hyper::{Method, Request, StatusCode};
 use std::time::Duration;
 use tally_service::Tally;
 use tally_service::follow::{Leading, Position};
-use tally_service::signed_requests::{Behalf, HEADER, SignedRequest};
+use tally_service::signed_requests::Behalf;
 use tally_wire::Problem;
 
 /// The path of the leader's changes.
@@ -22,29 +22,21 @@ pub const CHANGES_PATH: &str = "/servers/changes";
 const WAIT: Duration = Duration::from_millis(100);
 
 /// Answers one request of a follower.
-pub(super) async fn changes(
-    readiness: &Readiness,
-    (method, uri, headers): (&Method, &Uri, &HeaderMap),
-) -> Result<Response, Problem> {
-    if *method != Method::GET {
+pub(super) async fn changes(readiness: &Readiness, request: Request<Unread>) -> Result<Response, Problem> {
+    let (parts, _) = request.into_parts();
+    if parts.method != Method::GET {
         return Err(Problem::new(405, "method_not_allowed", "this path has: GET").header("allow", "GET"));
     }
     // A server that drains still tells what it has committed.
     let tally = readiness.loaded().ok_or_else(|| problem::of_not_ready(&readiness.not_loaded()))?;
-    let unsigned = |why: String| Problem::new(401, "unauthorized", why);
-    let target = uri.path_and_query().map_or("", |target| target.as_str());
-    let value = headers.get(HEADER).and_then(|value| value.to_str().ok());
-    let value = value.ok_or_else(|| unsigned("only servers of this store read its changes".into()))?;
-    let request = SignedRequest { method: method.as_str(), target };
-    let signed = request.verify(tally.keys.ring(), value, now());
-    let signed = signed.map_err(|refused| unsigned(refused.to_string()))?;
-    if signed.behalf != Behalf::Server || !signed.has_body(b"") {
-        return Err(unsigned("this request is not one of a server for itself".into()));
-    }
+    let signed = forward::signed(readiness, &parts)?;
+    let signed = signed.filter(|signed| signed.behalf == Behalf::Server && signed.has_body(b""));
+    signed
+        .ok_or_else(|| guard::unauthorized("only servers of this store read its changes, each for itself"))?;
     let Some(changes) = tally.changes.clone() else {
         return Err(problem::not_leader("this server leads no other one"));
     };
-    let after = uri.query().and_then(|query| query.strip_prefix("after="));
+    let after = parts.uri.query().and_then(|query| query.strip_prefix("after="));
     let position = after.map(str::parse::<Position>).transpose();
     let position = position.map_err(|()| bad_parameter("after", "must be a position of a leader"))?;
     let message = changes.read(position, WAIT, leading(&tally)).await;

@@ -45,7 +45,7 @@ impl Session {
         self.following().is_some_and(|following| following.position() < seen)
     }
 
-    /// Whether collected commands change something, or read what is not here yet, and so are for the leader.
+    /// Whether the leader runs collected commands: they change something, or read a state that this server does not have yet.
     pub(super) fn is_for_leader(&self, log: &Log) -> bool {
         let is_behind = self.is_behind();
         let is_for_leader =

@@ -10,8 +10,7 @@ use super::apply::publish;
 use crate::boards::Boards;
 use crate::clock::ClockReading;
 use crate::contests::play;
-use crate::damaged;
-use crate::failure::{Failure, Fault};
+use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::rebuild::{self, Rebuilt};
 use crate::settings::Settings;
@@ -68,7 +67,7 @@ impl Handover {
     /// because the database has lost it.
     fn changed_records(&self, store: &dyn Store) -> Result<Option<Vec<ScoreKey>>, Failure> {
         // The oldest ones may be deleted by now.
-        let kept = store.marks().saturating_sub(super::MARKS_MARGIN);
+        let kept = self.known.marks_kept();
         let applied = self.known.applied.iter();
         let mut missing: BTreeSet<BatchId> =
             applied.clone().filter(|(at, _)| at.elapsed() < kept).map(|(_, batch)| *batch).collect();
@@ -125,14 +124,8 @@ impl Handover {
                 self.boards.set_gone(&board);
             }
             let name = row.id.clone();
-            match rebuild::load((store, &settings.ranking, false), row, time, &mut newest, progress) {
-                Ok(board) => drop(self.boards.set(&name, Some(Arc::new(board)))),
-                Err(Failure::Fault(Fault::Damaged(bad))) => {
-                    damaged::log(&bad);
-                    self.boards.set_damaged(name.as_str());
-                }
-                Err(failure) => return Err(failure),
-            }
+            let loaded = rebuild::load((store, &settings.ranking, false), row, time, &mut newest, progress);
+            rebuild::put(&self.boards, &name, loaded.map(|board| Some(Arc::new(board))))?;
         }
         Ok(newest)
     }

@@ -117,8 +117,15 @@ struct KnownOf {
     leading: Leading,
 }
 
+impl KnownOf {
+    /// For how long the leader has certainly kept the marks of a transaction.
+    fn marks_kept(&self) -> Duration {
+        Duration::from_micros(self.leading.marks).saturating_sub(MARKS_MARGIN)
+    }
+}
+
 impl Following {
-    /// Of a leader at that address, from a position on. It may answer as soon as it is [`at`](Self::reached) a state.
+    /// Of a leader at that address, from a position on. It may answer once it has [`reached`](Self::reached) a state.
     pub fn new(leader: &str, from: Position, age_max: Duration) -> Self {
         Self {
             leader: leader.into(),
@@ -141,10 +148,10 @@ impl Following {
     /// Whether a leader whose lease ends then is followed so closely that what this server has missed of it can be told: the
     /// database has marks of everything since, and its last renewal.
     pub fn can_catch_up(&self, expires_at: u64) -> bool {
-        let Leading { renewed, marks } = self.known_of().leading;
-        let kept = Duration::from_micros(marks).saturating_sub(MARKS_MARGIN);
+        let known = self.known_of();
+        let Leading { renewed, marks } = known.leading;
         // The clock of this machine stops while that sleeps. The database's shows for how long the leader has gone on.
-        self.age() < kept && (renewed..=renewed.saturating_add(marks / 2)).contains(&expires_at)
+        self.age() < known.marks_kept() && (renewed..=renewed.saturating_add(marks / 2)).contains(&expires_at)
     }
 
     fn known_of(&self) -> MutexGuard<'_, KnownOf> {

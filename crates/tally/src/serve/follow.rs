@@ -131,10 +131,15 @@ pub(super) fn advertised(config: &Config, listens: Option<SocketAddr>) -> Result
 
 /// What sends changes to the leader while this server follows.
 pub(super) fn forwarder(config: &Config) -> Result<Forwarder, Usage> {
-    let ca_file = Some(config.text("follow.ca_file").to_owned()).filter(|file| !file.is_empty());
     let patience = config.duration("store.lease")? + TAKE_OVER_TIME;
+    let ca_file = ca_file(config).map(str::to_owned);
     let forwarder = Forwarder::new(&ForwarderSettings { ca_file, patience });
     forwarder.map_err(|why| Usage(format!("setting `follow.ca_file` {why}")))
+}
+
+/// The file of authorities that sign the certificates of the other servers.
+fn ca_file(config: &Config) -> Option<&str> {
+    Some(config.text("follow.ca_file")).filter(|file| !file.is_empty())
 }
 
 fn may_lead(config: &Config, databases: &[Arc<MySqlStore>]) -> bool {
@@ -150,14 +155,13 @@ impl Follow {
         leaderless: Arc<OnceLock<Leaderless>>,
     ) -> Result<Option<Self>> {
         let Some(store) = databases.first().filter(|store| store.follows()) else { return Ok(None) };
-        let ca = Some(config.text("follow.ca_file")).filter(|file| !file.is_empty()).map(Path::new);
-        let agent = client::quick_agent(ca, ANSWER_MAX)
+        let agent = client::quick_agent(ca_file(config).map(Path::new), ANSWER_MAX)
             .map_err(|why| Usage(format!("setting `follow.ca_file`: {why:#}")))?;
         let age_max = config.duration("follow.age_max")?;
         let (store, ring) = (Arc::clone(store), Arc::clone(ring));
-        let nobody = Following::new("", Position::default(), age_max);
+        let unknown = Following::new("", Position::default(), age_max);
         let over_since = Cell::default();
-        let mut follow = Self { following: Arc::new(nobody), store, ring, agent, leaderless, over_since };
+        let mut follow = Self { following: Arc::new(unknown), store, ring, agent, leaderless, over_since };
         let mut said = String::new();
         let mut say = |why: String| {
             if said != why {

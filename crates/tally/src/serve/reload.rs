@@ -1,8 +1,9 @@
 //! The reload of everything, after the database has lost acknowledged commits or the leader has gone.
 //!
-//! The process cannot tell which of its cached data is still true, or it leads from now on. So the service ends with all of its caches, and another one
-//! begins by the code of a start. It opens the store, takes the lease under a new fencing token and loads. The listeners stay,
-//! and reject requests meanwhile. Failed steps are retried, for as long as it takes.
+//! After a loss the process cannot tell which of its cached data is still true. So the service ends with all of its caches, and
+//! another one begins by the code of a start. It opens the store, takes the lease under a new fencing token and loads. After a leader
+//! it may take over the rankings of the follower that it was. The listeners stay, and reject requests meanwhile. Failed steps are
+//! retried, for as long as it takes.
 //!
 //! Not here: how a loss is detected (the store), and its messages (the readiness gate).
 
