@@ -3,7 +3,7 @@
 //! A failed command is an error with the whole command line, which a reader of a build log needs first. No child gets
 //! standard input, so nothing can stop at a prompt.
 //!
-//! Not here: retries and timeouts. A step that hangs is a fault to investigate; the build server has its own timeout.
+//! Not here: retries, and limits of time. The runs of tests have one (`testing/schedule.rs`); the build server has its own.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -1,20 +1,28 @@
 //! Runs test binaries side by side, so that no processor waits for the slowest test of one of them.
 //!
 //! Each run writes into a file, and the schedule prints that file whole when the run has ended. So the output of two binaries
-//! never mixes, and the file can be read meanwhile.
+//! never mixes, and the file can be read meanwhile. A run that does not end is killed after [`LIMIT`], so that what it has printed
+//! is seen: a build server that ends the whole run keeps nothing of it.
 //!
 //! Not here: which binaries there are, and on which stores they run.
 
 use std::collections::VecDeque;
 use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
 use super::totals::Totals;
+
+/// The longest time of one binary, several times that of the slowest one.
+const LIMIT: Duration = Duration::from_secs(20 * 60);
+
+/// How often the end of a binary is looked for.
+const POLL: Duration = Duration::from_millis(20);
 
 /// One run of one test binary.
 #[derive(Debug)]
@@ -33,6 +41,10 @@ struct Ended {
 
 /// Runs the jobs in this order, `at_once` at a time.
 pub(super) fn run(jobs: Vec<Job>, at_once: usize, folder: &Path) -> Result<Totals> {
+    run_within(LIMIT, jobs, at_once, folder)
+}
+
+fn run_within(limit: Duration, jobs: Vec<Job>, at_once: usize, folder: &Path) -> Result<Totals> {
     std::fs::create_dir_all(folder).context("make the folder of what tests print")?;
     let waiting = Mutex::new(VecDeque::from(jobs));
     let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
@@ -45,7 +57,7 @@ pub(super) fn run(jobs: Vec<Job>, at_once: usize, folder: &Path) -> Result<Total
             scope.spawn(move || {
                 while let Some(job) = next() {
                     // The receiver is gone after a failure to print.
-                    if send.send(run_one(job, folder)).is_err() {
+                    if send.send(run_one(limit, job, folder)).is_err() {
                         break;
                     }
                 }
@@ -68,18 +80,39 @@ pub(super) fn run(jobs: Vec<Job>, at_once: usize, folder: &Path) -> Result<Total
     Ok(totals)
 }
 
-fn run_one(mut job: Job, folder: &Path) -> Result<Ended> {
+fn run_one(limit: Duration, mut job: Job, folder: &Path) -> Result<Ended> {
     let path = file_of(&job.name, folder);
     let file = File::create(&path).with_context(|| format!("make {}", path.display()))?;
     job.command.stdin(Stdio::null()).stdout(file.try_clone().context("hold a file twice")?).stderr(file);
     let started = Instant::now();
-    let status = job.command.status().with_context(|| format!("start the tests {}", job.name))?;
+    let mut tests = job.command.spawn().with_context(|| format!("start the tests {}", job.name))?;
+    let status =
+        ended_within(limit, &mut tests).with_context(|| format!("wait for the tests {}", job.name))?;
     let mut printed = std::fs::read(&path).with_context(|| format!("read {}", path.display()))?;
-    if !status.success() {
-        printed.extend(format!("{} ended with {status}\n", job.name).bytes());
+    let success = status.is_some_and(|status| status.success());
+    if !success {
+        let end = status.map_or_else(
+            || format!("was killed after {} s", limit.as_secs()),
+            |status| format!("ended with {status}"),
+        );
+        printed.extend(format!("{} {end}\n", job.name).bytes());
     }
-    let totals = Totals::of(&printed, status.success());
+    let totals = Totals::of(&printed, success);
     Ok(Ended { name: job.name, printed, totals, took: started.elapsed() })
+}
+
+/// The status of the process; `None` if it was killed.
+fn ended_within(limit: Duration, process: &mut Child) -> io::Result<Option<ExitStatus>> {
+    let started = Instant::now();
+    while started.elapsed() < limit {
+        if let Some(status) = process.try_wait()? {
+            return Ok(Some(status));
+        }
+        std::thread::sleep(POLL);
+    }
+    process.kill()?;
+    process.wait()?;
+    Ok(None)
 }
 
 fn file_of(name: &str, folder: &Path) -> PathBuf {
@@ -112,6 +145,16 @@ mod tests {
         assert_eq!(run(jobs, 2, &folder).unwrap(), Totals { passed: 6, failed: 1 });
         assert!(std::fs::read_to_string(folder.join("a-b.log")).unwrap().contains("3 passed"));
         assert_eq!(run(Vec::new(), 2, &folder).unwrap(), Totals::default());
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn one_that_does_not_end_is_killed_and_has_failed() {
+        let folder = std::env::temp_dir().join(format!("xtask-schedule-limit-{}", std::process::id()));
+        let jobs = vec![job("hangs", "echo begun; exec sleep 1000"), job("ends", "true")];
+        let totals = run_within(Duration::from_millis(300), jobs, 1, &folder).unwrap();
+        assert_eq!(totals, Totals { passed: 0, failed: 1 });
+        assert_eq!(std::fs::read_to_string(folder.join("hangs.log")).unwrap(), "begun\n");
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }
