@@ -44,7 +44,7 @@ settings! {
     "store.memtable_mib" = "auto" "Memory for changes that are not in the store's tables yet, in MiB (`auto`: up to 256); from half of it on, commits are slowed; above it, they wait.";
     "store.journal_mib" = "1024" "Size of a journal file, in MiB, at which its changes are flushed into the tables; there are two such files.";
     "follow.advertise" = "" "URL at which other servers of the store reach this one, such as `http://10.0.0.5:8420`, or `auto` for the address of `http.listen`. With ranks in memory and a store in one database this server then follows the one that writes, or leads if there is none; empty: it only runs alone.";
-    "follow.age_max" = "1s" "How old the ranks of a server that follows may be; then it answers 503.";
+    "follow.age_max" = "1s" "How old the ranks of a server that follows may be; then the leader answers reads.";
     "follow.ca_file" = "" "PEM file of the authorities that sign the certificates of the other servers; empty: those of browsers.";
     "ranking.url" = "memory" "Where rankings are kept: `memory`, `redis://host:port` or `redis-cluster://host:port,host:port` (with TLS `rediss://` or `rediss-cluster://`); Redis needs a store in a database.";
     "ranking.url_file" = "" "File with `ranking.url`, if that has a password.";

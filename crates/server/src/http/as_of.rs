@@ -13,12 +13,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tally_service::follow::{ChangeRing, Following, Position};
 use tally_wire::Problem;
+use tokio::time::timeout;
 
 const AS_OF: &str = "tally-as-of";
 const AT_LEAST: &str = "tally-at-least";
 
 /// How long a read waits for the position that it asks for, before it is sent to the leader.
 const WAIT: Duration = Duration::from_millis(250);
+/// How long a read waits for the leader's answer if the state here is older than it may be.
+pub(crate) const BEHIND_MAX: Duration = Duration::from_secs(1);
 /// A read that took no longer is repeated if a change came in between, so often in all.
 const REPEATED_MAX: Duration = Duration::from_millis(2);
 const TRIES: usize = 3;
@@ -100,19 +103,38 @@ impl Reading {
     }
 }
 
-/// Waits for the position that a request asks for; whether it is here.
+/// Waits until the state here is what a read asks for; whether it is. One that is older than it may be is not.
 pub(super) async fn wait(state: &State, headers: &HeaderMap) -> Result<bool, Problem> {
-    let Some(value) = headers.get(AT_LEAST) else { return Ok(true) };
-    let position =
-        value.to_str().ok().and_then(|text| text.split(';').next()?.trim().parse::<Position>().ok());
-    let detail = "must be a position as `Tally-As-Of` has it, such as `1795940339535874.42`";
-    let position = position.ok_or_else(|| bad_parameter("Tally-At-Least", detail))?;
-    match state {
-        State::Alone => Ok(true),
-        State::Follows(following) => Ok(following.contains(position, WAIT).await),
-        State::Leads(_, own) if position <= *own => Ok(true),
+    let wanted = headers.get(AT_LEAST).map(position).transpose()?;
+    match (state, wanted) {
+        (State::Follows(following), None) => Ok(following.may_answer()),
+        (State::Follows(following), Some(position)) => {
+            Ok(following.contains(position, WAIT).await && following.may_answer())
+        }
+        (State::Alone, _) | (State::Leads(..), None) => Ok(true),
+        (State::Leads(_, own), Some(position)) if position <= *own => Ok(true),
         // Another server leads by now, or it never was.
-        State::Leads(..) => Err(problem::of_not_ready(&NotReady::Unsure)),
+        (State::Leads(..), Some(_)) => Err(problem::of_not_ready(&NotReady::Unsure)),
+    }
+}
+
+fn position(value: &HeaderValue) -> Result<Position, Problem> {
+    let position = value.to_str().ok().and_then(|text| text.split(';').next()?.trim().parse().ok());
+    let detail = "must be a position as `Tally-As-Of` has it, such as `1795940339535874.42`";
+    position.ok_or_else(|| bad_parameter("Tally-At-Least", detail))
+}
+
+/// The leader's answer to a read. If the state here is too old to answer from, the leader may be gone: then the wait is short.
+pub(super) async fn in_time<T>(
+    state: &State,
+    answer: impl Future<Output = Result<T, Problem>>,
+) -> Result<T, Problem> {
+    match state {
+        State::Follows(following) if !following.may_answer() => {
+            let late = |_| Err(problem::of_not_ready(&NotReady::Behind(following.age())));
+            timeout(BEHIND_MAX, answer).await.unwrap_or_else(late)
+        }
+        State::Alone | State::Leads(..) | State::Follows(_) => answer.await,
     }
 }
 

@@ -253,7 +253,9 @@ impl Dispatch {
             };
             if !is_here && matches!(self.readiness.leader(), Leader::At(_)) {
                 let from = (&authenticated.caller, &*peer, route.permission);
-                match forward::forward(&self.readiness, (parts, body), from, id).await {
+                let sent = forward::forward(&self.readiness, (parts, body), from, id);
+                let sent = if is_for_leader { sent.await } else { as_of::in_time(&state, sent).await };
+                match sent {
                     Ok(Some(answer)) => return Ok(Admitted::Answered(answer)),
                     Ok(None) => {}
                     Err(wrong) if wrong.code == LOADING && is_late() => continue,

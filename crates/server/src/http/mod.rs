@@ -35,3 +35,5 @@ mod service;
 mod span;
 mod wallets;
 mod webhooks;
+
+pub(crate) use as_of::BEHIND_MAX;

@@ -12,6 +12,7 @@ use super::error::{self, ErrorReply};
 use super::run::REPLIES_BYTES_MAX;
 use super::session::Session;
 use super::spec::{self, CommandKind, ConnectionCommand, Spec};
+use crate::http::BEHIND_MAX;
 use crate::http::forward::commands::{self, Commands, Ran};
 use bytes::Bytes;
 use serde_json::Value;
@@ -20,6 +21,7 @@ use tally_rules::Actor;
 use tally_service::follow::Following;
 use tally_service::scores::steps::TAKE_ALL_MAX;
 use tally_wire::resp::{Encoder, Quota, Replies, command, number};
+use tokio::time::timeout;
 
 impl Session {
     /// The state of this server as a follower, if it is one and is loaded.
@@ -35,14 +37,20 @@ impl Session {
 
     /// Whether a command may be on its way to a leader while this server has no recent state itself.
     pub(super) fn may_wait_for_leader(&self, spec: &Spec) -> bool {
-        let is_read = matches!(spec.kind, CommandKind::Now(_) | CommandKind::Read(_));
-        (!is_read || self.multi.is_some()) && self.follows()
+        let is_sent = match spec.kind {
+            CommandKind::Now(_) => self.multi.is_some(),
+            CommandKind::Read(_) => self.multi.is_some() || self.is_behind(),
+            CommandKind::Connection(_) | CommandKind::Write(_) | CommandKind::Remove(_) => true,
+        };
+        is_sent && self.follows()
     }
 
-    /// Whether this connection has seen a later state of the leader than the one here.
+    /// Whether the state here is older than it may be, or than one of the leader that this connection has seen.
     pub(super) fn is_behind(&self) -> bool {
-        let Some(seen) = self.seen else { return false };
-        self.following().is_some_and(|following| following.position() < seen)
+        let is_older = |following: &Arc<Following>| {
+            !following.may_answer() || self.seen.is_some_and(|seen| following.position() < seen)
+        };
+        self.following().is_some_and(is_older)
     }
 
     /// Whether the leader runs collected commands: they change something, or read a state that this server does not have yet.
@@ -71,7 +79,8 @@ impl Session {
                 self.budget.yield_if_spent().await;
             }
             // `None`: this server leads by now.
-            let Some(replies) = self.forward(sent, atomic).await else { continue };
+            let changes = log.iter().any(|args| spec::find(args.get(0)).is_some_and(Spec::writes));
+            let Some(replies) = self.forward(sent, atomic, !changes).await else { continue };
             if let (Err(error), true) = (&replies, atomic) {
                 return Some(Err(error.clone()));
             }
@@ -88,7 +97,7 @@ impl Session {
             } else {
                 let mut sent = Vec::new();
                 append(args, &mut sent);
-                self.forward(sent, false).await
+                self.forward(sent, false, false).await
             };
             match replied {
                 None => continue,
@@ -102,7 +111,7 @@ impl Session {
     }
 
     /// Sends commands to the leader. Returns their replies, or one error for all of them, or `None` if this server leads.
-    async fn forward(&mut self, sent: Vec<u8>, atomic: bool) -> Option<error::Result<Bytes>> {
+    async fn forward(&mut self, sent: Vec<u8>, atomic: bool, is_read: bool) -> Option<error::Result<Bytes>> {
         let caller = match self.require_caller() {
             Ok(caller) => caller,
             Err(error) => return Some(Err(error.into())),
@@ -113,7 +122,8 @@ impl Session {
         let readiness = Arc::clone(&self.listener.readiness);
         // A takeover waits until nothing holds the service of a follower.
         self.end();
-        let ran = commands::send(&readiness, sent).await;
+        let ran = commands::send(&readiness, sent);
+        let ran = if is_read { timeout(BEHIND_MAX, ran).await.unwrap_or(Ran::NotSent) } else { ran.await };
         self.begin();
         Some(match ran {
             Ran::Here => return None,
@@ -122,6 +132,7 @@ impl Session {
                 Ok(body)
             }
             Ran::Answered { status, body, .. } => Err(refused(status, &body)),
+            Ran::NotSent | Ran::Lost if is_read => Err(error::BEHIND.into()),
             Ran::NotSent => Err(error::NO_LEADER.into()),
             Ran::Lost => Err(error::LEADER_LOST.into()),
         })

@@ -4,12 +4,13 @@
 
 use super::followers::{SECRET, database, page, stopped_on, submit, wait_for_same};
 use serde_json::{Value, json};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 use tally_rules::Micros;
 use tally_service::keyring::Keyring;
 use tally_service::secret::Secret;
 use tally_service::signed_requests::{Behalf, SignedRequest};
-use tally_testkit::{Client, Cut, Proxy, Request, TestTally, wait_until};
+use tally_testkit::audit::metric;
+use tally_testkit::{Client, Cut, Proxy, Reply, Request, RespClient, TestTally, wait_until};
 
 const SCORES: &str = "/v1/leaderboards/b/scores";
 
@@ -125,4 +126,36 @@ fn a_change_that_is_sent_while_the_leader_is_killed_is_made_once() {
     assert!(follower.send(&after).is_replay());
     assert!(follower.send(&submit("ann", 5).idempotent("before")).is_replay());
     assert_eq!(score(&mut follower, "ann"), 12);
+}
+
+#[test]
+fn a_read_is_answered_by_the_leader_while_the_follower_is_behind() {
+    let (proxy, first, mut second) = pair();
+    make_sum_board(&mut first.client());
+    second.terminate();
+    // It is older than that for most of the time.
+    second.set("TALLY_FOLLOW_AGE_MAX", "20ms");
+    second.restart();
+    let (mut leader, mut follower) = (first.client(), second.client());
+    let mut resp = RespClient::connect(second.resp());
+    leader.send(&submit("ann", 5)).expect(200);
+    let read = |client: &mut Client| client.get("/v1/leaderboards/b/players/ann");
+    wait_for_same(&mut leader, &mut follower);
+    for _ in 0..50 {
+        assert_eq!(read(&mut follower).expect(200)["score"], 5);
+        assert_eq!(resp.call(&["ZSCORE", "b", "ann"]), Reply::Bulk(b"5".to_vec()));
+        std::thread::sleep(Duration::from_millis(3));
+    }
+    let metrics = follower.get("/metrics");
+    assert!(metric(&metrics, "tally_forwarded_total{outcome=\"answered\"}") > 0.0);
+    // The leader is away: the answer comes soon, and says so.
+    proxy.freeze();
+    wait_until("nobody answers", || read(&mut follower).status == 503);
+    let behind = read(&mut follower);
+    behind.refused(503, "loading");
+    assert_eq!(behind.json()["phase"], "behind");
+    let is_behind = |reply| matches!(reply, Reply::Error(text) if text.starts_with(b"LOADING"));
+    assert!(is_behind(resp.call(&["ZSCORE", "b", "ann"])));
+    proxy.pass();
+    wait_until("it answers again", || read(&mut follower).status == 200);
 }
