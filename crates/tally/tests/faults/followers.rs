@@ -13,12 +13,12 @@ pub(super) const SECRET: &str = "07070707070707070707070707070707070707070707070
 /// A server that is not started, and follows another one of this database.
 pub(super) fn stopped_on(url: &str) -> TestTally {
     let mut server = TestTally::stopped(TALLY);
+    // On a busy machine or disk a renewal takes seconds.
     let settings =
-        [("STORE_URL", url), ("SECRET", SECRET), ("STORE_LEASE", "4s"), ("FOLLOW_ADVERTISE", "auto")];
+        [("STORE_URL", url), ("SECRET", SECRET), ("STORE_LEASE", "8s"), ("FOLLOW_ADVERTISE", "auto")];
     for (name, value) in settings {
         server.set(&format!("TALLY_{name}"), value);
     }
-    // On a busy machine a renewal may be late.
     server.allow("the store has not answered for `store.lease`");
     server
 }
