@@ -28,6 +28,7 @@ pub mod resp;
 pub mod rng;
 pub mod routes;
 pub mod server;
+mod server_log;
 pub mod table_reader;
 pub mod tls;
 mod wait;

@@ -5,22 +5,21 @@
 
 use crate::command::{Finished, command, run_set};
 use crate::http::Client;
+use crate::server_log::{ServerLog, lines};
 use crate::wait::GIVE_UP;
 use crate::{audit, backends, wait_until};
 use serde_json::Value;
-use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 const POLL_PAUSE: Duration = Duration::from_millis(2);
-const LOG_LINES_SHOWN: usize = 60;
 /// What a server says of a port that another program has.
 const IN_USE: &str = "Address already in use";
 
@@ -32,7 +31,7 @@ pub struct TestTally {
     settings: Vec<(String, String)>,
     dir: TempDir,
     allowed: Vec<String>,
-    log: Arc<Mutex<Vec<String>>>,
+    log: ServerLog,
     process: Option<Process>,
     /// The addresses for HTTP and for the Redis protocol.
     listen: [String; 2],
@@ -90,7 +89,7 @@ impl TestTally {
             dir,
             // Most tests make no key, and a machine of tests may have few file descriptors.
             allowed: vec![WITHOUT_KEY.into(), FEW_DESCRIPTORS.into()],
-            log: Arc::default(),
+            log: ServerLog::default(),
             process: None,
             listen: ["127.0.0.1:0".into(), "127.0.0.1:0".into()],
         }
@@ -169,7 +168,7 @@ impl TestTally {
 
     /// The log of its processes so far.
     pub fn log(&self) -> Vec<String> {
-        self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.log.lines()
     }
 
     /// Waits for a line of the log with this text: a line is written after what it tells of.
@@ -208,11 +207,11 @@ impl TestTally {
         let (sender, out) = channel();
         let stdout = child.stdout.take().expect("it is piped");
         let stderr = child.stderr.take().expect("it is piped");
-        let log = Arc::clone(&self.log);
+        let log = self.log.clone();
         let reading = vec![
             // The receiver may be gone when the last lines come.
             lines(stdout, move |line| drop(sender.send(line))),
-            lines(stderr, move |line| log.lock().unwrap_or_else(PoisonError::into_inner).push(line)),
+            lines(stderr, move |line| log.push(line)),
         ];
         let Some((address, resp, token)) = self.announced(&mut child, started) else {
             // It may still run, and nothing else would end it. After its end its log is whole.
@@ -300,6 +299,17 @@ impl TestTally {
         status.code()
     }
 
+    /// Waits until a server that follows another one has everything that was committed before.
+    #[track_caller]
+    fn wait_followed(&self) {
+        let (mut client, began) = (self.local(), Instant::now());
+        wait_until("it has what its leader has", || {
+            let ready = client.get("/readyz").json();
+            let age = ready["follows"]["age_s"].as_f64();
+            ready["phase"] != "behind" && age.is_none_or(|age| age < began.elapsed().as_secs_f64())
+        });
+    }
+
     fn running(&self) -> &Process {
         self.process.as_ref().expect("it is running")
     }
@@ -349,12 +359,7 @@ impl TestTally {
     }
 
     fn check_log(&self) {
-        let log = self.log();
-        let unannounced = |line: &&String| {
-            let bad = [" WARN ", " ERROR ", "\"WARN\"", "\"ERROR\"", "panicked at"];
-            bad.iter().any(|bad| line.contains(bad)) && !self.allowed.iter().any(|text| line.contains(text))
-        };
-        let found: Vec<&String> = log.iter().filter(unannounced).collect();
+        let found = self.log.bad_lines(&self.allowed);
         assert!(found.is_empty(), "the log has lines that nobody announced: {found:#?}");
     }
 }
@@ -367,15 +372,10 @@ impl Drop for TestTally {
                 drop(process.child.kill());
                 drop(process.child.wait());
             }
-            let log = self.log();
-            let panic = log.iter().position(|line| line.contains("panicked at")).unwrap_or(log.len());
-            let shown = log[panic.min(log.len().saturating_sub(LOG_LINES_SHOWN))..].join("\n");
-            drop(writeln!(
-                std::io::stderr(),
-                "--- TALLY_SEED={}; the server's log ends:\n{shown}\n---",
-                crate::rng::seed()
-            ));
+            self.log.show_end();
         } else if self.process.is_some() {
+            let _shows = self.log.shown_at_panic();
+            self.wait_followed();
             let seen = audit::audit(&mut self.local());
             self.terminate();
             // The store at rest, as this server left it.
@@ -385,13 +385,4 @@ impl Drop for TestTally {
             self.terminate();
         }
     }
-}
-
-fn lines(from: impl Read + Send + 'static, mut each: impl FnMut(String) + Send + 'static) -> JoinHandle<()> {
-    std::thread::spawn(move || {
-        for line in BufReader::new(from).split(b'\n') {
-            let Ok(line) = line else { return };
-            each(String::from_utf8_lossy(&line).into_owned());
-        }
-    })
 }
