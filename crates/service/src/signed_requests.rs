@@ -1,8 +1,8 @@
 //! Signed requests between the servers of a store: a request that a follower forwards, and its poll of the leader.
 //!
 //! All servers of a store have its secret, and nothing else has it. So a signature by it proves that a server sent the request, and
-//! the receiver believes what the signature covers: the address of the client, and as what its sender knows the client. The value has
-//! the digest of the body, so that the receiver checks the head before it takes the body. A captured value works for
+//! the receiver believes what the signature covers: the address of the client, and as what its sender knows the client, beside the
+//! method, the path and the headers that the operation reads. The value has the digest of the body, so that the receiver checks the head before it takes the body. A captured value works for
 //! [`SKEW_MAX`] and for the same request only. Not here: HTTP, and whether the caller of a forwarded request may do it.
 
 use crate::keyring::{Keyring, Numbered};
@@ -41,6 +41,8 @@ pub struct SignedRequest<'a> {
     pub method: &'a str,
     /// The path with its query, as it is sent.
     pub target: &'a str,
+    /// The headers that its operation reads, in an order that both servers know.
+    pub headers: &'a [(&'a str, &'a [u8])],
 }
 
 /// What a valid signature says.
@@ -137,9 +139,11 @@ impl SignedRequest<'_> {
     /// Each part is written with its length before it, so that shifting bytes between them changes it.
     fn mac(&self, by: Numbered<'_>, said: [&str; 4]) -> blake3::Hash {
         let mut hasher = blake3::Hasher::new_keyed(by.key(Use::Servers));
-        for part in [VERSION, self.method, self.target].into_iter().chain(said) {
+        let head = [VERSION, self.method, self.target].into_iter().chain(said).map(str::as_bytes);
+        let headers = self.headers.iter().flat_map(|(name, value)| [name.as_bytes(), value]);
+        for part in head.chain(headers) {
             hasher.update(&(part.len() as u64).to_le_bytes());
-            hasher.update(part.as_bytes());
+            hasher.update(part);
         }
         hasher.finalize()
     }
@@ -152,8 +156,11 @@ mod tests {
     use crate::secret::Secret;
 
     const NOW: Micros = Micros(1_795_000_000_000_000);
-    const SCORES: SignedRequest<'_> =
-        SignedRequest { method: "POST", target: "/v1/leaderboards/b/scores?x=1" };
+    const SCORES: SignedRequest<'_> = SignedRequest {
+        method: "POST",
+        target: "/v1/leaderboards/b/scores?x=1",
+        headers: &[("idempotency-key", b"k")],
+    };
 
     fn client() -> IpAddr {
         "192.0.2.7".parse().unwrap()
@@ -189,7 +196,10 @@ mod tests {
         for other in [
             SignedRequest { method: "PUT", ..SCORES },
             SignedRequest { target: "/v1/leaderboards/b/scores", ..SCORES },
-            SignedRequest { method: "POS", target: "T/v1/leaderboards/b/scores?x=1" },
+            SignedRequest { method: "POS", target: "T/v1/leaderboards/b/scores?x=1", ..SCORES },
+            SignedRequest { headers: &[], ..SCORES },
+            SignedRequest { headers: &[("idempotency-key", b"l")], ..SCORES },
+            SignedRequest { headers: &[("idempotency-key", b"k"), ("tally-acting-player", b"p")], ..SCORES },
         ] {
             assert_eq!(other.verify(&ring(1), &value, NOW), Err(Refused::Forged), "{other:?}");
         }

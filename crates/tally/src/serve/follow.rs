@@ -284,7 +284,7 @@ impl Follow {
     fn sign(&self, target: &str) -> String {
         let now = Timestamp::now().as_microsecond();
         let itself = (Behalf::Server, IpAddr::V4(Ipv4Addr::UNSPECIFIED));
-        SignedRequest { method: "GET", target }.sign(&self.ring, b"", itself, Micros(now))
+        SignedRequest { method: "GET", target, headers: &[] }.sign(&self.ring, b"", itself, Micros(now))
     }
 
     fn ask(&self, leader: &str, after: Option<Position>) -> Result<Message> {

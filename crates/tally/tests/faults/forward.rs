@@ -74,15 +74,21 @@ fn the_leader_believes_only_servers_of_the_store() {
     let ring = Keyring::new(&[Secret::parse(SECRET).expect("a secret")]);
     let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("a clock");
     let now = Micros(i64::try_from(since_1970.as_micros()).expect("a time"));
-    let request = SignedRequest { method: "POST", target: SCORES };
     let body = r#"{"player":"ann","score":1}"#;
+    let authorization = format!("Bearer {key}");
+    let headers = [("authorization", authorization.as_bytes()), ("content-type", b"application/json")];
     let sent = |sent: &str, behalf| {
+        let headers = if behalf == Behalf::Client { &headers[..] } else { &headers[1..] };
+        let request = SignedRequest { method: "POST", target: SCORES, headers };
         let value = request.sign(&ring, body.as_bytes(), (behalf, [192, 0, 2, 7].into()), now);
         Request::new("POST", SCORES).body("application/json", sent).header("Tally-Forwarded", &value)
     };
     let mut leader = first.client();
     leader.send(&sent(body, Behalf::CommandLine)).expect(200);
     leader.send(&sent(body, Behalf::Client).key(&key)).expect(200);
+    // The signature covers what else the operation reads.
+    let keyed = sent(body, Behalf::Client).key(&key).idempotent("of another");
+    leader.send(&keyed).refused(401, "unauthorized");
     for behalf in [Behalf::Client, Behalf::Local, Behalf::Server] {
         leader.send(&sent(body, behalf)).refused(401, "unauthorized");
     }

@@ -189,7 +189,8 @@ fn signed(key: &str, behalf: Behalf, commands: &[&[&str]]) -> Request {
     let ring = Keyring::new(&[Secret::parse(SECRET).expect("a secret")]);
     let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("a clock");
     let now = Micros(i64::try_from(since_1970.as_micros()).expect("a time"));
-    let request = SignedRequest { method: "POST", target: &target };
+    let headers: &[(&str, &[u8])] = &[("content-type", b"application/octet-stream")];
+    let request = SignedRequest { method: "POST", target: &target, headers };
     let value = request.sign(&ring, &bytes, (behalf, [192, 0, 2, 7].into()), now);
     Request::new("POST", &target).body("application/octet-stream", bytes).header("Tally-Forwarded", &value)
 }

@@ -60,6 +60,8 @@ const PASSED: [&str; 8] = [
     "traceparent",
     "tracestate",
 ];
+/// Those of them that proxies of a trace may change.
+const TRACED: [&str; 2] = ["traceparent", "tracestate"];
 const CREDENTIAL: &str = "authorization";
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
 const REQUEST_ID: &str = "x-request-id";
@@ -233,13 +235,20 @@ impl Outgoing {
 
     /// The request to send, with a new signature.
     fn sign(&self, ring: &Keyring) -> Result<Request<Full<Bytes>>, String> {
-        let signed = SignedRequest { method: self.method.as_str(), target: &self.target };
+        let headers = &covered(&self.headers);
+        let signed = SignedRequest { method: self.method.as_str(), target: &self.target, headers };
         let value = signed.sign(ring, &self.body, (self.behalf, self.client), now());
         let request = Request::builder().method(&self.method).uri(&self.target).header(HEADER, value);
         let mut request = request.body(Full::new(self.body.clone())).map_err(|why| why.to_string())?;
         request.headers_mut().extend(self.headers.clone());
         Ok(request)
     }
+}
+
+/// The headers that a signature covers: those that the operation reads, in one order.
+fn covered(headers: &HeaderMap) -> Vec<(&'static str, &[u8])> {
+    let names = PASSED.into_iter().filter(|name| !TRACED.contains(name));
+    names.flat_map(|name| headers.get_all(name).iter().map(move |value| (name, value.as_bytes()))).collect()
 }
 
 fn target(uri: &Uri) -> &str {
@@ -251,7 +260,8 @@ pub(super) fn signed(readiness: &Readiness, parts: &Parts) -> Result<Option<Sign
     let mut all = parts.headers.get_all(HEADER).iter();
     let Some(value) = all.next() else { return Ok(None) };
     let keys = readiness.keys().ok_or_else(|| guard::loading(readiness))?;
-    let request = SignedRequest { method: parts.method.as_str(), target: target(&parts.uri) };
+    let headers = &covered(&parts.headers);
+    let request = SignedRequest { method: parts.method.as_str(), target: target(&parts.uri), headers };
     // A value that cannot be read, and a second one, are none of a server.
     let value = value.to_str().ok().filter(|_| all.next().is_none()).unwrap_or_default();
     let signed = request.verify(keys.ring(), value, now());

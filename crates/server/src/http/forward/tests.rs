@@ -172,7 +172,11 @@ async fn the_leader_gets_the_request_and_its_answer_is_passed_back() {
     ] {
         assert_eq!(value(name), wanted, "{name}");
     }
-    let signed = SignedRequest { method: "POST", target: "/v1/leaderboards/b/scores?windows=all" };
+    let named = |name: &'static str| value(name).map(|value| (name, value.as_bytes()));
+    let covered: Vec<_> =
+        ["authorization", "idempotency-key", "content-type"].into_iter().filter_map(named).collect();
+    let target = "/v1/leaderboards/b/scores?windows=all";
+    let signed = SignedRequest { method: "POST", target, headers: &covered };
     let signed = signed.verify(&ring(), value(HEADER).unwrap(), now()).unwrap();
     assert_eq!((signed.behalf, signed.client), (Behalf::Client, client()));
     assert!(signed.has_body(BODY));
@@ -263,7 +267,7 @@ async fn a_silent_leader_is_given_up_when_another_one_leads() {
 #[tokio::test]
 async fn a_body_that_was_not_signed_is_refused() {
     let readiness = Readiness::of_test(HttpLimits::default(), "");
-    let request = SignedRequest { method: "POST", target: "/" };
+    let request = SignedRequest { method: "POST", target: "/", headers: &[] };
     let value = request.sign(&ring(), BODY, (Behalf::Client, client()), now());
     let signed = request.verify(&ring(), &value, now()).unwrap();
     for (sent, is_good) in [(BODY, true), (b"{}", false), (b"", false)] {
