@@ -29,6 +29,7 @@ pub mod rng;
 pub mod routes;
 pub mod server;
 mod server_log;
+mod set_at_end;
 pub mod table_reader;
 pub mod tls;
 mod wait;
@@ -49,9 +50,10 @@ pub use redis::{RedisKind, ScratchRedis};
 pub use resp::RespClient;
 pub use rng::Rng;
 pub use server::TestTally;
+pub use set_at_end::SetAtEnd;
 pub use table_reader::TableReader;
 pub use tally_wire::resp::Reply;
-pub use wait::{GIVE_UP, wait_until};
+pub use wait::{GIVE_UP, wait_for, wait_until};
 pub use wall_clock::WallClock;
 
 /// An address of this machine that is not of the loopback interface.

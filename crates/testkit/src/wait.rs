@@ -15,8 +15,21 @@ const POLL_PAUSE: Duration = Duration::from_millis(10);
 /// At the timeout, with `what`.
 #[track_caller]
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    wait_for(what, || is_so().then_some(()));
+}
+
+/// Polls until there is an answer.
+///
+/// # Panics
+///
+/// At the timeout, with `what`.
+#[track_caller]
+pub fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     let started = Instant::now();
-    while !is_so() {
+    loop {
+        if let Some(found) = ask() {
+            return found;
+        }
         assert!(started.elapsed() < GIVE_UP, "it never happens: {what}");
         std::thread::sleep(POLL_PAUSE);
     }

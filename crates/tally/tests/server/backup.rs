@@ -8,19 +8,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tally_testkit::command::run_set;
-use tally_testkit::{TestTally, audit};
+use tally_testkit::{SetAtEnd, TestTally, audit, wait_until};
 
 const PLAYERS: u64 = 40;
 const BOARD: &str = "/v1/leaderboards/b";
-
-/// Ends the others, however this one ends.
-struct Stops<'a>(&'a AtomicBool);
-
-impl Drop for Stops<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
 
 /// Every player's score on the board.
 fn scores(server: &TestTally) -> BTreeMap<String, u64> {
@@ -48,7 +39,7 @@ fn a_backup_under_load_has_every_submit_acknowledged_before_it_began() {
     let stop = AtomicBool::new(false);
     let acknowledged: Vec<AtomicU64> = (0..PLAYERS).map(|_| AtomicU64::new(0)).collect();
     std::thread::scope(|scope| {
-        let _stops = Stops(&stop);
+        let _end = SetAtEnd::new(&stop);
         for worker in 0..4 {
             let (mut client, stop, acknowledged) = (server.client(), &stop, &acknowledged);
             scope.spawn(move || {
@@ -65,9 +56,9 @@ fn a_backup_under_load_has_every_submit_acknowledged_before_it_began() {
             });
         }
         for round in 0..3 {
-            while acknowledged.iter().any(|score| score.load(Ordering::SeqCst) <= round) {
-                std::thread::sleep(std::time::Duration::from_millis(1));
-            }
+            wait_until("every player has another score", || {
+                acknowledged.iter().all(|score| score.load(Ordering::SeqCst) > round)
+            });
             let copy = server.data().join(format!("copy-{round}.db"));
             let before: Vec<u64> = acknowledged.iter().map(|score| score.load(Ordering::SeqCst)).collect();
             let done = server.run(&["backup", copy.to_str().expect("UTF-8")]);

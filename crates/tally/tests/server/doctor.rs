@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tally_testkit::{
-    DatabaseKind, GIVE_UP, RedisKind, ScratchCluster, ScratchDatabase, ScratchRedis, TestTally, wait_until,
+    DatabaseKind, GIVE_UP, RedisKind, ScratchCluster, ScratchDatabase, ScratchRedis, SetAtEnd, TestTally,
+    wait_until,
 };
 
 /// Boards of each kind of rank, with ties, a banned player and more than a page.
@@ -173,15 +174,6 @@ fn rows_were_changed(kind: DatabaseKind, release: &str) {
     ));
 }
 
-/// Ends a thread when it is dropped, also by a failure.
-struct End<'a>(&'a AtomicBool);
-
-impl Drop for End<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
 /// Scores arrive all the time, for a few players of one board. The other ranks are known all the same.
 #[test]
 fn ranks_are_compared_beside_writes() {
@@ -192,6 +184,7 @@ fn ranks_are_compared_beside_writes() {
     let (ended, mut written) = (AtomicBool::new(false), 0);
     let beside = |doctor: &dyn Fn()| {
         std::thread::scope(|scope| {
+            let end = SetAtEnd::new(&ended);
             let writing = scope.spawn(|| {
                 let (mut client, mut number) = (server.local(), 0);
                 while !ended.load(Ordering::Relaxed) {
@@ -201,7 +194,6 @@ fn ranks_are_compared_beside_writes() {
                 }
                 number
             });
-            let end = End(&ended);
             doctor();
             drop(end);
             writing.join().expect("it writes")

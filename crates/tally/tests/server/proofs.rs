@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tally_testkit::command::Finished;
 use tally_testkit::table_reader::change_tables;
-use tally_testkit::{Client, DatabaseKind, ScratchDatabase, TestTally};
+use tally_testkit::{Client, DatabaseKind, ScratchDatabase, SetAtEnd, TestTally};
 
 /// Proofs beside a server that writes.
 const BESIDE: usize = 3;
@@ -26,15 +26,6 @@ fn pay(client: &mut Client, (from, to): (&str, &str), amount: i64) {
 
 fn text(path: &Path) -> &str {
     path.to_str().expect("UTF-8")
-}
-
-/// Ends a writer, also when a proof beside it panics.
-struct Ends<'a>(&'a AtomicBool);
-
-impl Drop for Ends<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
 }
 
 /// The proof after a file; the next one begins where it ends.
@@ -63,6 +54,7 @@ fn a_proof_reads_what_came_after_the_last_one_also_beside_a_server_that_writes()
     }
     let ended = AtomicBool::new(false);
     let beside: Vec<Finished> = std::thread::scope(|scope| {
+        let end = SetAtEnd::new(&ended);
         let writing = scope.spawn(|| {
             let (mut client, mut paid) = (server.local(), 0_u64);
             while !ended.load(Ordering::Relaxed) {
@@ -71,9 +63,8 @@ fn a_proof_reads_what_came_after_the_last_one_also_beside_a_server_that_writes()
                 paid += 1;
             }
         });
-        let ends = Ends(&ended);
         let done = (0..BESIDE).map(|_| next(&server, &file)).collect();
-        drop(ends);
+        drop(end);
         writing.join().expect("all are paid");
         done
     });

@@ -3,8 +3,10 @@
 use super::*;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 use tally_rules::period::TimeSpan;
 use tally_store::{BlockKey, Garbage, StoredBlock, WindowKey, WindowRow};
+use tally_testkit::{GIVE_UP, SetAtEnd};
 
 pub(super) fn window(board: u32, window: u64) -> WindowKey {
     WindowKey { board: BoardNo(board), window: Window(window) }
@@ -100,7 +102,7 @@ pub(crate) fn a_window_that_is_used_again_loses_nothing_to_another_purge(backend
         scores(names.map(|key| (key, Some(record(score)))).collect())
     };
     std::thread::scope(|scope| {
-        let _stops = Stops(&stop);
+        let _end = SetAtEnd::new(&stop);
         scope.spawn(|| {
             while !stop.load(Ordering::SeqCst) {
                 // Both purge the same rows: on a database one of them may be the victim of a deadlock.
@@ -110,7 +112,10 @@ pub(crate) fn a_window_that_is_used_again_loses_nothing_to_another_purge(backend
         for life in 0..25 {
             write(&*store, &rows(life)).unwrap();
             write(&*store, &WriteSet { garbage: vec![Garbage::Window(of)], ..WriteSet::default() }).unwrap();
-            while !matches!(store.purge_window(of, 7), Ok(true)) {}
+            let began = Instant::now();
+            while !matches!(store.purge_window(of, 7), Ok(true)) {
+                assert!(began.elapsed() < GIVE_UP, "life {life} is never purged");
+            }
             assert_eq!(store.count_scores(BoardNo(1), Window(5)).unwrap(), 0);
             write(&*store, &WriteSet { blocks: vec![block(of, 1, 0)], ..rows(life) }).unwrap();
             std::thread::yield_now();
@@ -119,15 +124,6 @@ pub(crate) fn a_window_that_is_used_again_loses_nothing_to_another_purge(backend
             assert_eq!(blocks_of(&*store, of, 1), 1, "life {life}");
         }
     });
-}
-
-/// Stops the others when it is dropped: also when the test fails.
-struct Stops<'a>(&'a AtomicBool);
-
-impl Drop for Stops<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::SeqCst);
-    }
 }
 
 pub(crate) fn what_is_deleted_is_purged_and_nothing_else(backend: &dyn Backend) {

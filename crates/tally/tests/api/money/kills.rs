@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tally_testkit::backends::share;
 use tally_testkit::rng::soak;
-use tally_testkit::{Client, DatabaseKind, GIVE_UP, Request, Rng, ScratchDatabase, TestTally};
+use tally_testkit::{Client, DatabaseKind, GIVE_UP, Request, Rng, ScratchDatabase, SetAtEnd, TestTally};
 
 const MOVERS: usize = 6;
 const NAMES: [&str; 3] = ["ann", "bob", "eve"];
@@ -92,15 +92,6 @@ impl Load {
     }
 }
 
-/// Lets the movers end, also where the test fails.
-struct End<'a>(&'a Load);
-
-impl Drop for End<'_> {
-    fn drop(&mut self) {
-        self.0.ends.store(true, Ordering::SeqCst);
-    }
-}
-
 /// Sends one after the other, each until it is done.
 fn moves(mut client: Client, members: &[(String, String)], load: &Load) -> Vec<(usize, Value)> {
     let mut told = Vec::new();
@@ -136,13 +127,13 @@ fn under_load(mut world: World, mut mischief: impl FnMut(&mut TestTally, &Load))
     let load = Load::default();
     let told: Vec<(usize, Value)> = std::thread::scope(|scope| {
         let (load, members) = (&load, &members);
+        let end = SetAtEnd::new(&load.ends);
         let movers: Vec<_> = (0..MOVERS)
             .map(|_| {
                 let client = world.server.client();
                 scope.spawn(move || moves(client, members, load))
             })
             .collect();
-        let end = End(load);
         mischief(&mut world.server, load);
         drop(end);
         movers.into_iter().flat_map(|mover| mover.join().expect("a mover ends")).collect()

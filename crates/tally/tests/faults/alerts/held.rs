@@ -8,7 +8,8 @@ use std::process::{Child, Command};
 use std::sync::atomic::{AtomicBool, Ordering};
 use tally_testkit::audit::metric;
 use tally_testkit::{
-    Client, EventStream, OwnLogServer, Reply, Request, RespClient, TableReader, TestTally, wait_until,
+    Client, EventStream, OwnLogServer, Reply, Request, RespClient, SetAtEnd, TableReader, TestTally,
+    wait_until,
 };
 
 /// More than the alert allows.
@@ -61,15 +62,6 @@ fn signed_in(tally: &TestTally, number: usize) -> Client {
     tally.client().with_key(token.as_str().expect("a text"))
 }
 
-/// Ends the clients that go on until then, also after a failure.
-struct Until<'a>(&'a AtomicBool);
-
-impl Drop for Until<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
 /// Alerts of a server that others read.
 pub(super) fn readers_hold_it(world: &mut World, tally: &TestTally) {
     let mut client = tally.local();
@@ -82,7 +74,7 @@ pub(super) fn readers_hold_it(world: &mut World, tally: &TestTally) {
     let mut members: Vec<Client> = (0..MEMBERS).map(|number| signed_in(tally, number)).collect();
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let until = Until(&over);
+        let end = SetAtEnd::new(&over);
         let over = &over;
         scope.spawn(move || {
             let (mut client, mut writer) = (tally.local(), RespClient::connect(tally.resp()));
@@ -109,7 +101,7 @@ pub(super) fn readers_hold_it(world: &mut World, tally: &TestTally) {
             "TallyWritersSlowed",
         ];
         world.fire("held", &alerts);
-        drop(until);
+        drop(end);
     });
     drop((asleep, reader));
 }
