@@ -1,7 +1,15 @@
 //! Other commands of the binary: run to their end, with their output.
 
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+/// How long a command may take before the test fails. Some move many rows on a machine that does other work, so this is longer
+/// than the wait for a state.
+const ENDS_WITHIN: Duration = Duration::from_secs(600);
+/// How long the output of a killed command is waited for: another process may hold it open.
+const CLOSES_WITHIN: Duration = Duration::from_secs(10);
 
 /// The result of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,7 +61,7 @@ pub fn write_script(file: &Path, text: &str) {
 /// Runs a command to its end.
 #[track_caller]
 pub fn run(binary: &str, args: &[&str]) -> Finished {
-    finished(command(binary, args).output().expect("the binary starts"))
+    finished(command(binary, args))
 }
 
 /// Runs a command on a data directory to its end, with environment variables.
@@ -61,10 +69,26 @@ pub fn run(binary: &str, args: &[&str]) -> Finished {
 pub fn run_set(binary: &str, data: &Path, args: &[&str], settings: &[(&str, &str)]) -> Finished {
     let mut command = command(binary, args);
     command.arg("--data").arg(data).envs(settings.iter().copied());
-    finished(command.output().expect("the binary starts"))
+    finished(command)
 }
 
-fn finished(output: Output) -> Finished {
+/// Waits for the end of a process whose output is piped; one that does not end is killed, and the test fails.
+#[track_caller]
+pub(crate) fn output(child: Child) -> Output {
+    let (id, (ended, has_ended)) = (child.id(), channel());
+    // After the timeouts there is no receiver.
+    std::thread::spawn(move || drop(ended.send(child.wait_with_output())));
+    if let Ok(output) = has_ended.recv_timeout(ENDS_WITHIN) {
+        return output.expect("it ends");
+    }
+    drop(Command::new("kill").args(["-s", "KILL", &id.to_string()]).status());
+    panic!("it does not end after {ENDS_WITHIN:?}: {:?}", has_ended.recv_timeout(CLOSES_WITHIN))
+}
+
+#[track_caller]
+fn finished(mut command: Command) -> Finished {
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let output = output(child.expect("the binary starts"));
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("commands print UTF-8");
     Finished { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
 }

@@ -7,6 +7,7 @@
 //!
 //! Not here: a driver. [`ScratchDatabase::sql`] runs the server's own client program.
 
+use crate::command;
 use crate::process::{self, ProcessPlan, Server};
 use std::ffi::OsString;
 use std::io::Write;
@@ -238,7 +239,7 @@ impl ScratchDatabase {
     /// The same.
     #[track_caller]
     pub fn try_sql_through(&self, address: SocketAddr, text: &str) -> Result<String, String> {
-        let output = self.client(address, text).wait_with_output().expect("it ends");
+        let output = command::output(self.client(address, text));
         let words = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end().to_owned();
         if output.status.success() { Ok(words(&output.stdout)) } else { Err(words(&output.stderr)) }
     }

@@ -119,7 +119,9 @@ impl Server {
             let stat = std::fs::read_to_string(&stat).expect("it is running");
             stat.rsplit(") ").next().is_some_and(|state| state.starts_with('T'))
         };
+        let started = Instant::now();
         while !stopped() {
+            assert!(started.elapsed() < GIVE_UP, "it does not stop");
             std::thread::yield_now();
         }
     }

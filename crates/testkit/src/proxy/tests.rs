@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::database::{DatabaseKind, ScratchDatabase};
-use crate::wait::GIVE_UP;
+use crate::wait::{GIVE_UP, wait_until};
 use std::io::{Read, Write};
 
 /// How long a test waits for what must not come. Too short only makes a fault harder to see.
@@ -283,9 +283,7 @@ fn bytes_that_are_held_come_late_and_others_pass() {
     let (mut held, mut other) = (connect(&proxy, Some(b'a')), connect(&proxy, Some(b'a')));
     proxy.cut_at(b"stop", Cut::Held);
     held.write_all(b"stop").unwrap();
-    while proxy.is_armed() {
-        std::thread::yield_now();
-    }
+    wait_until("the bytes are held", || !proxy.is_armed());
     says_nothing(&mut held);
     echoes(&mut other, b"stop");
     proxy.pass();
