@@ -10,7 +10,7 @@ use tally_ranking::{
 };
 use tally_rules::definition::Definition;
 use tally_rules::{Micros, PlayerId, Record};
-use tally_testkit::{GIVE_UP, RedisKind, Reply, ScratchCluster};
+use tally_testkit::{GIVE_UP, RedisKind, Reply, ScratchCluster, SetAtEnd};
 
 const NODES: usize = 3;
 const PARTITIONS: usize = 7;
@@ -212,6 +212,7 @@ fn a_lost_partition_keeps_no_other_from_its_changes() {
 fn disturbed(world: &World, disturb: impl FnOnce()) {
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        let end = SetAtEnd::new(&stop);
         for writer in 0..2 {
             let stop = &stop;
             scope.spawn(move || {
@@ -231,7 +232,7 @@ fn disturbed(world: &World, disturb: impl FnOnce()) {
             }
         });
         disturb();
-        stop.store(true, Ordering::SeqCst);
+        drop(end);
     });
     world.heal();
     world.check();

@@ -28,7 +28,7 @@ use tally_store::sqlite::SqliteStore;
 use tally_store::{
     ContestWriteSet, EntrantKey, LedgerWriteSet, Listing, PayoutKey, ReadSet, Store, Topic, WriteSet,
 };
-use tally_testkit::{DatabaseKind, ScratchDatabase};
+use tally_testkit::{DatabaseKind, ScratchDatabase, wait_until};
 use tokio::runtime::Runtime;
 
 /// Where the store is.
@@ -105,9 +105,7 @@ impl Served {
 
     fn stop(self) {
         self.tally.drain();
-        while Arc::strong_count(&self.tally) > 1 {
-            std::thread::yield_now();
-        }
+        wait_until("no other has the service", || Arc::strong_count(&self.tally) == 1);
     }
 
     fn put(&self, name: &str) -> Result<(), Failure> {

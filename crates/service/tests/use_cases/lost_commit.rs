@@ -18,7 +18,7 @@ use tally_service::{Clock, Failure, Keys, Progress, Settings, Tally, boards};
 use tally_store::mysql::{MySqlStore, Options};
 use tally_store::plan::ALL_TIME;
 use tally_store::{ScoreKey, Store};
-use tally_testkit::{COMMIT, Cut, DatabaseKind, GIVE_UP, Proxy, ScratchDatabase};
+use tally_testkit::{COMMIT, Cut, DatabaseKind, GIVE_UP, Proxy, ScratchDatabase, wait_for};
 use tokio::runtime::Runtime;
 
 const NOW: Micros = Micros(1_700_000_000_000_000);
@@ -82,13 +82,11 @@ fn the_lane_finds_out_what_became_of_a_lost_commit_and_publishes_it() {
         assert_eq!(order(), [(PlayerId::new("ann").unwrap(), sum)]);
         proxy.pass();
         // The same request again, until the lane has resolved: one effect, whatever the outcome of the first.
-        let done = loop {
-            match send(&runtime, &tally, "ann", &key) {
-                Ok(done) => break done,
-                Err(Failure::Fault(Fault::StoreUnavailable(_))) => std::thread::yield_now(),
-                Err(error) => panic!("{error}"),
-            }
-        };
+        let done = wait_for("the outcome is known", || match send(&runtime, &tally, "ann", &key) {
+            Ok(done) => Some(done),
+            Err(Failure::Fault(Fault::StoreUnavailable(_))) => None,
+            Err(error) => panic!("{error}"),
+        });
         sum += 1;
         assert_eq!((done.record.score, done.replayed), (sum, cut == Cut::Answer), "round {round}");
         assert_eq!(order(), [(PlayerId::new("ann").unwrap(), sum)]);
@@ -160,13 +158,13 @@ fn a_leaderboard_whose_making_or_deleting_was_lost_is_what_is_stored() {
         let id = board();
         lose(&proxy, cut, || boards::put(&tally, &id, &BoardSpec::default(), &Origin::BACKGROUND, None));
         proxy.pass();
-        let put = loop {
+        let put = wait_for("the outcome is known", || {
             match boards::put(&tally, &id, &BoardSpec::default(), &Origin::BACKGROUND, None) {
-                Ok(put) => break put,
-                Err(Failure::Fault(Fault::StoreUnavailable(_))) => std::thread::yield_now(),
+                Ok(put) => Some(put),
+                Err(Failure::Fault(Fault::StoreUnavailable(_))) => None,
                 Err(failure) => panic!("{failure}"),
             }
-        };
+        });
         assert_eq!(put.created, cut == Cut::Before);
         send(&runtime, &tally, "ann", "first").unwrap();
         lose(&proxy, cut, || boards::delete(&tally, &id, &Origin::BACKGROUND, None));

@@ -2,7 +2,7 @@
 
 use crate::world::{DAY, World, board, idempotency, player, rule};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use tally_ranking::{PageQuery, RankedEntry};
 use tally_rules::definition::{BoardSpec, Ranking, Update};
 use tally_rules::event::{Event, EventKind};
@@ -224,18 +224,16 @@ fn hiding_meets_closing() {
         let turn = |name: &str, hide| {
             world.wait(ban(&tally, &board(), player(name), hide, Origin::BACKGROUND, None)).unwrap()
         };
-        let banned = AtomicU64::new(0);
         std::thread::scope(|scope| {
-            scope.spawn(|| {
+            let banning = scope.spawn(|| {
                 for name in names.iter().step_by(100) {
                     turn(name, true);
-                    banned.fetch_add(1, Ordering::SeqCst);
                 }
             });
             world.advance(DAY);
             scheduler::close_due(&world.tally()).unwrap();
             // All reads meanwhile are consistent.
-            while banned.load(Ordering::SeqCst) < 6 {
+            while !banning.is_finished() {
                 let whole = page(&world, "daily:previous").unwrap();
                 let ranks = whole.iter().map(|place| place.rank).collect::<Vec<_>>();
                 assert_eq!(ranks, (1..=whole.len() as u64).collect::<Vec<_>>());

@@ -24,7 +24,7 @@ use tally_store::Store;
 use tally_store::mysql::{MySqlStore, Options};
 use tally_store::shards::Shards;
 use tally_testkit::redis::{RedisKind, ScratchRedis};
-use tally_testkit::{Cut, DatabaseKind, Proxy, Rng, ScratchDatabase, wait_until};
+use tally_testkit::{Cut, DatabaseKind, Proxy, Rng, ScratchDatabase, SetAtEnd, wait_until};
 use tokio::runtime::Runtime;
 
 const DAY: i64 = 86_400 * SECOND;
@@ -162,6 +162,7 @@ fn periods_end_while_all_write() {
     let stop = AtomicBool::new(false);
     let added: Vec<Added> = std::thread::scope(|scope| {
         let (stop, runtime) = (&stop, &world.runtime);
+        let end = SetAtEnd::new(stop);
         let writers: Vec<_> = world
             .tallies
             .iter()
@@ -176,7 +177,7 @@ fn periods_end_while_all_write() {
             }
             world.advance(DAY - 3 * SECOND / 2);
         }
-        stop.store(true, Ordering::SeqCst);
+        drop(end);
         writers.into_iter().map(|writer| writer.join().unwrap()).collect()
     });
     let mut wanted: BTreeMap<String, BTreeMap<String, i64>> = BTreeMap::new();

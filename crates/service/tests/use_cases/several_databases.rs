@@ -22,7 +22,7 @@ use tally_service::{Clock, Failure, Keys, Progress, Settings, Tally, boards};
 use tally_store::Store;
 use tally_store::mysql::Options;
 use tally_store::shards::Shards;
-use tally_testkit::{COMMIT, Cut, DatabaseKind, Proxy, ScratchDatabase, wait_until};
+use tally_testkit::{COMMIT, Cut, DatabaseKind, Proxy, ScratchDatabase, wait_for, wait_until};
 use tokio::runtime::Runtime;
 
 const DAY: i64 = 86_400 * SECOND;
@@ -80,12 +80,10 @@ impl World {
 
     /// The same, again while the player's database does not answer.
     fn add_at_last(&self, player: &PlayerId) -> Submitted {
-        loop {
-            match self.add(player) {
-                Err(Failure::Fault(Fault::ShardUnavailable { .. })) => std::thread::yield_now(),
-                done => break done.unwrap(),
-            }
-        }
+        wait_for("the player's database answers", || match self.add(player) {
+            Err(Failure::Fault(Fault::ShardUnavailable { .. })) => None,
+            done => Some(done.unwrap()),
+        })
     }
 
     /// Adds to two players with one pipeline, whose commands have their own answers.

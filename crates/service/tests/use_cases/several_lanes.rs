@@ -18,6 +18,7 @@ use tally_service::scores::remove::remove;
 use tally_service::scores::steps::{PipelineStep, StepReply};
 use tally_service::scores::submit::{ScoreWrite, Submit, submit, submit_batch};
 use tally_store::plan::ALL_TIME;
+use tally_testkit::SetAtEnd;
 use tally_testkit::rng::{self, Rng};
 
 const LANES: usize = 4;
@@ -117,6 +118,7 @@ fn soak_lanes_side_by_side_answer_as_one() {
     let (changes, over) = (Changes::default(), AtomicBool::new(false));
     let first = rng::seed();
     std::thread::scope(|scope| {
+        let end = SetAtEnd::new(&over);
         let callers: Vec<_> = (0..CALLERS)
             .map(|seed| {
                 let (world, changes) = (&world, &changes);
@@ -130,7 +132,7 @@ fn soak_lanes_side_by_side_answer_as_one() {
             }
         });
         callers.into_iter().for_each(|caller| caller.join().unwrap());
-        over.store(true, Ordering::SeqCst);
+        drop(end);
         closing.join().unwrap();
     });
     let windows = stored(&world);

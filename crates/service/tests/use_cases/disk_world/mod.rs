@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tally_ranking::PageQuery;
 use tally_rules::definition::BoardSpec;
 use tally_rules::instant::SECOND;
@@ -24,7 +24,7 @@ use tally_service::{Background, Clock, Failure, Keys, LaneByHand, Progress, Sett
 use tally_store::plan::ALL_TIME;
 use tally_store::sqlite::{self, Options, SqliteStore};
 use tally_store::{Reads, ScoreKey, Store};
-use tally_testkit::SimulatedDisk;
+use tally_testkit::{GIVE_UP, SimulatedDisk};
 
 /// A day of 24 hours.
 pub(crate) const DAY: i64 = 86_400 * SECOND;
@@ -79,10 +79,12 @@ impl World {
 
     pub(crate) fn wait<T>(&self, future: impl Future<Output = T>) -> T {
         let (mut future, mut context) = (pin!(future), Context::from_waker(Waker::noop()));
+        let began = Instant::now();
         loop {
             if let Poll::Ready(done) = future.as_mut().poll(&mut context) {
                 return done;
             }
+            assert!(began.elapsed() < GIVE_UP, "it is never answered");
             // Another thread of the test may have run the batch with the reply.
             if !self.tally().step(LaneByHand::Scores(0)) {
                 std::thread::yield_now();

@@ -20,7 +20,7 @@ use tally_service::{Clock, Failure, Settings, boards};
 use tally_store::Store;
 use tally_store::mysql::{MySqlStore, Options};
 use tally_store::sqlite::SqliteStore;
-use tally_testkit::{COMMIT, Cut, DatabaseKind, GIVE_UP, Proxy, ScratchDatabase};
+use tally_testkit::{COMMIT, Cut, DatabaseKind, GIVE_UP, Proxy, ScratchDatabase, wait_for};
 
 /// A running contest of one member, and a leaderboard without a contest.
 fn play(world: &World) -> (ContestId, MemberId) {
@@ -161,12 +161,10 @@ fn no_score_comes_in_after_an_end_whose_answer_was_lost() {
         let lost = finish::finish(&world.tally, &id, &ContestActor::ADMIN, None).map(drop);
         assert!(matches!(lost, Err(Failure::Fault(Fault::OutcomeUnknown(_)))), "{lost:?}");
         proxy.pass();
-        let done = loop {
-            match score(&world, id.board(None), player_of(ann)) {
-                Err(Failure::Fault(Fault::StoreUnavailable(_))) => std::thread::yield_now(),
-                done => break done,
-            }
-        };
+        let done = wait_for("the outcome is known", || match score(&world, id.board(None), player_of(ann)) {
+            Err(Failure::Fault(Fault::StoreUnavailable(_))) => None,
+            done => Some(done),
+        });
         match cut {
             Cut::Before => done.unwrap(),
             _ => assert!(

@@ -31,6 +31,7 @@ use tally_service::members::change::MemberChange;
 use tally_service::members::{self, NewMember};
 use tally_service::periods::{prizes, scheduler as periods};
 use tally_service::{Background, Clock, Failure, Fault, LaneByHand, Settings, Tally, boards};
+use tally_testkit::wait_until;
 
 fn cup() -> ContestId {
     ContestId::new("cup").unwrap()
@@ -360,9 +361,7 @@ fn the_leaderboard_of_a_start_that_was_in_doubt_is_there() {
         dying.arm(0, End::Unknown);
         let lost = begin::start(&process, &cup(), &ContestActor::ADMIN, None);
         assert!(matches!(lost, Err(Failure::Fault(Fault::OutcomeUnknown(_)))), "{lost:?}");
-        while read::get(&process, &cup()).unwrap().state != ContestState::Running {
-            std::thread::yield_now();
-        }
+        wait_until("it runs", || read::get(&process, &cup()).unwrap().state == ContestState::Running);
         let hand = Hand { tally: &process, runtime: &world.runtime, members: &members };
         // The lane may not know it yet.
         let is_there = || process.work().is_ok() && process.boards.get(&cup().board(None)).is_some();

@@ -9,6 +9,7 @@ use tally_rules::ledger::{Amount, MemberId, WalletKey};
 use tally_rules::{Origin, Rejection};
 use tally_service::Failure;
 use tally_service::ledger::holds::{self, HoldDone, NewHold};
+use tally_testkit::wait_until;
 
 fn place(
     world: &World,
@@ -63,9 +64,7 @@ fn what_a_hold_held_is_free_when_its_time_has_run_out() {
         world.advance(10 * SECOND);
         assert_eq!(refused(end(&world, &hold, Ending::Void, "v")), Rejection::HoldExpired);
         // A background task checks every second.
-        while place(&world, ann, 100, None, "j").is_err() {
-            std::thread::sleep(std::time::Duration::from_millis(10));
-        }
+        wait_until("the hold has expired", || place(&world, ann, 100, None, "j").is_ok());
         let hold = world.wait(holds::find(&world.tally, hold.id)).unwrap();
         assert!(matches!(hold.end, Some((HoldEnd::Expired, _))), "{hold:?}");
         world.end(&[ann]);

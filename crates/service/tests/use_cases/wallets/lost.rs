@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tally_service::Failure;
 use tally_service::failure::Fault;
 use tally_store::mysql::{MySqlStore, Options};
-use tally_testkit::{COMMIT, Cut, DatabaseKind, Proxy, ScratchDatabase};
+use tally_testkit::{COMMIT, Cut, DatabaseKind, Proxy, ScratchDatabase, wait_for};
 
 #[test]
 fn a_transfer_whose_commit_was_lost_is_done_once() {
@@ -24,13 +24,11 @@ fn a_transfer_whose_commit_was_lost_is_done_once() {
         let lost = world.transfer(ann, bob, 10, Some(&key));
         assert!(matches!(lost, Err(Failure::Fault(Fault::OutcomeUnknown(_)))), "{lost:?}");
         proxy.pass();
-        let done = loop {
-            match world.transfer(ann, bob, 10, Some(&key)) {
-                Ok(done) => break done,
-                Err(Failure::Fault(Fault::StoreUnavailable(_))) => std::thread::yield_now(),
-                Err(failure) => panic!("{failure}"),
-            }
-        };
+        let done = wait_for("the outcome is known", || match world.transfer(ann, bob, 10, Some(&key)) {
+            Ok(done) => Some(done),
+            Err(Failure::Fault(Fault::StoreUnavailable(_))) => None,
+            Err(failure) => panic!("{failure}"),
+        });
         balance -= 10;
         assert_eq!(
             (shown(&done), done.replayed),

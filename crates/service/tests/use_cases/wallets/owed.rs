@@ -27,6 +27,7 @@ use tally_service::{Failure, Tally, boards};
 use tally_store::{
     BoardNo, ContestWriteSet, LedgerWriteSet, PayoutKey, ReadSet, Window, WindowKey, WriteSet,
 };
+use tally_testkit::wait_until;
 
 /// Settings without the second currency.
 fn without_usd() -> LedgerSettings {
@@ -268,9 +269,7 @@ fn what_is_left_unpaid_by_mistake_later_is_paid_once_by_the_scheduler() {
         let [ann, bob] = left_by_an_earlier_release(&world);
         assert_eq!(world.tally.store.meta("unpaid_checked").unwrap().unwrap(), b"1");
         let next = other(&world, settings()).unwrap();
-        while listed(&next).len() > 2 {
-            std::thread::sleep(std::time::Duration::from_millis(20));
-        }
+        wait_until("the scheduler has paid", || listed(&next).len() <= 2);
         next.drain();
         assert_eq!([world.balance(ann), world.balance(bob)], [50 - 7 + 3 * 7, 50]);
         assert_eq!(listed(&world.tally), OF_A_CLOSED_MEMBER);

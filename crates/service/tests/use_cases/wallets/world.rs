@@ -23,7 +23,7 @@ use tally_service::{Clock, Failure, Keys, Progress, Settings, Tally};
 use tally_store::Store;
 use tally_store::mysql::MySqlStore;
 use tally_store::sqlite::SqliteStore;
-use tally_testkit::{DatabaseKind, ScratchDatabase};
+use tally_testkit::{DatabaseKind, ScratchDatabase, wait_until};
 use tokio::runtime::Runtime;
 
 /// Where the store is.
@@ -178,9 +178,7 @@ impl World {
     /// Ends, and returns the folder of its file.
     pub(crate) fn stop(self) -> tempfile::TempDir {
         self.tally.drain();
-        while Arc::strong_count(&self.tally) > 1 {
-            std::thread::yield_now();
-        }
+        wait_until("no other has the service", || Arc::strong_count(&self.tally) == 1);
         let Self { _folder: folder, .. } = self;
         folder
     }

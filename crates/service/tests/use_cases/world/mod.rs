@@ -17,6 +17,7 @@ use tally_service::secret::Secret;
 use tally_service::{Clock, Failure, Keys, Progress, Settings, Tally, boards};
 use tally_store::Store;
 use tally_store::sqlite::{Options, SqliteStore};
+use tally_testkit::wait_until;
 use tokio::runtime::Runtime;
 
 /// A day of 24 hours.
@@ -95,9 +96,7 @@ impl World {
         let tally = self.tally.lock().unwrap().take().unwrap();
         tally.drain();
         // A task that blocked on the store may hold it for a moment.
-        while Arc::strong_count(&tally) > 1 {
-            std::thread::yield_now();
-        }
+        wait_until("no other has the service", || Arc::strong_count(&tally) == 1);
     }
 
     /// The service.

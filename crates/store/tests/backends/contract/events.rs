@@ -8,6 +8,7 @@ use tally_rules::event::{ContestChanged, Event, EventKind, PeriodClosed};
 use tally_rules::ledger::Uuid;
 use tally_rules::period::TimeSpan;
 use tally_store::{LedgerWriteSet, Topic};
+use tally_testkit::SetAtEnd;
 
 pub(crate) fn contest(number: u8) -> Topic {
     Topic::Contest(Uuid([number; 16]))
@@ -99,6 +100,7 @@ pub(crate) fn numbers_become_visible_in_their_order(backend: &dyn Backend) {
     let store = open(backend);
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        let end = SetAtEnd::new(&done);
         let reader = scope.spawn(|| {
             let (mut after, mut seen) = (0, Vec::new());
             loop {
@@ -125,7 +127,7 @@ pub(crate) fn numbers_become_visible_in_their_order(backend: &dyn Backend) {
             })
             .collect();
         writers.into_iter().for_each(|writer| writer.join().unwrap());
-        done.store(true, Ordering::SeqCst);
+        drop(end);
         let mut seen = reader.join().unwrap();
         // Each writer's in its order, and each once.
         for writer in 0..WRITERS {

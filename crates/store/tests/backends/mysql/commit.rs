@@ -3,6 +3,7 @@
 use super::*;
 use tally_store::BatchId;
 use tally_store::Transactions;
+use tally_testkit::wait_until;
 
 for_both!(
     one_that_was_done_is_found_and_not_done_twice,
@@ -87,9 +88,7 @@ fn one_that_was_not_done_never_will_be(kind: DatabaseKind) {
     );
     proxy.pass();
     // The server reads the message, and then that the client is gone.
-    while proxy.connections() > 0 || server.sql(&connections) != "0" {
-        std::thread::sleep(std::time::Duration::from_millis(1));
-    }
+    wait_until("it is gone", || proxy.connections() == 0 && server.sql(&connections) == "0");
     assert_eq!(count(&other), 1);
     assert_eq!(other.resolve(&batch).unwrap(), None);
     add(&store, |_| ()).unwrap();

@@ -1,8 +1,9 @@
 //! Faults of networks and servers: each either goes well in the end or reports what happened. The store goes on by itself.
 
 use super::*;
-use std::sync::Barrier;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use tally_store::{BlockKey, BoardNo, Maintenance, Reads, StoredBlock, Transactions, Window, WindowKey};
+use tally_testkit::{wait_for, wait_until};
 
 for_both!(
     a_connection_that_is_refused_is_away,
@@ -68,13 +69,14 @@ fn a_deadlock_is_a_conflict_and_nothing_is_done(kind: DatabaseKind) {
     let store = open(&ScratchDatabase::shared(kind).create_database());
     let all = ["a", "b"].map(|name| (key(1, 0, name), Some(record(0))));
     store.run(&ReadSet::default(), &mut |_| scores(all.to_vec())).unwrap();
-    let barrier = Barrier::new(2);
+    let have_read = AtomicUsize::new(0);
     // Each holds the rows that it read, and then writes those of the other.
     let cross = |reads: &str, writes: &str| {
         let mut met = false;
         store.run(&plan_of(vec![key(1, 0, reads)]), &mut |_| {
             if !std::mem::replace(&mut met, true) {
-                barrier.wait();
+                have_read.fetch_add(1, Ordering::SeqCst);
+                wait_until("both have read", || have_read.load(Ordering::SeqCst) == 2);
             }
             scores(vec![(key(1, 0, writes), Some(record(7)))])
         })
@@ -149,11 +151,12 @@ fn more_connections_than_the_server_has_are_away(kind: DatabaseKind) {
     // Those that are open go on.
     add(&stores[0], |_| ()).unwrap();
     stores.truncate(1);
+    let began = std::time::Instant::now();
     let again = loop {
         match MySqlStore::open(&url, &impatient()) {
             Ok(store) => break store,
             // The server has not noticed yet that they are closed.
-            Err(StoreError::Unavailable(_)) => std::thread::yield_now(),
+            Err(StoreError::Unavailable(_)) if began.elapsed() < GIVE_UP => std::thread::yield_now(),
             Err(error) => panic!("{error}"),
         }
     };
@@ -238,13 +241,11 @@ fn a_frozen_server_is_given_up_in_time(kind: DatabaseKind) {
     let Err(StoreError::InDoubt { batch, .. }) = done else { panic!("{done:?}") };
     server.thaw();
     // It may have been done, after all; the reported outcome is the present state.
-    let was_done = loop {
-        match store.resolve(&batch) {
-            Ok(done) => break done.is_some(),
-            Err(StoreError::Unavailable(_) | StoreError::Conflict(_)) => std::thread::yield_now(),
-            Err(error) => panic!("{error}"),
-        }
-    };
+    let was_done = wait_for("the outcome is known", || match store.resolve(&batch) {
+        Ok(done) => Some(done.is_some()),
+        Err(StoreError::Unavailable(_) | StoreError::Conflict(_)) => None,
+        Err(error) => panic!("{error}"),
+    });
     assert_eq!(count(&store), 1 + i64::from(was_done));
     add(&store, |_| ()).unwrap();
     assert_eq!(count(&store), 2 + i64::from(was_done));

@@ -5,8 +5,9 @@
 use super::*;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
-use tally_testkit::Rng;
+use std::time::Instant;
 use tally_testkit::rng::soak;
+use tally_testkit::{Rng, SetAtEnd, wait_until};
 
 for_both!(a_killed_database_has_exactly_what_was_acknowledged);
 
@@ -22,6 +23,7 @@ fn a_killed_database_has_exactly_what_was_acknowledged(kind: DatabaseKind) {
         let stop = AtomicBool::new(false);
         let until = 20 + rng.below(200);
         std::thread::scope(|scope| {
+            let end = SetAtEnd::new(&stop);
             for (thread, acknowledged) in acknowledged.iter_mut().enumerate() {
                 let (store, commits, stop) = (&store, &commits, &stop);
                 scope.spawn(move || {
@@ -31,12 +33,10 @@ fn a_killed_database_has_exactly_what_was_acknowledged(kind: DatabaseKind) {
                     }
                 });
             }
-            while commits.load(Relaxed) < until {
-                std::thread::sleep(std::time::Duration::from_millis(1));
-            }
+            wait_until("there are commits", || commits.load(Relaxed) >= until);
             server.kill();
             server.restart();
-            stop.store(true, Relaxed);
+            drop(end);
         });
         let found: Vec<i64> = (0..THREADS).map(|thread| counters(&store, thread)).collect();
         assert_eq!(found, acknowledged);
@@ -70,10 +70,14 @@ fn add_and_find_out(store: &dyn Store, thread: usize) -> i64 {
         Err(StoreError::Unavailable(_) | StoreError::Conflict(_)) => return 0,
         Err(error) => panic!("{error}"),
     };
+    let began = Instant::now();
     loop {
         match store.resolve(&batch) {
             Ok(done) => return done.is_some().into(),
-            Err(StoreError::Unavailable(_) | StoreError::Conflict(_)) => std::thread::yield_now(),
+            Err(error @ (StoreError::Unavailable(_) | StoreError::Conflict(_))) => {
+                assert!(began.elapsed() < GIVE_UP, "the outcome is never known: {error}");
+                std::thread::yield_now();
+            }
             Err(error) => panic!("{error}"),
         }
     }

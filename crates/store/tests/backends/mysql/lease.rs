@@ -3,6 +3,7 @@
 use super::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tally_store::{Coordination, Maintenance, Transactions};
+use tally_testkit::SetAtEnd;
 
 for_both!(
     a_second_server_learns_the_holder,
@@ -45,10 +46,9 @@ fn steal(server: &ScratchDatabase, url: &str) {
     server.sql(&format!("UPDATE {}.leases SET {set}", name(url)));
 }
 
+#[track_caller]
 fn wait_until(what: impl Fn() -> bool) {
-    while !what() {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    tally_testkit::wait_until("what the lease waits for", what);
 }
 
 fn a_second_server_learns_the_holder(kind: DatabaseKind) {
@@ -365,6 +365,7 @@ fn a_renewal_whose_answer_is_lost_counts(kind: DatabaseKind) {
     let left = || store.gauges().into_iter().find(|(name, _)| *name == "lease_seconds").unwrap().1;
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        let end = SetAtEnd::new(&is_over);
         scope.spawn(|| {
             while !is_over.load(Ordering::SeqCst) {
                 if !proxy.is_armed() {
@@ -380,7 +381,7 @@ fn a_renewal_whose_answer_is_lost_counts(kind: DatabaseKind) {
             last = now;
             std::thread::sleep(Duration::from_millis(5));
         }
-        is_over.store(true, Ordering::SeqCst);
+        drop(end);
         assert_eq!(renewals, 5, "the lease ended");
     });
 }

@@ -4,7 +4,7 @@ use super::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tally_store::LostCommits;
 use tally_store::{Coordination, Reads, Task, Transactions};
-use tally_testkit::wait_until;
+use tally_testkit::{SetAtEnd, wait_until};
 
 for_both!(
     a_store_refuses_a_database_that_has_lost_its_commits,
@@ -189,6 +189,7 @@ fn cut_connections_and_lost_answers_are_no_loss(kind: DatabaseKind) {
     let store = MySqlStore::open(&through, &Options { lease: Duration::from_secs(1), ..alone() }).unwrap();
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        let end = SetAtEnd::new(&stop);
         for thread in 0..4 {
             let (store, stop) = (&store, &stop);
             scope.spawn(move || {
@@ -207,7 +208,7 @@ fn cut_connections_and_lost_answers_are_no_loss(kind: DatabaseKind) {
             std::thread::sleep(Duration::from_millis(20));
             if round % 2 == 0 { proxy.cut() } else { proxy.cut_at(COMMIT, tally_testkit::Cut::Answer) }
         }
-        stop.store(true, Ordering::SeqCst);
+        drop(end);
     });
     assert_eq!(store.lost(), None);
     add(&store, |_| ()).unwrap();

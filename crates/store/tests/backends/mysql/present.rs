@@ -161,7 +161,7 @@ fn the_requests_of_a_batch_and_their_effects_are_of_one_moment(kind: DatabaseKin
     let url = ScratchDatabase::shared(kind).create_database();
     let (store, other) = (open(&url), open(&url));
     std::thread::scope(|scope| {
-        scope.spawn(|| {
+        let writing = scope.spawn(|| {
             for round in 0..ROUNDS {
                 let requests = vec![(request("s", &format!("{round}")), stored(1, 1, Outcome::Removed))];
                 let rows = vec![(key(1, 0, &format!("{round}")), Some(record(1)))];
@@ -172,11 +172,13 @@ fn the_requests_of_a_batch_and_their_effects_are_of_one_moment(kind: DatabaseKin
             let name = format!("{round}");
             let plan = ReadSet { requests: vec![request("s", &name)], ..plan_of(vec![key(1, 0, &name)]) };
             loop {
+                let is_last = writing.is_finished();
                 let loaded = crate::contract::load(&other, &plan);
                 assert_eq!(loaded.requests[0].is_some(), loaded.scores[0].is_some(), "round {round}");
                 if loaded.scores[0].is_some() {
                     break;
                 }
+                assert!(!is_last, "round {round} was not written");
             }
         }
     });

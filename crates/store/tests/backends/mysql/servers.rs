@@ -3,13 +3,14 @@
 use super::*;
 use crate::contract::{archives, create, key_row, load, write};
 use std::collections::{BTreeMap, HashSet};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use tally_rules::{BoardId, Definition, PlayerId};
 use tally_store::archive::ArchiveStep;
 use tally_store::{
     BanKey, Bans, BoardChange, BoardNo, BoardRef, BoardState, Coordination, FeedPage, FeedPosition,
     KeyChange, Maintenance, OutboxContent, Reads, Revisions, Task, Transactions, Window, WindowKey,
 };
+use tally_testkit::SetAtEnd;
 
 for_both!(
     every_change_has_a_revision_that_followers_hear_of,
@@ -117,6 +118,7 @@ fn a_follower_misses_no_write_of_any_server(kind: DatabaseKind) {
         (0..5).map(|nth| create(&store, &format!("b{nth}"), &Definition::default()).unwrap()).collect();
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        let end = SetAtEnd::new(&done);
         let writers: Vec<_> = (0..3)
             .map(|writer| {
                 let (url, boards) = (&url, &boards);
@@ -154,7 +156,7 @@ fn a_follower_misses_no_write_of_any_server(kind: DatabaseKind) {
         for writer in writers {
             writer.join().unwrap();
         }
-        done.store(true, Ordering::SeqCst);
+        drop(end);
         for (board, (revisions, banned)) in follower.join().unwrap() {
             let state = store.board(BoardRef::No(board), None).unwrap().unwrap();
             let mut stored = HashSet::new();
@@ -202,9 +204,10 @@ fn a_board_is_read_as_of_its_revision(kind: DatabaseKind) {
     let url = ScratchDatabase::shared(kind).create_database();
     let id = BoardId::new("b").unwrap();
     let board = create(&open(&url), "b", &Definition::default()).unwrap();
-    let writing = AtomicUsize::new(3);
+    let written = AtomicBool::new(false);
     let (changes, reads) = std::thread::scope(|scope| {
-        let (url, writing) = (&url, &writing);
+        let (url, written) = (&url, &written);
+        let end = SetAtEnd::new(written);
         let writers: Vec<_> = (0..3)
             .map(|writer| {
                 scope.spawn(move || {
@@ -216,16 +219,14 @@ fn a_board_is_read_as_of_its_revision(kind: DatabaseKind) {
                         let done = run(&store, &plan, &mut |_| ban(board, &player, banned)).unwrap();
                         (done.revision, (player, banned))
                     };
-                    let changes: Vec<_> = (0..ROUNDS).map(change).collect();
-                    writing.fetch_sub(1, Ordering::SeqCst);
-                    changes
+                    (0..ROUNDS).map(change).collect::<Vec<_>>()
                 })
             })
             .collect();
         let readers = [BoardRef::No(board), BoardRef::Id(&id)].map(|name| {
             scope.spawn(move || {
                 let (store, mut seen) = (open(url), Vec::new());
-                while writing.load(Ordering::SeqCst) > 0 {
+                while !written.load(Ordering::SeqCst) {
                     let state = store.board(name, None).unwrap().unwrap();
                     let Bans::All(bans) = state.bans else { panic!("all were asked for") };
                     seen.push((state.revisions.of(0), bans));
@@ -234,6 +235,7 @@ fn a_board_is_read_as_of_its_revision(kind: DatabaseKind) {
             })
         });
         let changes: BTreeMap<_, _> = writers.into_iter().flat_map(|one| one.join().unwrap()).collect();
+        drop(end);
         (changes, readers.map(|one| one.join().unwrap()))
     });
     assert_eq!(changes.len(), 3 * ROUNDS, "each has a revision of its own");

@@ -6,9 +6,10 @@
 use super::*;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::time::Instant;
 use tally_store::Reads;
-use tally_testkit::Rng;
 use tally_testkit::rng::soak;
+use tally_testkit::{Rng, SetAtEnd, wait_until};
 
 const THREADS: usize = 4;
 
@@ -26,6 +27,7 @@ fn a_killed_shard_has_exactly_what_was_acknowledged() {
         let (commits, stop) = (AtomicU64::new(0), AtomicBool::new(false));
         let until = 20 + rng.below(60);
         std::thread::scope(|scope| {
+            let end = SetAtEnd::new(&stop);
             for (plan, acknowledged) in plans.iter().zip(&mut acknowledged) {
                 let (store, commits, stop) = (&store, &commits, &stop);
                 scope.spawn(move || {
@@ -35,13 +37,11 @@ fn a_killed_shard_has_exactly_what_was_acknowledged() {
                     }
                 });
             }
-            while commits.load(Relaxed) < until {
-                std::thread::sleep(std::time::Duration::from_millis(1));
-            }
+            wait_until("there are commits", || commits.load(Relaxed) >= until);
             let server = &mut servers[(rng.below(2)) as usize];
             server.kill();
             server.restart();
-            stop.store(true, Relaxed);
+            drop(end);
         });
         if round % 2 == 1 {
             store = open(&urls);
@@ -62,10 +62,14 @@ fn add_and_find_out(store: &dyn Store, plan: &ReadSet) -> i64 {
         Err(StoreError::ShardUnavailable { .. } | StoreError::Conflict(_)) => return 0,
         Err(error) => panic!("{error}"),
     };
+    let began = Instant::now();
     loop {
         match store.resolve(&batch) {
             Ok(done) => return done.is_some().into(),
-            Err(StoreError::ShardUnavailable { .. } | StoreError::Conflict(_)) => std::thread::yield_now(),
+            Err(error @ (StoreError::ShardUnavailable { .. } | StoreError::Conflict(_))) => {
+                assert!(began.elapsed() < GIVE_UP, "the outcome is never known: {error}");
+                std::thread::yield_now();
+            }
             Err(error) => panic!("{error}"),
         }
     }

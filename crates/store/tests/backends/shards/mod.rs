@@ -15,7 +15,7 @@ use tally_rules::{PlayerId, Record};
 use tally_store::mysql::Options;
 use tally_store::shards::Shards;
 use tally_store::{Loaded, ReadSet, Store, StoreError, WriteSet};
-use tally_testkit::{DatabaseKind, GIVE_UP, Proxy, ScratchDatabase};
+use tally_testkit::{DatabaseKind, GIVE_UP, Proxy, ScratchDatabase, wait_for};
 use tempfile::TempDir;
 
 /// How long a row is waited for on any machine.
@@ -132,12 +132,10 @@ impl World {
 
 /// Repeats until the shard is used again: one that was silent gets no query for a moment.
 fn retry_while_unavailable<T>(mut run: impl FnMut() -> Result<T, StoreError>) -> T {
-    loop {
-        match run() {
-            Err(StoreError::ShardUnavailable { .. }) => std::thread::yield_now(),
-            done => return done.unwrap(),
-        }
-    }
+    wait_for("the shard is used again", || match run() {
+        Err(StoreError::ShardUnavailable { .. }) => None,
+        done => Some(done.unwrap()),
+    })
 }
 
 /// One more than was read, of each.

@@ -9,6 +9,7 @@ use tally_store::{
     BanKey, Bans, BoardChange, BoardNo, BoardRef, Coordination, FeedPosition, Garbage, Maintenance,
     OutboxContent, Reads, Revisions, ShardSet, Transactions, Window, WindowKey, WindowRow,
 };
+use tally_testkit::wait_for;
 
 const BOARD: BoardNo = BoardNo(1);
 
@@ -182,12 +183,10 @@ fn a_period_is_over_when_every_database_knows() {
     );
     assert_eq!(second.each()[1].windows(BOARD).unwrap(), [row(true)]);
     world.proxies[1].pass();
-    loop {
-        match alter(&first, &windows(true)) {
-            Err(StoreError::Partly(_)) => std::thread::yield_now(),
-            done => break done.unwrap(),
-        }
-    }
+    wait_for("every database has it", || match alter(&first, &windows(true)) {
+        Err(StoreError::Partly(_)) => None,
+        done => Some(done.unwrap()),
+    });
     // A database that has the change already is not written to again.
     assert_eq!(state(&second, None).0.of(1), over.of(1));
     assert_eq!(second.windows(BOARD).unwrap(), [row(true)]);
@@ -213,13 +212,10 @@ fn a_leaderboard_that_is_known_is_read_without_a_database_that_is_away() {
     // One that is not known is read whole.
     is_away(&first.board(BoardRef::No(BOARD), None));
     world.proxies[1].pass();
-    let (whole, bans) = loop {
+    let (whole, bans) = wait_for("every database is reached", || {
         let (read, bans) = state(&first, Some(&partly));
-        if read.unreached().is_empty() {
-            break (read, bans);
-        }
-        std::thread::yield_now();
-    };
+        read.unreached().is_empty().then_some((read, bans))
+    });
     assert_eq!(
         (holds(&whole), bans),
         ([true, true], Bans::Since { revisions: partly.clone(), changes: vec![(other, true)] })

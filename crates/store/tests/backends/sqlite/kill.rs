@@ -13,6 +13,7 @@ use tally_rules::Record;
 use tally_rules::outcome::Outcome;
 use tally_store::sqlite::{Options, SqliteStore};
 use tally_store::{BoardNo, Durability, Loaded, ReadSet, ScoreKey, Transactions, Window, WriteSet};
+use tally_testkit::GIVE_UP;
 
 const PATH: &str = "TALLY_STORE_KILL_PATH";
 const ROUNDS: u64 = 8;
@@ -98,7 +99,7 @@ fn run_and_kill(path: &Path, time: Duration, writes_first: bool) -> Option<u64> 
         each.last()
     });
     if writes_first {
-        told.recv().expect("it writes");
+        told.recv_timeout(GIVE_UP).expect("it writes");
     }
     std::thread::sleep(time);
     child.kill().unwrap();

@@ -20,7 +20,7 @@ use tally_service::failure::Fault;
 use tally_service::players::{erase, profile};
 use tally_service::{Failure, Tally};
 use tally_store::{Committed, Loaded, ReadSet, Store, StoreError, WriteSet};
-use tally_testkit::{Cut, Proxy, Reply};
+use tally_testkit::{Cut, Proxy, Reply, wait_until};
 
 fn applied(tally: &Tally, id: &ContestId, no: usize) -> Result<(), Failure> {
     apply::apply(tally, id, &ContestActor::SERVER, &player(no), None).map(drop)
@@ -77,9 +77,7 @@ fn what_is_lost_is_never_taken_for_less() {
                 applied(&tally, &id, 5).unwrap();
                 site.redis().kill();
                 site.redis().restart();
-                while matches!(applied(&tally, &id, 6), Err(Failure::Fault(_))) {
-                    std::thread::sleep(std::time::Duration::from_millis(20));
-                }
+                wait_until("Redis answers", || !matches!(applied(&tally, &id, 6), Err(Failure::Fault(_))));
             }
             one => {
                 let key = key(&read::get(&tally, &id).unwrap());
@@ -164,9 +162,7 @@ fn contests_that_wait_for_redis_keep_no_others() {
     assert_eq!(state(&paid), ContestState::Open);
     assert!(waiting.iter().all(|id| state(id) == ContestState::Draft));
     proxy.pass();
-    while scheduler::do_due(&tally).is_err() {
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    wait_until("what is due is done", || scheduler::do_due(&tally).is_ok());
     assert!(waiting.iter().all(|id| state(id) == ContestState::Open));
     tally.drain();
 }
@@ -204,9 +200,9 @@ fn what_is_away_changes_nothing() {
     finish::cancel(&tally, &other, &boss(), None).unwrap();
     assert!(read::get(&tally, &other).unwrap().is_to_be_cleared());
     proxy.pass();
-    while !matches!(applied(&tally, &cup, 2), Ok(()) | Err(Failure::Rejected(Rejection::AlreadyApplied(_)))) {
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    wait_until("it has applied", || {
+        matches!(applied(&tally, &cup, 2), Ok(()) | Err(Failure::Rejected(Rejection::AlreadyApplied(_))))
+    });
     scheduler::do_due(&tally).unwrap();
     let cleared = read::get(&tally, &other).unwrap();
     assert_eq!(
@@ -265,9 +261,7 @@ fn erasing_says_that_redis_is_away_and_passes_over_what_is_lost() {
     assert!(profile::get(&tally, &player(1)).is_ok(), "nothing is erased in part");
     proxy.pass();
     site.redis().client().call(&["FLUSHALL"]);
-    while matches!(erased(), Err(Failure::Fault(_))) {
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    wait_until("Redis answers", || !matches!(erased(), Err(Failure::Fault(_))));
     assert_eq!(refused(profile::get(&tally, &player(1))), Rejection::PlayerNotFound);
     assert_lost(&tally, &id);
     tally.drain();
@@ -331,9 +325,7 @@ fn no_decision_lacks_its_row() {
     let lost = apply::decide(&tally, &id, &boss(), &[player(2)], true, None);
     assert!(matches!(lost, Err(Failure::Fault(Fault::OutcomeUnknown(_)))), "{lost:?}");
     proxy.pass();
-    while read::counts(&tally, &[&read::get(&tally, &id).unwrap()]) == [None] {
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    wait_until("Redis answers", || read::counts(&tally, &[&read::get(&tally, &id).unwrap()]) != [None]);
     assert_eq!(listed(&tally, &id, Status::Accepted), [player(1), player(2)]);
     assert_eq!(actions(), ["1 player: p01", "1 player: p02"]);
     tally.drain();

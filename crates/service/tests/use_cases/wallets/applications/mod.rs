@@ -11,6 +11,7 @@ use site::{Kind, Site, cup, player};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 use tally_rules::audit::{AuditAction, AuditEntry};
 use tally_rules::contest::definition::ContestSpec;
 use tally_rules::contest::{ContestId, ContestRight, ContestState, Status};
@@ -22,8 +23,8 @@ use tally_service::contests::{apply, change, finish, of_player, read, scheduler,
 use tally_service::players::erase;
 use tally_service::scan::ListRange;
 use tally_service::{Failure, Tally};
-use tally_testkit::Rng;
 use tally_testkit::rng::soak;
+use tally_testkit::{GIVE_UP, Rng};
 
 const CAPACITY: usize = 3;
 const PLAYERS: usize = 9;
@@ -262,7 +263,9 @@ fn many_at_once_are_exact(kind: Kind) {
             let (id, started, all, told) = (&id, &started, &all, &told);
             scope.spawn(move || {
                 // Not for ever: an accepted player may withdraw, and once the other has started no other is accepted.
+                let began = Instant::now();
                 while told.lock().unwrap().len() < 2 && started.load(Ordering::Relaxed) == 0 {
+                    assert!(began.elapsed() < GIVE_UP, "no two are accepted");
                     std::thread::yield_now();
                 }
                 match start::start(tally, id, &boss(), None) {
