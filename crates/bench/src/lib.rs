@@ -34,6 +34,7 @@ mod resident;
 mod resp;
 mod scenario;
 mod server;
+mod set_at_end;
 mod spent;
 mod store;
 mod submit;

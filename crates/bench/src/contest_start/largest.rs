@@ -6,6 +6,7 @@
 use super::ours::{Ours, id, no};
 use super::peak;
 use crate::error::{During, Error, prove};
+use crate::set_at_end::SetAtEnd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -101,9 +102,10 @@ fn beside<T>(
         Ok::<_, Failure>(longest)
     };
     let (longest, done) = std::thread::scope(|scope| {
+        let end = SetAtEnd(&stop);
         let transfers = scope.spawn(transfers);
         let done = with();
-        stop.store(true, Ordering::Relaxed);
+        drop(end);
         (transfers.join().expect("it does not panic"), done)
     });
     Ok((longest.during("transfer")?.as_secs_f64() * 1_000.0, done?))

@@ -13,10 +13,11 @@ mod show;
 use crate::error::{During, Error, prove};
 use crate::options::Options;
 use crate::server::Server;
+use crate::set_at_end::SetAtEnd;
 use sample::Sample;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use tally_load::open::{self, Journey, OpenLimits, OpenOutcome, Protocol, Scene, Schedule};
 use tally_load::report::Report;
@@ -110,12 +111,13 @@ fn load(
 ) -> Result<([OpenOutcome; 2], Vec<Sample>), Error> {
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        let end = SetAtEnd(&over);
         let samples = scope.spawn(|| sample::until(&over, server, data, sizes, options));
         let transfers =
             scope.spawn(|| run(options, sizes, server, Journey::Transfers, (sizes.transfers, sizes.members)));
         let submits = run(options, sizes, server, Journey::Scores, (sizes.submits, sizes.players));
         let transfers = transfers.join().expect("a load does not panic");
-        over.store(true, Ordering::SeqCst);
+        drop(end);
         let samples = samples.join().expect("sampling does not panic");
         Ok(([submits?, transfers?], samples?))
     })

@@ -4,6 +4,7 @@ use super::place::Place;
 use super::{BOARD, PATIENCE, load};
 use crate::error::{During, Error, prove};
 use crate::server::Server;
+use crate::set_at_end::SetAtEnd;
 use serde_json::json;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -43,9 +44,10 @@ pub(super) fn measure(
     place.options.say(&format!("lag at {rate} submits a second"));
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        let end = SetAtEnd(&over);
         let samples = scope.spawn(|| sample((leader, follower), &format!("lag-{rate}"), &over));
         let outcome = load(place, leader, rate);
-        over.store(true, Ordering::SeqCst);
+        drop(end);
         let samples = samples.join().expect("sampling does not panic")?;
         Ok(Lag { rate, outcome: outcome?, samples })
     })

@@ -87,7 +87,10 @@ impl Writers {
         // The first one may have been sent before.
         let wanted: Vec<u64> = done().map(|done| done + 2).collect();
         while done().zip(&wanted).any(|(done, wanted)| done < *wanted) {
+            let ended = self.threads.iter().any(JoinHandle::is_finished);
+            // A client that has failed says why before it ends.
             self.prove_well()?;
+            prove(!ended, || "a client has ended before its time".to_owned())?;
             std::thread::sleep(PAUSE);
         }
         Ok(Duration::from_micros(self.shared.longest_us.load(Ordering::SeqCst)))

@@ -10,10 +10,11 @@ use super::{BOARD, GIB, Run};
 use crate::device::DeviceCounts;
 use crate::error::{During, Error, prove};
 use crate::server::Server;
+use crate::set_at_end::SetAtEnd;
 use crate::targets::{LOAD_P999_MS, MIXED_TIMES_R3, R3_RATE};
 use serde_json::Value;
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use tally_load::report::{Axis, Chart, Ratio, Series, Table, number, or_dash};
 use tally_service::clock;
 
@@ -79,9 +80,10 @@ fn load(place: &Place<'_>, load: &Load) -> Result<StepResult, Error> {
     let over = AtomicBool::new(false);
     let server = &started.server;
     let (ran, watched) = std::thread::scope(|scope| {
+        let end = SetAtEnd(&over);
         let watching = scope.spawn(|| watch(server, &place.folder, &over));
         let ran = command(place, load, server).arg("--json").arg(&figures).output();
-        over.store(true, Ordering::SeqCst);
+        drop(end);
         (ran, watching.join().expect("watching does not panic"))
     });
     let ran = ran.during("run `tally load`")?;
