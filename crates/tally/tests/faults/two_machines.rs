@@ -6,10 +6,12 @@ use super::followers::{SECRET, database, leads};
 use crate::TALLY;
 use serde_json::json;
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
-use tally_testkit::{Client, Request, TestTally, wait_until};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tally_testkit::{Client, Request, SetAtEnd, TestTally, wait_until};
 
 const PAGE: &str = include_str!("../../../../docs/deploy/two-machines.md");
 const CLIENTS: usize = 4;
@@ -42,36 +44,75 @@ fn of_page(url: &str) -> TestTally {
     server
 }
 
+/// How far a client is.
+#[derive(Default)]
+struct Progress {
+    answered: AtomicUsize,
+    /// The request that it waits for, since when, and the last failure before that.
+    waits: Mutex<Option<(String, Instant, String)>>,
+}
+
+/// A test that fails says what its clients were doing: the cause of a wait that is never over is there.
+struct Told<'a>(&'a [Progress]);
+
+impl Drop for Told<'_> {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            return;
+        }
+        for (number, client) in self.0.iter().enumerate() {
+            let waits = client.waits.lock().unwrap_or_else(PoisonError::into_inner);
+            let waits = waits.as_ref().map(|(request, since, failure)| {
+                format!("{request} for {:?}; its last failure before: {failure:?}", since.elapsed())
+            });
+            let answered = client.answered.load(Ordering::SeqCst);
+            let waits = waits.unwrap_or_else(|| "nothing".to_owned());
+            // A failure here must not hide why the test fails.
+            drop(writeln!(
+                std::io::stderr(),
+                "client {number}: {answered} requests ended, it waits for {waits}"
+            ));
+        }
+    }
+}
+
 /// Adds one to the score of a player until the end, at any server; a request that fails is sent once more, to the other one. Returns
 /// the number of points, and what requests got that failed twice.
 fn play(
     player: &str,
     servers: [SocketAddr; 2],
-    (over, answered): (&AtomicBool, &AtomicUsize),
+    (over, progress): (&AtomicBool, &Progress),
 ) -> (i64, Vec<String>) {
-    let (mut points, mut failed) = (0, Vec::new());
+    let (mut points, mut failed, mut last) = (0, Vec::new(), String::new());
     while !over.load(Ordering::SeqCst) {
         let body = json!({"player": player, "score": 1});
         let request = Request::new("POST", "/v1/leaderboards/b/scores").json(&body);
-        let request = request.idempotent(&format!("{player}-{points}-{}", failed.len()));
+        let key = format!("{player}-{points}-{}", failed.len());
+        let request = request.idempotent(&key);
         let first = usize::try_from(points % 2).expect("0 or 1");
-        let send = |at: usize| {
+        let mut send = |at: usize| {
+            let began = Instant::now();
+            let waits = (format!("{key} at server {at}"), began, last.clone());
+            *progress.waits.lock().expect("no other writes it") = Some(waits);
             let mut client = Client::new(servers[at]).with_patience(Duration::from_secs(30));
-            match client.try_send(&request) {
-                Ok(answer) if answer.status == 200 => Ok(()),
-                Ok(answer) => Err(answer.text()),
-                Err(error) => Err(error.to_string()),
-            }
+            let why = match client.try_send(&request) {
+                Ok(answer) if answer.status == 200 => return Ok(()),
+                Ok(answer) => format!("{}: {}", answer.status, answer.text()),
+                Err(error) => error.to_string(),
+            };
+            last = format!("{key} at server {at} after {:?}: {why}", began.elapsed());
+            Err(last.clone())
         };
-        let again = |once: String| {
+        let done = send(first).or_else(|once| {
             std::thread::sleep(Duration::from_millis(100));
             send(1 - first).map_err(|twice| format!("{once}, then {twice}"))
-        };
-        match send(first).or_else(again) {
+        });
+        match done {
             Ok(()) => points += 1,
             Err(twice) => failed.push(twice),
         }
-        answered.fetch_add(1, Ordering::SeqCst);
+        *progress.waits.lock().expect("no other writes it") = None;
+        progress.answered.fetch_add(1, Ordering::SeqCst);
     }
     (points, failed)
 }
@@ -83,16 +124,17 @@ fn a_new_version_is_deployed_without_a_failed_request() {
     first.client().put("/v1/leaderboards/b", &json!({"update": "sum"})).expect(201);
     let mut second = of_page(&url);
     let (servers, over) = ([first.address(), second.address()], AtomicBool::new(false));
-    let answered: [AtomicUsize; CLIENTS] = Default::default();
+    let progress: [Progress; CLIENTS] = Default::default();
     // As long as a balancer needs to notice: until each client has been answered twice more.
     let pause = || {
-        let before: Vec<usize> = answered.iter().map(|count| count.load(Ordering::SeqCst)).collect();
-        let is_on = |(now, before): (&AtomicUsize, &usize)| now.load(Ordering::SeqCst) >= before + 2;
-        wait_until("all clients go on", || answered.iter().zip(&before).all(is_on));
+        let answered = || progress.iter().map(|client| client.answered.load(Ordering::SeqCst));
+        let before: Vec<usize> = answered().collect();
+        wait_until("all clients go on", || answered().zip(&before).all(|(now, before)| now >= before + 2));
     };
     let played: BTreeMap<String, (i64, Vec<String>)> = std::thread::scope(|scope| {
+        let (end, _told) = (SetAtEnd::new(&over), Told(&progress));
         let players = (0..CLIENTS).map(|number| {
-            let (player, seen) = (format!("p{number}"), (&over, &answered[number]));
+            let (player, seen) = (format!("p{number}"), (&over, &progress[number]));
             scope.spawn(move || (player.clone(), play(&player, servers, seen)))
         });
         let players: Vec<_> = players.collect();
@@ -108,7 +150,7 @@ fn a_new_version_is_deployed_without_a_failed_request() {
             first.client().get("/readyz").json()["follows"]["leader"].is_string()
         });
         pause();
-        over.store(true, Ordering::SeqCst);
+        drop(end);
         players.into_iter().map(|player| player.join().expect("it plays")).collect()
     });
     for (player, (points, failed)) in played {
