@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 use tally_testkit::command::{Finished, command};
-use tally_testkit::{DatabaseKind, Request, ScratchDatabase, TestTally};
+use tally_testkit::{DatabaseKind, GIVE_UP, Request, ScratchDatabase, TestTally};
 
 const GOALS: &str = "\
 date,team,scorer,own_goal,minute
@@ -213,8 +214,10 @@ fn a_killed_import_continues_where_it_was() {
         let mut importer = command(TALLY, &args);
         importer.arg("--data").arg(server.data()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut importer = importer.spawn().expect("it starts");
+        let began = Instant::now();
         while sum() < least {
-            std::thread::sleep(std::time::Duration::from_millis(1));
+            assert!(began.elapsed() < GIVE_UP, "it never has {least} rows");
+            std::thread::sleep(Duration::from_millis(1));
         }
         importer.kill().expect("it can be killed");
         let status = importer.wait().expect("it ends");

@@ -8,10 +8,11 @@ use crate::TALLY;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 use tally_testkit::backends::share;
 use tally_testkit::model::{Board, Definition, Range, Record};
 use tally_testkit::rng::soak;
-use tally_testkit::{Client, Request, Response, Rng, TestTally, audit};
+use tally_testkit::{Client, GIVE_UP, Request, Response, Rng, SetAtEnd, TestTally, audit, wait_until};
 
 const ROUNDS: usize = 20;
 const CLIENTS: usize = 4;
@@ -65,9 +66,9 @@ impl Worker {
         }
     }
 
-    /// Submits until the server has ended.
-    fn work(&mut self, mut client: Client, acknowledged: &AtomicUsize) {
-        loop {
+    /// Submits until the server has ended, or the test has failed.
+    fn work(&mut self, mut client: Client, (acknowledged, over): (&AtomicUsize, &AtomicBool)) {
+        while !over.load(Ordering::Relaxed) {
             let wanted = self.next();
             let Ok(answer) = client.try_send(&wanted.request()) else {
                 self.unsure.push_front(wanted);
@@ -183,28 +184,34 @@ fn a_kill_at_any_moment_loses_nothing_and_invents_nothing() {
     for round in 0..soak(ROUNDS).div_ceil(share()) {
         let acknowledged = AtomicUsize::new(0);
         let least = 5 + usize::try_from(rng.below(150)).expect("it is small");
-        let pause = std::time::Duration::from_micros(rng.below(20_000));
+        let pause = Duration::from_micros(rng.below(20_000));
+        let over = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            for worker in &mut workers {
-                let (client, acknowledged) = (server.client(), &acknowledged);
-                scope.spawn(move || worker.work(client, acknowledged));
-            }
+            let _end = SetAtEnd::new(&over);
+            let working = workers.iter_mut().map(|worker| {
+                let (client, signals) = (server.client(), (&acknowledged, &over));
+                scope.spawn(move || worker.work(client, signals))
+            });
+            let working: Vec<_> = working.collect();
+            let began = Instant::now();
             while acknowledged.load(Ordering::Relaxed) < least {
-                std::thread::sleep(std::time::Duration::from_millis(1));
+                assert!(began.elapsed() < GIVE_UP, "no submits are acknowledged");
+                std::thread::sleep(Duration::from_millis(1));
             }
             std::thread::sleep(pause);
             server.kill9();
+            // Each by the end of its connection.
+            working.into_iter().for_each(|one| one.join().expect("no answer is wrong"));
         });
         let stop = AtomicBool::new(false);
         server.launch();
         std::thread::scope(|scope| {
+            let end = SetAtEnd::new(&stop);
             let polling = scope.spawn(|| poll(server.client(), &stop));
             let health = server.client().get("/healthz").status;
             assert_eq!(health, 200, "it answers as soon as it listens");
-            while server.client().get("/readyz").status == 503 {
-                std::thread::sleep(std::time::Duration::from_millis(1));
-            }
-            stop.store(true, Ordering::Relaxed);
+            wait_until("it is ready", || server.client().get("/readyz").status != 503);
+            drop(end);
             polling.join().expect("no rank is wrong");
         });
         server.wait_ready();

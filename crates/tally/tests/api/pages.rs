@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tally_testkit::audit::read_pages;
 use tally_testkit::http::segment;
-use tally_testkit::{Client, Rng, TestTally};
+use tally_testkit::{Client, Rng, SetAtEnd, TestTally};
 
 const SCORES: &str = "/v1/leaderboards/b/scores";
 const STAYING: usize = 400;
@@ -65,6 +65,7 @@ fn no_remaining_player_is_skipped_or_shown_twice() {
 
     let (stop, moved) = (AtomicBool::new(false), AtomicUsize::new(0));
     std::thread::scope(|scope| {
+        let end = SetAtEnd::new(&stop);
         let stirring = (0..2).map(|seed| {
             let (client, stop, moved) = (server.client(), &stop, &moved);
             scope.spawn(move || stir(client, stop, moved, seed))
@@ -73,7 +74,8 @@ fn no_remaining_player_is_skipped_or_shown_twice() {
         for (order, expected) in [("best", &best_first), ("worst", &worst_first)] {
             let enough = moved.load(Ordering::Relaxed) + CHANGES_LEAST;
             for limit in [7, 100, 20, 1].into_iter().cycle() {
-                if moved.load(Ordering::Relaxed) >= enough {
+                // One that has ended has found a fault.
+                if moved.load(Ordering::Relaxed) >= enough || stirring.iter().any(|one| one.is_finished()) {
                     break;
                 }
                 let (entries, _) =
@@ -81,7 +83,7 @@ fn no_remaining_player_is_skipped_or_shown_twice() {
                 assert_eq!(&names(&entries), expected, "{order} first, {limit} a page");
             }
         }
-        stop.store(true, Ordering::Relaxed);
+        drop(end);
         for thread in stirring {
             thread.join().expect("it moves players");
         }

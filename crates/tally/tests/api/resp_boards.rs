@@ -6,7 +6,7 @@
 use crate::TALLY;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
-use tally_testkit::{Client, RespClient, Response, TestTally};
+use tally_testkit::{Client, RespClient, Response, SetAtEnd, TestTally};
 use tally_wire::resp::Reply;
 
 /// Rounds of the race between the listeners.
@@ -243,6 +243,7 @@ fn the_listeners_may_race_for_a_name() {
     let server = TestTally::start(TALLY);
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        let end = SetAtEnd::new(&done);
         let racing = scope.spawn(|| {
             let mut http = server.local();
             while !done.load(Ordering::Relaxed) {
@@ -267,7 +268,7 @@ fn the_listeners_may_race_for_a_name() {
                 }
             }
         }
-        done.store(true, Ordering::Relaxed);
+        drop(end);
         racing.join().expect("no answer is a fault");
         assert_eq!(wrong, Vec::<String>::new());
     });

@@ -9,10 +9,10 @@ use crate::TALLY;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 use tally_testkit::rng::soak;
-use tally_testkit::{GIVE_UP, RespClient, Rng, TestTally};
+use tally_testkit::{GIVE_UP, RespClient, Rng, SetAtEnd, TestTally};
 use tally_wire::resp::{Replies, Reply, command};
 
 const ROUNDS: usize = 8;
@@ -105,8 +105,8 @@ impl Worker {
         }
     }
 
-    /// Sends pipelines of any length until the server has ended, always some ahead of the replies.
-    fn work(&mut self, address: SocketAddr, relaxed: bool, done: &AtomicUsize) {
+    /// Sends pipelines of any length until the server has ended or the test has failed, always some ahead of the replies.
+    fn work(&mut self, address: SocketAddr, relaxed: bool, (done, over): (&AtomicUsize, &AtomicBool)) {
         let mut stream = TcpStream::connect(address).expect("it listens");
         stream.set_read_timeout(Some(GIVE_UP)).expect("it is a socket");
         let (mut expected, mut state) = (Vec::new(), self.state.clone());
@@ -117,7 +117,7 @@ impl Worker {
             expected.push((Reply::Simple(b"OK".to_vec()), false));
         }
         let mut heard = 0;
-        loop {
+        while !over.load(Ordering::Relaxed) {
             for _ in 0..=self.rng.below(AHEAD_MAX) {
                 let op = self.next();
                 let lines = op.apply(&mut state);
@@ -275,10 +275,12 @@ fn round(
     let least = 50 + usize::try_from(rng.below(1_500)).expect("it is small");
     let pause = Duration::from_micros(rng.below(5_000));
     let address = server.resp();
+    let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        let _end = SetAtEnd::new(&over);
         let working: Vec<_> = workers
             .iter_mut()
-            .map(|worker| scope.spawn(|| worker.work(address, promise.relaxed, &done)))
+            .map(|worker| scope.spawn(|| worker.work(address, promise.relaxed, (&done, &over))))
             .collect();
         // A client that has found a fault has ended: go on, so that it is reported.
         while done.load(Ordering::Relaxed) < least && !working.iter().any(|one| one.is_finished()) {
@@ -286,6 +288,8 @@ fn round(
         }
         std::thread::sleep(pause);
         end(server);
+        // Each by the end of its connection.
+        working.into_iter().for_each(|one| one.join().expect("no reply is wrong"));
     });
     server.restart();
     let state = stored(server);

@@ -7,7 +7,9 @@ use crate::TALLY;
 use serde_json::json;
 use std::net::TcpStream;
 use std::time::Duration;
-use tally_testkit::{Client, DatabaseKind, Proxy, Request, RespClient, ScratchDatabase, TestTally};
+use tally_testkit::{
+    Client, DatabaseKind, Proxy, Request, RespClient, ScratchDatabase, TestTally, wait_until,
+};
 
 const SECRET: &str = "0707070707070707070707070707070707070707070707070707070707070707";
 const LEASE: &str = "4s";
@@ -45,9 +47,7 @@ fn best(client: &mut Client) -> (String, i64) {
 }
 
 fn wait_until_ready(client: &mut Client) {
-    while client.get("/readyz").status != 200 {
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_until("it is ready", || client.get("/readyz").status == 200);
 }
 
 #[test]
@@ -80,9 +80,7 @@ fn a_server_that_waits_for_the_store_reports_its_health() {
     let address = server.address();
     server.kill9();
     let asking = std::thread::spawn(move || {
-        while TcpStream::connect(address).is_err() {
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        wait_until("it listens", || TcpStream::connect(address).is_ok());
         let mut client = Client::new(address);
         (client.get("/healthz").status, client.get("/readyz"))
     });
@@ -176,9 +174,7 @@ fn a_database_that_was_away_for_longer_than_the_lease_ends_nothing() {
     make_board(&mut client);
     proxy.refuse();
     proxy.cut();
-    while client.get("/readyz").status == 200 {
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_until("its lease is over", || client.get("/readyz").status != 200);
     let answer = client.get("/v1/leaderboards/b/scores");
     answer.refused(503, "loading");
     assert_eq!(answer.json()["phase"], "lease");

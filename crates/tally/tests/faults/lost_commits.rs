@@ -6,12 +6,11 @@
 
 use crate::TALLY;
 use serde_json::{Value, json};
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tally_testkit::{
     Client, DatabaseKind, EventStream, GIVE_UP, Reply, Request, RespClient, Response, ScratchDatabase,
-    TestTally,
+    SetAtEnd, TestTally, wait_until,
 };
 
 const SECRET: &str = "0505050505050505050505050505050505050505050505050505050505050505";
@@ -68,7 +67,7 @@ fn of(all: &[(&str, i64)]) -> Vec<(String, i64)> {
 /// A client's view during permanent reads: pages, phases without an answer, pages.
 fn watch(
     client: &mut Client,
-    (began, stop): (&Barrier, &AtomicBool),
+    (began, stop): (&AtomicBool, &AtomicBool),
 ) -> Vec<Result<Vec<(String, i64)>, String>> {
     let mut seen = Vec::new();
     while !stop.load(Ordering::SeqCst) {
@@ -78,12 +77,10 @@ fn watch(
             503 => Err(answer.json()["phase"].as_str().unwrap_or_default().to_owned()),
             _ => panic!("{}", answer.text()),
         };
-        if seen.is_empty() {
-            began.wait();
-        }
         if seen.last() != Some(&found) {
             seen.push(found);
         }
+        began.store(true, Ordering::SeqCst);
         std::thread::sleep(POLL_PAUSE);
     }
     seen
@@ -140,11 +137,12 @@ fn nothing_is_decided_on_a_state_that_is_gone(kind: DatabaseKind) {
     post(&mut client, "/v1/deposits", &json!({"to": member, "amount": 1_000})).expect(201);
     send(&mut client, &Request::new("PUT", "/v1/leaderboards/c").json(&json!({}))).expect(201);
     let mut resp = RespClient::connect(server.resp());
-    let (began, stop, address) = (Barrier::new(2), AtomicBool::new(false), server.address());
+    let (began, stop, address) = (AtomicBool::new(false), AtomicBool::new(false), server.address());
     let (seen, last) = std::thread::scope(|scope| {
+        let end = SetAtEnd::new(&stop);
         let (mut watching, signals) = (Client::new(address), (&began, &stop));
         let watching = scope.spawn(move || watch(&mut watching, signals));
-        began.wait();
+        wait_until("a page is read", || began.load(Ordering::SeqCst));
         // A server ends its streams when it has not known for five seconds whether it may answer, and MySQL may take longer to start.
         server.signal("STOP");
         database.put_copy_back();
@@ -153,7 +151,7 @@ fn nothing_is_decided_on_a_state_that_is_gone(kind: DatabaseKind) {
         assert_eq!((&at["phase"], &at["reason"]), (&json!("reloading"), &json!("lost_commits")));
         let last = wait_for_reloads(&mut client, 1);
         std::thread::sleep(Duration::from_millis(50));
-        stop.store(true, Ordering::SeqCst);
+        drop(end);
         (watching.join().unwrap(), last)
     });
     // Pages of before, then none, then the stored ones: nothing of before once the loss is known.

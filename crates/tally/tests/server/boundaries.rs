@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tally_testkit::http::segment;
 use tally_testkit::rng::soak;
-use tally_testkit::{Client, Request, Rng, TestTally, audit, wait_until};
+use tally_testkit::{Client, Request, Rng, SetAtEnd, TestTally, audit, wait_until};
 
 const MINUTES_MAX: usize = 3;
 const CONNECTIONS: usize = 6;
@@ -159,6 +159,7 @@ fn cross(server: &TestTally) -> (Sums, Vec<Timestamp>, States) {
     let done = AtomicBool::new(false);
     let mut boundaries = Vec::new();
     let seen = std::thread::scope(|scope| {
+        let watched = SetAtEnd::new(&done);
         let watching = scope.spawn(|| watch(server.client(), &done));
         for _ in 0..soak(1).min(MINUTES_MAX) {
             // At least a moment of both minutes.
@@ -166,6 +167,7 @@ fn cross(server: &TestTally) -> (Sums, Vec<Timestamp>, States) {
             sleep_until(boundary - AROUND);
             let stop = AtomicBool::new(false);
             std::thread::scope(|streams| {
+                let _end = SetAtEnd::new(&stop);
                 for number in 0..CONNECTIONS {
                     let (stop, all) = (&stop, &all);
                     streams.spawn(move || {
@@ -179,7 +181,6 @@ fn cross(server: &TestTally) -> (Sums, Vec<Timestamp>, States) {
                     });
                 }
                 sleep_until(boundary + AROUND);
-                stop.store(true, Ordering::Relaxed);
             });
             boundaries.push(boundary);
         }
@@ -193,7 +194,7 @@ fn cross(server: &TestTally) -> (Sums, Vec<Timestamp>, States) {
                 .any(|item| item["period"] == json!(period(last - 1.minute())) && item["state"] == "closed")
         };
         wait_until("the last periods are closed", || ["late", "only"].iter().all(is_closed));
-        done.store(true, Ordering::Relaxed);
+        drop(watched);
         watching.join().expect("the watch does not panic")
     });
     (all.into_inner().expect("no stream has panicked"), boundaries, seen)
@@ -310,9 +311,9 @@ fn soak_a_retry_after_the_boundary_has_its_ranks() {
     sleep_until(boundary + POLL_PAUSE);
     // An idle connection does not last that long.
     let mut client = server.client();
-    while listed(&mut client, "only").iter().all(|item| item["state"] != "closed") {
-        std::thread::sleep(POLL_PAUSE);
-    }
+    wait_until("a period is closed", || {
+        listed(&mut client, "only").iter().any(|item| item["state"] == "closed")
+    });
     let again = send(&mut client, "a", 5_000, "again");
     assert!(again.is_replay());
     assert_eq!(again.expect(200), first);

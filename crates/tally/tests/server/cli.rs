@@ -6,9 +6,9 @@ use crate::TALLY;
 use serde_json::{Value, json};
 use std::io::Read;
 use std::process::Stdio;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tally_testkit::command::{command, run, run_set};
-use tally_testkit::{Request, TestTally};
+use tally_testkit::{Request, SetAtEnd, TestTally, wait_until};
 
 /// The subcommands that a help text lists.
 fn listed(help: &str) -> Vec<String> {
@@ -511,9 +511,14 @@ fn another_secret_is_refused() {
 }
 
 /// The record of one client of the drain: acknowledged increments, and those of unknown outcome.
-fn add_until_the_end(mut client: tally_testkit::Client, acknowledged: &AtomicU64, unsure: &AtomicU64) {
+fn add_until_the_end(
+    mut client: tally_testkit::Client,
+    (acknowledged, unsure): (&AtomicU64, &AtomicU64),
+    over: &AtomicBool,
+) {
     let add = Request::new("POST", "/v1/leaderboards/b/scores").json(&json!({"player": "p", "score": 1}));
-    loop {
+    // Until the server refuses, unless the test has failed before.
+    while !over.load(Ordering::Relaxed) {
         match client.try_send(&add) {
             Ok(answer) if answer.status == 200 => acknowledged.fetch_add(1, Ordering::Relaxed),
             Ok(answer) => {
@@ -540,14 +545,14 @@ fn sigterm_under_load_keeps_everything_acknowledged() {
         };
         let before = score(&server);
         let (acknowledged, unsure) = (AtomicU64::new(0), AtomicU64::new(0));
+        let over = AtomicBool::new(false);
         std::thread::scope(|scope| {
+            let _end = SetAtEnd::new(&over);
             for _ in 0..6 {
                 let client = server.client();
-                scope.spawn(|| add_until_the_end(client, &acknowledged, &unsure));
+                scope.spawn(|| add_until_the_end(client, (&acknowledged, &unsure), &over));
             }
-            while acknowledged.load(Ordering::Relaxed) < 50 {
-                std::thread::yield_now();
-            }
+            wait_until("scores are acknowledged", || acknowledged.load(Ordering::Relaxed) >= 50);
             server.terminate();
         });
         server.restart();

@@ -3,7 +3,7 @@
 use crate::TALLY;
 use serde_json::{Value, json};
 use tally_testkit::{
-    Client, DatabaseKind, RedisKind, Request, Response, ScratchDatabase, ScratchRedis, TestTally,
+    Client, DatabaseKind, RedisKind, Request, Response, ScratchDatabase, ScratchRedis, TestTally, wait_until,
 };
 
 /// Digests of passwords that cost no time.
@@ -369,9 +369,7 @@ fn applications_are_the_same_in_the_store_and_in_redis() {
     let faults = metrics.lines().find(|line| line.starts_with("tally_applications_faults_total "));
     assert!(faults.is_some_and(|line| !line.ends_with(" 0")), "{metrics}");
     redis.restart();
-    while local.get(&apply).status == 503 {
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    wait_until("Redis answers", || local.get(&apply).status != 503);
     for (method, target, body) in [
         ("POST", apply.clone(), json!({"player": "bob"})),
         ("POST", format!("{apply}/accept"), players(&["ann"])),

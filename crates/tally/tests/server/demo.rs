@@ -7,9 +7,10 @@ use crate::TALLY;
 use crate::pages::run_page;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
 use tally_testkit::audit::{audit_board, boards, read_pages};
 use tally_testkit::model::{Board, Definition, Range, Record, Score};
-use tally_testkit::{Client, TestTally, wait_until};
+use tally_testkit::{Client, GIVE_UP, TestTally, wait_until};
 
 const GOALSCORERS: &str = include_str!("../../sample/goalscorers.csv");
 const RESULTS: &str = include_str!("../../sample/results.csv");
@@ -350,11 +351,13 @@ fn check_wallets(server: &TestTally) {
 /// Waits until so many rows of the demo are done, and asks for ranks then. Returns whether the filling was met, and whether they
 /// were refused.
 fn wait_for(client: &mut Client, rows: u64) -> (bool, bool) {
+    let began = Instant::now();
     loop {
         let ready = client.get("/readyz");
         if ready.status == 200 {
             return (false, false);
         }
+        assert!(began.elapsed() < GIVE_UP, "{}", ready.text());
         let at = ready.json();
         if at["phase"] == "demo" && at["done"].as_u64() >= Some(rows) {
             // It may be done by now.

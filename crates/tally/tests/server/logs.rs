@@ -6,7 +6,7 @@ use crate::TALLY;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Read};
 use tally_testkit::command::run_set;
-use tally_testkit::{OwnLogServer, Request};
+use tally_testkit::{OwnLogServer, Request, wait_until};
 use tempfile::TempDir;
 
 /// A server with this stderr that is ready.
@@ -25,9 +25,7 @@ fn a_reader_of_the_log_that_stalls_stops_nothing_and_is_told_what_it_missed() {
     let reading = std::thread::spawn(move || {
         BufReader::new(reader).lines().map(|line| line.expect("the log is text")).collect::<Vec<_>>()
     });
-    while server.lines("written") == 0.0 {
-        std::thread::yield_now();
-    }
+    wait_until("a line is written", || server.lines("written") > 0.0);
     server.end();
     let lines = reading.join().expect("it reads to the end");
     let told = lines.iter().filter_map(|line| line.split("lines of the log were dropped").nth(1));
@@ -42,9 +40,7 @@ fn a_server_goes_on_without_a_reader_of_its_log() {
     drop(reader);
     let mut server = start(writer, &[("TALLY_LOG_LEVEL", "debug")]);
     server.log_much();
-    while server.lines("failed") < 1.0 {
-        std::thread::yield_now();
-    }
+    wait_until("a line is not written", || server.lines("failed") >= 1.0);
     server.end();
 }
 

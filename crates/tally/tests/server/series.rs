@@ -5,7 +5,7 @@ use crate::contests::{CHEAP, acting, balanced, member, pair, players, wallet};
 use jiff::Timestamp;
 use serde_json::json;
 use tally_testkit::http::segment;
-use tally_testkit::{Client, Request, TestTally};
+use tally_testkit::{Client, Request, TestTally, wait_for};
 
 /// Whole seconds until the next full minute by the machine's clock, and that minute as written in a name.
 fn next_minute() -> (Timestamp, String) {
@@ -119,11 +119,7 @@ fn micros(at: Timestamp) -> String {
 }
 
 /// Polls until there is something: a background task does it.
-fn eventually<T>(mut ask: impl FnMut() -> Option<T>) -> T {
-    loop {
-        if let Some(found) = ask() {
-            return found;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(50));
-    }
+#[track_caller]
+fn eventually<T>(ask: impl FnMut() -> Option<T>) -> T {
+    wait_for("a background task does it", ask)
 }

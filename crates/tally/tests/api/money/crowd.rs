@@ -15,14 +15,19 @@ const ROUNDS: usize = 6;
 /// Sends these at one moment, each on a connection of its own; returns the answers in order.
 fn storm(world: &World, requests: &[Request]) -> Vec<Response> {
     let barrier = Barrier::new(requests.len());
+    // Connected already, before any waits for the others: one that fails there would be waited for without an end.
+    let connected = |request| {
+        let mut client = world.server.client();
+        assert_eq!(client.get("/readyz").status, 200);
+        (client, request)
+    };
+    let connected: Vec<(Client, &Request)> = requests.iter().map(connected).collect();
     std::thread::scope(|scope| {
-        let asked: Vec<_> = requests
-            .iter()
-            .map(|request| {
-                let (mut client, barrier) = (world.server.client(), &barrier);
+        let asked: Vec<_> = connected
+            .into_iter()
+            .map(|(mut client, request)| {
+                let barrier = &barrier;
                 scope.spawn(move || {
-                    // Connected already.
-                    assert_eq!(client.get("/readyz").status, 200);
                     barrier.wait();
                     client.send(request)
                 })

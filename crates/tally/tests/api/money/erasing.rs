@@ -5,7 +5,7 @@ use crate::TALLY;
 use serde_json::{Value, json};
 use std::time::Duration;
 use tally_testkit::audit::read_pages;
-use tally_testkit::{Client, Request, TestTally};
+use tally_testkit::{Client, Request, TestTally, wait_for};
 
 /// What names the person in this world, in any case of letters: its name, login, number and player, and words about it.
 const PERSONAL: [&str; 7] =
@@ -89,14 +89,14 @@ fn play(client: &mut Client, player: &str, suffix: &str) {
 
 /// Waits until nothing of the person is left that can be found.
 fn erased(client: &mut Client, member: &str) -> Value {
-    loop {
+    wait_for("the erasure is done", || {
         let shown = client.get(&format!("/v1/members/{member}")).expect(200);
         if shown["erasure"] == "done" {
-            return shown;
+            return Some(shown);
         }
         assert_eq!(shown["erasure"], "running", "{shown}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+        None
+    })
 }
 
 /// Every list that may name a person, as text.

@@ -2,7 +2,7 @@
 
 use super::operations::Tour;
 use serde_json::{Value, json};
-use tally_testkit::Request;
+use tally_testkit::{Request, wait_until};
 
 fn post(path: &str, body: &Value) -> Request {
     Request::new("POST", path).json(body)
@@ -183,9 +183,7 @@ fn holds(tour: &mut Tour<'_>, ann: &str, bob: &str) {
     );
     let soon = tally_wire::time::format(soon.expect("an instant").plus(6_000_000));
     let short = place(tour, json!({"member": ann, "amount": 1, "expires_at": soon}));
-    while tour.local.get(&short).expect(200)["status"] == "open" {
-        std::thread::sleep(std::time::Duration::from_millis(50));
-    }
+    wait_until("its time is over", || tour.local.get(&short).expect(200)["status"] != "open");
     tour.good("getHold", 200, Request::new("GET", &short));
     tour.refused("captureHold", 409, "hold_expired", &capture(&short, &json!({})));
     tour.refused("voidHold", 409, "hold_expired", &Request::new("POST", format!("{short}/void")));

@@ -16,7 +16,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
-use tally_testkit::{GIVE_UP, wait_until};
+use tally_testkit::{GIVE_UP, SetAtEnd, wait_until};
 
 /// Callers of each kind; each prefers another server.
 const CALLERS: usize = 2;
@@ -152,6 +152,7 @@ fn disturbed(world: &mut World, loads: &mut [(usize, Box<dyn Load>)], minute: Ti
     let addresses = Arc::clone(&world.addresses);
     let (patience, may_lose) = (world.cell.patience(), world.cell.fault == Fault::DatabaseBack);
     let (ready, began) = std::thread::scope(|scope| {
+        let end = SetAtEnd::new(&stop);
         let asking: Vec<_> = loads
             .iter_mut()
             .enumerate()
@@ -175,7 +176,7 @@ fn disturbed(world: &mut World, loads: &mut [(usize, Box<dyn Load>)], minute: Ti
         // Callers end in every case.
         let ready = catch_unwind(AssertUnwindSafe(|| fault(world, minute)));
         std::thread::sleep(AFTER);
-        stop.store(true, Ordering::SeqCst);
+        drop(end);
         for (column, asking) in asking {
             let longest = asking.join().unwrap_or_else(|panic| resume_unwind(panic));
             refused[column] = refused[column].max(longest);

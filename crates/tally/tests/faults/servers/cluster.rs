@@ -3,9 +3,9 @@
 use super::disturbed::{Added, add_until, wait_for};
 use super::world::*;
 use serde_json::json;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use tally_testkit::{RedisKind, Reply, Request, Rng, ScratchCluster, TestTally};
+use tally_testkit::{RedisKind, Reply, Request, Rng, ScratchCluster, SetAtEnd, TestTally};
 
 /// The number of kills.
 const KILLS: usize = 6;
@@ -45,12 +45,13 @@ fn servers_and_nodes_are_killed_by_chance_and_all_agree_in_the_end() {
     let added: Vec<Added> = std::thread::scope(|scope| {
         let clients: Vec<_> = (0..3).map(|nth| (nth, clients(&servers))).collect();
         let stop = &stop;
+        let end = SetAtEnd::new(stop);
         let adding: Vec<_> =
             clients.into_iter().map(|client| scope.spawn(move || add_until(stop, client))).collect();
         for _ in 0..KILLS {
             kill_one(&mut rng, &mut servers, &mut cluster);
         }
-        stop.store(true, Ordering::SeqCst);
+        drop(end);
         adding.into_iter().map(|adding| adding.join().unwrap()).collect()
     });
     for server in &servers {

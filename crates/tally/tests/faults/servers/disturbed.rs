@@ -4,9 +4,9 @@ use super::world::*;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tally_testkit::redis::{RedisKind, ScratchRedis};
-use tally_testkit::{Client, DatabaseKind, Request, Rng, ScratchDatabase, TestTally};
+use tally_testkit::{Client, DatabaseKind, GIVE_UP, Request, Rng, ScratchDatabase, SetAtEnd, TestTally};
 use tally_wire::resp::Reply;
 
 /// The effect of a client on a sum board: for each player, the certain additions.
@@ -23,6 +23,7 @@ pub(crate) fn add_until(stop: &AtomicBool, (nth, mut clients): (usize, Vec<Clien
         let body = json!({"player": player, "score": score});
         let request = Request::new("POST", "/v1/leaderboards/sum/scores").json(&body);
         let request = request.idempotent(&format!("{nth}-{sent}"));
+        let started = Instant::now();
         loop {
             let count = clients.len();
             match clients[at % count].try_send(&request) {
@@ -30,6 +31,7 @@ pub(crate) fn add_until(stop: &AtomicBool, (nth, mut clients): (usize, Vec<Clien
                 Ok(answer) => assert!([409, 503].contains(&answer.status), "{}", answer.text()),
                 Err(_) => at += 1,
             }
+            assert!(started.elapsed() < GIVE_UP, "it is never added");
             std::thread::sleep(Duration::from_millis(1));
         }
         *added.entry(player).or_default() += score;
@@ -62,12 +64,13 @@ fn disturb(servers: &mut Servers, with: impl FnOnce(&mut Vec<TestTally>)) -> Vec
     std::thread::scope(|scope| {
         let clients: Vec<_> = (0..3).map(|nth| (nth, servers.clients())).collect();
         let stop = &stop;
+        let end = SetAtEnd::new(stop);
         let adding: Vec<_> =
             clients.into_iter().map(|client| scope.spawn(move || add_until(stop, client))).collect();
         std::thread::sleep(Duration::from_millis(500));
         with(&mut servers.all);
         std::thread::sleep(Duration::from_millis(300));
-        stop.store(true, Ordering::SeqCst);
+        drop(end);
         adding.into_iter().map(|adding| adding.join().unwrap()).collect()
     })
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tally_testkit::rng::soak;
-use tally_testkit::{Client, Request, Rng};
+use tally_testkit::{Client, Request, Rng, SetAtEnd};
 
 /// Members with this balance each, made at any server.
 fn members(client: &mut Client, count: usize, units: i64) -> Vec<String> {
@@ -94,14 +94,19 @@ fn a_storm_of_equal_transfers_at_several_servers_has_one_effect() {
     for round in 1..=5 {
         let request = Request::new("POST", "/v1/transfers").json(&body).idempotent(&format!("k{round}"));
         let barrier = std::sync::Barrier::new(STORM);
+        // Connected already, before any waits for the others: one that fails there would be waited for without an end.
+        let connected = |number: usize| {
+            let mut client = servers.all[number % 3].client();
+            client.get("/healthz").expect(200);
+            client
+        };
+        let connected: Vec<Client> = (0..STORM).map(connected).collect();
         let answers: Vec<_> = std::thread::scope(|scope| {
-            let asked: Vec<_> = (0..STORM)
-                .map(|number| {
-                    let (mut client, barrier, request) =
-                        (servers.all[number % 3].client(), &barrier, &request);
+            let asked: Vec<_> = connected
+                .into_iter()
+                .map(|mut client| {
+                    let (barrier, request) = (&barrier, &request);
                     scope.spawn(move || {
-                        // Connected already.
-                        client.get("/healthz").expect(200);
                         barrier.wait();
                         client.send(request)
                     })
@@ -182,6 +187,7 @@ fn one_is_killed_while_money_moves_at_all_and_each_movement_is_done_once() {
     let stop = AtomicBool::new(false);
     let told: Vec<Value> = std::thread::scope(|scope| {
         let (stop, all) = (&stop, &all);
+        let end = SetAtEnd::new(stop);
         let clients: Vec<_> = (0..6).map(|nth| (nth, servers.clients())).collect();
         let moving: Vec<_> =
             clients.into_iter().map(|clients| scope.spawn(move || move_until(stop, all, clients))).collect();
@@ -190,7 +196,7 @@ fn one_is_killed_while_money_moves_at_all_and_each_movement_is_done_once() {
             servers.all[at].kill9();
         }
         std::thread::sleep(Duration::from_millis(300));
-        stop.store(true, Ordering::SeqCst);
+        drop(end);
         moving.into_iter().flat_map(|moving| moving.join().expect("a mover ends")).collect()
     });
     for at in [1, 2] {

@@ -2,7 +2,7 @@
 
 use super::*;
 use std::time::Duration;
-use tally_testkit::RespClient;
+use tally_testkit::{RespClient, wait_until};
 
 /// The reply to one of its players.
 fn refused(client: &mut Client, player: &str) {
@@ -59,9 +59,7 @@ fn a_shard_that_is_down_fails_its_players_and_no_others() {
     assert!(both.contains("it is not known whether the change was made"), "a part of it is: {both}");
     world.servers[1].restart();
     let another = there.iter().next_back().unwrap();
-    while client.send(&submit(another, 9)).status != 200 {
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    wait_until("its database answers", || client.send(&submit(another, 9)).status == 200);
     for player in there.iter().chain(&here) {
         client.send(&submit(player, 7)).expect(200);
     }

@@ -1,8 +1,7 @@
 //! An import that is cut between its databases: each goes on at its own line, and no line counts twice.
 
 use super::*;
-use std::time::Duration;
-use tally_testkit::{COMMIT, Cut, Proxy};
+use tally_testkit::{COMMIT, Cut, Proxy, wait_until};
 
 const DIGEST: &str = "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a";
 
@@ -64,15 +63,11 @@ fn is_cut_and_counted(killed: bool) -> bool {
     }
     let mut client = server.local();
     let progress = format!("/v1/imports/sum/{DIGEST}");
-    while client.get(&progress).status != 200 {
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    wait_until("the progress is known", || client.get(&progress).status == 200);
     assert_eq!(client.get(&progress).expect(200)["lines"], 20);
     // It goes on in other chunks than before.
     for (from, to) in [(20, 35), (35, 60)] {
-        while client.send(&chunk(from, to, to == 60)).status == 503 {
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        wait_until("a chunk is taken", || client.send(&chunk(from, to, to == 60)).status != 503);
     }
     let done = client.get(&progress).expect(200);
     assert_eq!((&done["lines"], &done["finished"]), (&json!(60), &json!(true)));

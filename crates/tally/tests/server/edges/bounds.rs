@@ -4,8 +4,9 @@ use super::{TALLY, add, key, score, sum_board};
 use serde_json::json;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::time::Instant;
 use tally_testkit::audit::metric;
-use tally_testkit::{Client, Request, TestTally};
+use tally_testkit::{Client, GIVE_UP, Request, TestTally};
 
 const HEAD: &str = "POST /v1/leaderboards/b/scores HTTP/1.1\r\nHost: 127.0.0.1\r\n\
     Content-Type: application/json\r\nContent-Length: 100000\r\n\r\n";
@@ -51,7 +52,7 @@ fn insist(mut client: Client, number: usize) -> usize {
     let row = json!({"board": "b", "player": format!("p{number}"), "score": 1});
     let batch = Request::new("POST", "/v1/scores/batch").json(&json!({"scores": vec![row; 50]}));
     let batch = batch.idempotent(&format!("k{number}"));
-    let mut refused = 0;
+    let (mut refused, began) = (0, Instant::now());
     loop {
         let answer = client.send(&batch);
         if answer.status == 200 {
@@ -62,6 +63,7 @@ fn insist(mut client: Client, number: usize) -> usize {
         let seconds = answer.header("retry-after").and_then(|seconds| seconds.parse::<u32>().ok());
         assert!(seconds.is_some_and(|seconds| seconds > 0), "{answer:?}");
         refused += 1;
+        assert!(began.elapsed() < GIVE_UP, "{}", answer.text());
         std::thread::yield_now();
     }
 }
@@ -101,7 +103,9 @@ fn a_key_is_new_again_when_it_is_forgotten() {
     client.send(&create).expect(201);
     // This does not depend on time: as long as it is a replay it has no effect, then it has one.
     let mut again = client.send(&request);
+    let began = Instant::now();
     while again.is_replay() {
+        assert!(began.elapsed() < GIVE_UP, "it is never forgotten");
         assert_eq!(again.expect(200)["score"], 1);
         std::thread::sleep(std::time::Duration::from_millis(20));
         again = client.send(&request);
@@ -110,6 +114,7 @@ fn a_key_is_new_again_when_it_is_forgotten() {
     client.delete("/v1/leaderboards/other").expect(204);
     let mut put = client.send(&create);
     while put.is_replay() {
+        assert!(began.elapsed() < GIVE_UP, "it is never forgotten");
         std::thread::sleep(std::time::Duration::from_millis(20));
         put = client.send(&create);
     }
@@ -117,6 +122,7 @@ fn a_key_is_new_again_when_it_is_forgotten() {
     // Another request may have the key then.
     let mut other = client.send(&add("q", 7).idempotent("k"));
     while other.status == 422 {
+        assert!(began.elapsed() < GIVE_UP, "it is never forgotten");
         other.refused(422, "idempotency_key_reused");
         std::thread::sleep(std::time::Duration::from_millis(20));
         other = client.send(&add("q", 7).idempotent("k"));

@@ -4,9 +4,9 @@ use super::{TALLY, add, fill_big, score, sum_board};
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicI64, Ordering};
-use tally_testkit::TestTally;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use tally_testkit::command::command;
+use tally_testkit::{SetAtEnd, TestTally, wait_until};
 
 /// So often it starts, and more often if it was not seen loading.
 const STARTS: usize = 6;
@@ -59,12 +59,15 @@ fn sigint_drains_like_sigterm() {
     let mut server = TestTally::start(TALLY);
     sum_board(&server);
     let (acknowledged, unsure) = (AtomicI64::new(0), AtomicI64::new(0));
+    let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        let _end = SetAtEnd::new(&over);
         for _ in 0..4 {
             let mut client = server.client();
-            let (acknowledged, unsure) = (&acknowledged, &unsure);
+            let (acknowledged, unsure, over) = (&acknowledged, &unsure, &over);
             scope.spawn(move || {
-                loop {
+                // Until the server refuses, unless the test has failed before.
+                while !over.load(Ordering::Relaxed) {
                     match client.try_send(&add("p", 1)) {
                         Ok(answer) if answer.status == 200 => acknowledged.fetch_add(1, Ordering::Relaxed),
                         Ok(answer) => return answer.refused(503, "draining"),
@@ -76,9 +79,7 @@ fn sigint_drains_like_sigterm() {
                 }
             });
         }
-        while acknowledged.load(Ordering::Relaxed) < 50 {
-            std::thread::yield_now();
-        }
+        wait_until("scores are acknowledged", || acknowledged.load(Ordering::Relaxed) >= 50);
         server.signal("INT");
         server.wait_end();
     });

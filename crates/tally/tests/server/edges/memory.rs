@@ -11,7 +11,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tally_testkit::command::HUGE_PAGES;
-use tally_testkit::{Request, RespClient, TestTally, wait_until};
+use tally_testkit::{Request, RespClient, SetAtEnd, TestTally, wait_until};
 use tally_wire::resp::{Reply, command};
 
 const MIB: u64 = 1 << 20;
@@ -80,6 +80,7 @@ fn grown(server: &TestTally, key: &str, what: &str, does: impl FnOnce()) -> u64 
     let before = status(server, "VmRSS");
     let done = AtomicBool::new(false);
     let (writes, longest) = std::thread::scope(|scope| {
+        let end = SetAtEnd::new(&done);
         let writing = scope.spawn(|| {
             let mut redis = RespClient::connect(server.resp());
             redis.call(&["AUTH", key]);
@@ -95,7 +96,7 @@ fn grown(server: &TestTally, key: &str, what: &str, does: impl FnOnce()) -> u64 
             (writes, longest)
         });
         does();
-        done.store(true, Ordering::Relaxed);
+        drop(end);
         writing.join().expect("writes go on")
     });
     let grown = status(server, "VmHWM").saturating_sub(before);

@@ -3,8 +3,10 @@
 use super::{TALLY, add, fill_big, key, sum_board};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
 use tally_testkit::{
-    DatabaseKind, RedisKind, Request, Response, ScratchDatabase, ScratchRedis, TestTally, tls, wait_until,
+    DatabaseKind, GIVE_UP, RedisKind, Request, Response, ScratchDatabase, ScratchRedis, TestTally, tls,
+    wait_for, wait_until,
 };
 
 /// The identity of a series.
@@ -253,13 +255,10 @@ fn contests_are_counted_by_state_and_payments_by_what_became_of_them() {
     client.post(&format!("/v1/members/{}/close", ids[1]), &force).expect(200);
     client.send(&Request::new("POST", "/v1/contests/finished/settle")).expect(200);
     let wanted = json!({"draft": 1, "open": 1, "running": 1, "finished": 0, "settled": 2, "cancelled": 1});
-    let status = loop {
+    let status = wait_for("the contests are counted", || {
         let status = client.get("/v1/status").expect(200)["contests"].clone();
-        if status["states"] == wanted {
-            break status;
-        }
-        std::thread::yield_now();
-    };
+        (status["states"] == wanted).then_some(status)
+    });
     let turned = json!({"draft": 6, "open": 5, "running": 4, "finished": 2, "settled": 2, "cancelled": 1});
     assert_eq!(status["turned"], turned);
     assert_eq!(status["prizes"], json!({"paid": 3, "member_closed": 1, "limit_exceeded": 0, "reversed": 0}));
@@ -287,7 +286,9 @@ fn it_answers_while_ranks_are_loading() {
     server.launch();
     let mut client = server.client();
     let mut states = BTreeSet::new();
+    let began = Instant::now();
     while !states.contains("ready") {
+        assert!(began.elapsed() < GIVE_UP, "it is never ready");
         let answer = client.get("/metrics");
         if answer.status == 503 {
             // It cannot know the permissions for a moment.
