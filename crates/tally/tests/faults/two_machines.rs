@@ -36,6 +36,8 @@ fn of_page(url: &str) -> TestTally {
     let mut server = TestTally::stopped(TALLY);
     server.set("TALLY_SECRET", SECRET);
     server.allow("the store has not answered for `store.lease`");
+    // A slow database: its client sends the request again, and must not fail twice.
+    server.allow("a request met a fault");
     let config = server.data().join("tally.toml");
     std::fs::write(&config, text).expect("it is written");
     server.set("TALLY_CONFIG", config.to_str().expect("UTF-8"));

@@ -9,7 +9,7 @@ use tally_store::{
     BanKey, Bans, BoardChange, BoardNo, BoardRef, Coordination, FeedPosition, Garbage, Maintenance,
     OutboxContent, Reads, Revisions, ShardSet, Transactions, Window, WindowKey, WindowRow,
 };
-use tally_testkit::wait_for;
+use tally_testkit::{wait_for, wait_until};
 
 const BOARD: BoardNo = BoardNo(1);
 
@@ -183,9 +183,12 @@ fn a_period_is_over_when_every_database_knows() {
     );
     assert_eq!(second.each()[1].windows(BOARD).unwrap(), [row(true)]);
     world.proxies[1].pass();
-    wait_for("every database has it", || match alter(&first, &windows(true)) {
-        Err(StoreError::Partly(_)) => None,
-        done => Some(done.unwrap()),
+    wait_until("every database has it", || match alter(&first, &windows(true)) {
+        Err(StoreError::Partly(_)) => false,
+        done => {
+            done.unwrap();
+            true
+        }
     });
     // A database that has the change already is not written to again.
     assert_eq!(state(&second, None).0.of(1), over.of(1));
