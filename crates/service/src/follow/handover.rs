@@ -5,7 +5,7 @@
 //! marks, which the database keeps for a while, and are read by their keys. Not here: whether the marks reach far enough
 //! ([`Following::can_catch_up`](super::Following::can_catch_up)).
 
-use super::KnownOf;
+use super::TakeoverFacts;
 use super::apply::publish;
 use crate::boards::Boards;
 use crate::clock::ClockReading;
@@ -32,7 +32,7 @@ pub struct Handover {
     /// The newest instant of their records.
     newest: Micros,
     /// What is known of the leader before.
-    known: KnownOf,
+    known: TakeoverFacts,
 }
 
 impl Handover {
@@ -41,7 +41,7 @@ impl Handover {
         let following = tally.following.as_ref()?;
         following.end();
         let newest = Micros(following.newest.load(Ordering::Acquire));
-        Some(Self { boards: Arc::clone(&tally.boards), newest, known: following.known_of().clone() })
+        Some(Self { boards: Arc::clone(&tally.boards), newest, known: following.takeover_facts().clone() })
     }
 
     /// What a start needs to know; `None` if the database has lost what this server has. The contests of leaderboards are read again,

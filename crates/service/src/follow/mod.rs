@@ -103,12 +103,12 @@ pub struct Following {
     age_max: Duration,
     /// The newest instant of a record.
     newest: AtomicI64,
-    known_of: Mutex<KnownOf>,
+    takeover_facts: Mutex<TakeoverFacts>,
 }
 
 /// What a follower needs when it leads after a leader that did not stop by itself.
 #[derive(Clone, Debug, Default)]
-struct KnownOf {
+struct TakeoverFacts {
     /// The revision of each leaderboard here; 0 if it is unknown.
     revisions: BTreeMap<BoardNo, u64>,
     /// The last transactions that were made here and have marks, oldest first.
@@ -117,7 +117,7 @@ struct KnownOf {
     leading: Leading,
 }
 
-impl KnownOf {
+impl TakeoverFacts {
     /// For how long the leader has certainly kept the marks of a transaction.
     fn marks_kept(&self) -> Duration {
         Duration::from_micros(self.leading.marks).saturating_sub(MARKS_MARGIN)
@@ -136,31 +136,31 @@ impl Following {
             known: AtomicU64::new(0),
             age_max,
             newest: AtomicI64::new(i64::MIN),
-            known_of: Mutex::default(),
+            takeover_facts: Mutex::default(),
         }
     }
 
     /// What the leader says of itself.
     pub fn hear(&self, leading: Leading) {
-        self.known_of().leading = leading;
+        self.takeover_facts().leading = leading;
     }
 
     /// Whether a leader whose lease ends then is followed so closely that what this server has missed of it can be told: the
     /// database has marks of everything since, and its last renewal.
     pub fn can_catch_up(&self, expires_at: u64) -> bool {
-        let known = self.known_of();
+        let known = self.takeover_facts();
         let Leading { renewed, marks } = known.leading;
         // The clock of this machine stops while that sleeps. The database's shows for how long the leader has gone on.
         self.age() < known.marks_kept() && (renewed..=renewed.saturating_add(marks / 2)).contains(&expires_at)
     }
 
-    fn known_of(&self) -> MutexGuard<'_, KnownOf> {
-        self.known_of.lock().unwrap_or_else(PoisonError::into_inner)
+    fn takeover_facts(&self) -> MutexGuard<'_, TakeoverFacts> {
+        self.takeover_facts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The leaderboards were loaded: with these revisions at least, and with records up to that instant.
     pub(crate) fn loaded(&self, revisions: Vec<(BoardNo, u64)>, newest: Micros) {
-        self.known_of().revisions = revisions.into_iter().collect();
+        self.takeover_facts().revisions = revisions.into_iter().collect();
         self.note_instant(newest);
     }
 
@@ -168,7 +168,7 @@ impl Following {
     fn note(&self, changes: &Changes) {
         let newest = changes.scores.iter().filter_map(|(_, record)| Some(record.as_ref()?.at)).max();
         newest.into_iter().for_each(|newest| self.note_instant(newest));
-        let mut known = self.known_of();
+        let mut known = self.takeover_facts();
         known.applied.extend(changes.batch.map(|batch| (Instant::now(), batch)));
         let kept = Duration::from_micros(known.leading.marks);
         while known.applied.front().is_some_and(|(at, _)| at.elapsed() > kept) {

@@ -13,6 +13,8 @@ use tokio::sync::watch;
 
 /// The bytes that are kept: at 20,000 submits a second those of three minutes.
 const BYTES_MAX: usize = 128 << 20;
+/// What a change takes in memory beside its bytes.
+const CHANGE_BYTES: usize = 64;
 /// The bytes of a message, but for its last change.
 const MESSAGE_BYTES_MAX: usize = 1 << 20;
 
@@ -47,16 +49,20 @@ impl Default for ChangeRing {
 impl CommitTap for ChangeRing {
     fn committed(&self, changes: Vec<u8>) {
         let mut kept = self.kept();
-        kept.bytes += changes.len();
+        kept.bytes += memory_of(&changes);
         kept.changes.push_back(changes);
         while kept.bytes > self.bytes_max && kept.changes.len() > 1 {
-            let oldest = kept.changes.pop_front().map_or(0, |oldest| oldest.len());
-            kept.bytes -= oldest;
+            let oldest = kept.changes.pop_front();
+            kept.bytes -= oldest.as_ref().map_or(0, memory_of);
             kept.first += 1;
         }
         // Under the lock, so that it only grows.
         self.newest.send_replace(kept.newest());
     }
+}
+
+fn memory_of(changes: &Vec<u8>) -> usize {
+    changes.capacity() + CHANGE_BYTES
 }
 
 impl ChangeRing {

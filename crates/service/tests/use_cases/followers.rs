@@ -294,7 +294,8 @@ fn soak_a_follower_shows_what_the_leader_shows() {
 
 #[test]
 fn changes_that_are_not_kept_any_more_are_a_gap() {
-    let ring = ChangeRing::with_bytes_max(10);
+    // Two small changes, with what they take beside their bytes.
+    let ring = ChangeRing::with_bytes_max(150);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let read = |number| {
         let after = Position { token: 0, number };
