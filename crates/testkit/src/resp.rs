@@ -6,6 +6,7 @@
 use crate::wait::GIVE_UP;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
 use tally_wire::resp::{Replies, Reply, command};
 
 /// An open connection.
@@ -21,18 +22,19 @@ impl RespClient {
     ///
     /// # Panics
     ///
-    /// If nothing listens. All other methods panic if the connection breaks.
+    /// If nothing listens. All other methods but `try_…` panic if the connection breaks.
     #[track_caller]
     pub fn connect(address: SocketAddr) -> Self {
-        let open = || {
-            let stream = TcpStream::connect(address)?;
-            stream.set_nodelay(true)?;
-            stream.set_read_timeout(Some(GIVE_UP))?;
-            stream.set_write_timeout(Some(GIVE_UP))?;
-            io::Result::Ok(stream)
-        };
-        let stream = open().unwrap_or_else(|error| panic!("connect to {address}: {error}"));
-        Self { stream, received: Vec::new(), replies: Replies::new() }
+        Self::try_connect(address, GIVE_UP).unwrap_or_else(|error| panic!("connect to {address}: {error}"))
+    }
+
+    /// The same for a server that may end at any time, with a timeout for each part of a reply.
+    pub fn try_connect(address: SocketAddr, patience: Duration) -> io::Result<Self> {
+        let stream = TcpStream::connect_timeout(&address, patience)?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(patience))?;
+        stream.set_write_timeout(Some(patience))?;
+        Ok(Self { stream, received: Vec::new(), replies: Replies::new() })
     }
 
     /// Sends these bytes and does not wait.
@@ -75,6 +77,13 @@ impl RespClient {
         commands.iter().map(|_| self.read()).collect()
     }
 
+    /// The same for a server that may end at any time.
+    pub fn try_pipeline<A: AsRef<[u8]>, C: AsRef<[A]>>(&mut self, commands: &[C]) -> io::Result<Vec<Reply>> {
+        self.stream.write_all(&encode(commands))?;
+        let read = |_| Reply::parse(&self.try_read()?).map_err(io::Error::other);
+        commands.iter().map(read).collect()
+    }
+
     /// Waits until the server closes; returns what it sent before that. A server that closes with unread bytes resets the
     /// connection, which counts as a close.
     #[track_caller]
@@ -90,9 +99,7 @@ impl RespClient {
 
     #[track_caller]
     fn send<A: AsRef<[u8]>, C: AsRef<[A]>>(&mut self, commands: &[C]) {
-        let mut out = Vec::new();
-        commands.iter().for_each(|args| command(args.as_ref(), &mut out));
-        self.send_bytes(&out);
+        self.send_bytes(&encode(commands));
     }
 
     fn try_read(&mut self) -> io::Result<Vec<u8>> {
@@ -111,4 +118,10 @@ impl RespClient {
             }
         }
     }
+}
+
+fn encode<A: AsRef<[u8]>, C: AsRef<[A]>>(commands: &[C]) -> Vec<u8> {
+    let mut out = Vec::new();
+    commands.iter().for_each(|args| command(args.as_ref(), &mut out));
+    out
 }

@@ -9,6 +9,7 @@ mod followers;
 mod forward;
 mod forward_resp;
 mod full;
+mod kills;
 mod lease;
 mod lost_commits;
 mod matrix;
