@@ -139,7 +139,10 @@ impl<'a> World<'a> {
                 member.is_stopped = true;
             }
             Disturbance::Kill | Disturbance::Terminate | Disturbance::Stop => return false,
-            Disturbance::Front(fault) => disturb(&member.front, fault, *rng.pick(&REQUESTS)),
+            Disturbance::Front(fault) => {
+                let request: &&[u8] = rng.pick(&REQUESTS);
+                disturb(&member.front, fault, request);
+            }
             Disturbance::Database(fault) => disturb(&member.database, fault, COMMIT),
         }
         true
