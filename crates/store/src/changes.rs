@@ -25,8 +25,14 @@ pub const CHANGES_VERSION: u8 = 1;
 
 /// Takes the changes of committed transactions.
 pub trait CommitTap: Debug + Send + Sync {
-    /// The changes of one transaction, as [`Changes::decode`] reads them. Cheap.
+    /// A transaction begins. Returns its ticket. Cheap, as the others.
+    fn begun(&self) -> u64;
+
+    /// The changes of one transaction, as [`Changes::decode`] reads them.
     fn committed(&self, changes: Vec<u8>);
+
+    /// A transaction has ended: its changes were handed over, or it has none, or was not done.
+    fn ended(&self, ticket: u64);
 }
 
 /// What one transaction changes of the state that servers keep in memory.
@@ -198,7 +204,20 @@ fn of_commit(mut changes: Vec<u8>, committed: &Committed) -> Vec<u8> {
 #[derive(Debug, Default)]
 pub struct Tapped {
     tap: RwLock<Option<Arc<dyn CommitTap>>>,
-    in_doubt: Mutex<BTreeMap<BatchId, Vec<u8>>>,
+    in_doubt: Mutex<BTreeMap<BatchId, (Vec<u8>, Began)>>,
+}
+
+/// A transaction that has begun, until it is dropped.
+#[derive(Debug)]
+struct Began {
+    tap: Arc<dyn CommitTap>,
+    ticket: u64,
+}
+
+impl Drop for Began {
+    fn drop(&mut self) {
+        self.tap.ended(self.ticket);
+    }
 }
 
 impl Tapped {
@@ -218,6 +237,7 @@ impl Tapped {
         run: impl FnOnce(&mut dyn FnMut(&Loaded) -> WriteSet) -> Result<Committed, StoreError>,
     ) -> Result<Committed, StoreError> {
         let Some(tap) = self.tap() else { return run(decide) };
+        let began = Began { ticket: tap.begun(), tap: Arc::clone(&tap) };
         let mut decided = None;
         let done = run(&mut |loaded| {
             let changes = decide(loaded);
@@ -227,7 +247,7 @@ impl Tapped {
         match (&done, decided) {
             (Ok(committed), Some(changes)) => tap.committed(of_commit(changes, committed)),
             (Err(StoreError::InDoubt { batch, .. }), Some(changes)) => {
-                self.in_doubt().insert(*batch, changes);
+                self.in_doubt().insert(*batch, (changes, began));
             }
             _ => {}
         }
@@ -237,14 +257,19 @@ impl Tapped {
     /// A transaction in doubt is resolved: it was done, or never will be.
     pub fn resolved(&self, batch: &BatchId, is_done: bool) {
         let Some(tap) = self.tap() else { return };
-        let changes = self.in_doubt().remove(batch);
-        if let Some(changes) = changes.filter(|_| is_done) {
+        let Some((changes, _began)) = self.in_doubt().remove(batch) else { return };
+        if is_done {
             // Its revision is unknown.
             tap.committed(of_commit(changes, &Committed { outbox: Some(*batch), ..Committed::default() }));
         }
     }
 
-    fn in_doubt(&self) -> MutexGuard<'_, BTreeMap<BatchId, Vec<u8>>> {
+    /// The transactions in doubt.
+    pub fn all_in_doubt(&self) -> Vec<BatchId> {
+        self.in_doubt().keys().copied().collect()
+    }
+
+    fn in_doubt(&self) -> MutexGuard<'_, BTreeMap<BatchId, (Vec<u8>, Began)>> {
         self.in_doubt.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

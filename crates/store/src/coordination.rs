@@ -110,6 +110,11 @@ pub trait Coordination: Reads {
         None
     }
 
+    /// The transactions whose changes are not handed over yet, because it is not known whether they have committed.
+    fn tapped_in_doubt(&self) -> Vec<BatchId> {
+        Vec::new()
+    }
+
     /// The revision of each live board.
     fn board_revisions(&self) -> Result<Vec<(BoardNo, u64)>, StoreError> {
         Ok(Vec::new())

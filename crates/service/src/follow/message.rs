@@ -1,15 +1,15 @@
 //! A message of the leader to a follower: changes with their numbers.
 //!
 //! The version of the bytes, and whether the leader ends: a byte each. The fencing token, the end of the leader's lease and the
-//! time for which marks are kept ([`Leading`]), the number of its newest change, the number of the first change of the message and
-//! how many there are: numbers of 8 bytes, big-endian. Then each change
+//! time for which marks are kept ([`Leading`]), the number of its newest change, the age of the oldest transaction on its way, the
+//! number of the first change of the message and how many there are: numbers of 8 bytes, big-endian. Then each change
 //! with its length, a number of 4 bytes. The first number is 0 if the leader does not have the changes that were asked for.
 
 use super::Position;
 use tally_store::CHANGES_VERSION;
 
 /// Bytes before the changes.
-const HEAD: usize = 2 + 6 * 8;
+const HEAD: usize = 2 + 7 * 8;
 
 /// What a leader says of itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,6 +29,9 @@ pub struct Message {
     pub ends: bool,
     /// What the leader says of itself.
     pub leading: Leading,
+    /// How long ago the oldest transaction began that may be committed and is not among the changes yet, in microseconds; 0 if there is
+    /// none.
+    pub pending: u64,
     /// The number of the first change, or of the next one if there is none; 0 if the leader does not have those that were asked for.
     pub first: u64,
     /// The changes.
@@ -55,7 +58,8 @@ impl Message {
         out.push(self.ends.into());
         let Position { token, number } = self.newest;
         let Leading { renewed, marks } = self.leading;
-        for number in [token, renewed, marks, number, self.first, self.changes.len() as u64] {
+        let count = self.changes.len() as u64;
+        for number in [token, renewed, marks, number, self.pending, self.first, count] {
             out.extend_from_slice(&number.to_be_bytes());
         }
         for changes in &self.changes {
@@ -82,7 +86,7 @@ impl Message {
             _ => return None,
         };
         let number = |nth: usize| u64::from_be_bytes(head[2 + nth * 8..][..8].try_into().expect("8 bytes"));
-        let [token, renewed, marks, newest, first, count] = [0, 1, 2, 3, 4, 5].map(number);
+        let [token, renewed, marks, newest, pending, first, count] = [0, 1, 2, 3, 4, 5, 6].map(number);
         let mut changes = Vec::new();
         for _ in 0..count {
             let (length, after) = rest.split_first_chunk::<4>()?;
@@ -92,7 +96,7 @@ impl Message {
         }
         let newest = Position { token, number: newest };
         let leading = Leading { renewed, marks };
-        rest.is_empty().then_some(Self { newest, ends, leading, first, changes })
+        rest.is_empty().then_some(Self { newest, ends, leading, pending, first, changes })
     }
 }
 
@@ -105,7 +109,8 @@ mod tests {
         let newest = Position { token: 7, number: 9 };
         let ends = true;
         let leading = Leading { renewed: 6, marks: 7 };
-        let whole = Message { newest, ends, leading, first: 8, changes: vec![vec![1, 2], Vec::new()] };
+        let changes = vec![vec![1, 2], Vec::new()];
+        let whole = Message { newest, ends, leading, pending: 5, first: 8, changes };
         let bytes = whole.encode();
         assert_eq!(Message::decode(&bytes), Ok(whole));
         for length in 0..bytes.len() {

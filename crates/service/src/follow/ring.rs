@@ -5,7 +5,7 @@
 use super::Position;
 use super::message::{Leading, Message};
 use crate::failure::{Failure, Fault};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tally_store::{CommitTap, Store};
@@ -38,6 +38,9 @@ struct Kept {
     /// When the last follower asked, and the number up to which some follower has everything.
     asked: Option<Instant>,
     read: u64,
+    /// When each transaction began that is on its way, by its ticket.
+    begun: BTreeMap<u64, Instant>,
+    tickets: u64,
 }
 
 impl Default for ChangeRing {
@@ -47,6 +50,18 @@ impl Default for ChangeRing {
 }
 
 impl CommitTap for ChangeRing {
+    fn begun(&self) -> u64 {
+        let mut kept = self.kept();
+        kept.tickets += 1;
+        let ticket = kept.tickets;
+        kept.begun.insert(ticket, Instant::now());
+        ticket
+    }
+
+    fn ended(&self, ticket: u64) {
+        self.kept().begun.remove(&ticket);
+    }
+
     fn committed(&self, changes: Vec<u8>) {
         let mut kept = self.kept();
         kept.bytes += memory_of(&changes);
@@ -114,13 +129,14 @@ impl ChangeRing {
         }
         let kept = self.kept();
         let (newest, ends) = (Position { token: kept.token, number: kept.newest() }, kept.ended);
+        let pending = kept.pending();
         let Some(after) = after else {
-            return Message { newest, ends, leading, first: kept.newest() + 1, changes: Vec::new() };
+            return Message { newest, ends, leading, pending, first: kept.newest() + 1, changes: Vec::new() };
         };
         let is_kept =
             after.token == kept.token && (kept.first..=kept.newest() + 1).contains(&(after.number + 1));
         let Some(skip) = is_kept.then(|| after.number + 1 - kept.first) else {
-            return Message { newest, ends, leading, first: 0, changes: Vec::new() };
+            return Message { newest, ends, leading, pending, first: 0, changes: Vec::new() };
         };
         let mut bytes = 0;
         let rest = kept.changes.iter().skip(usize::try_from(skip).unwrap_or(usize::MAX));
@@ -129,7 +145,7 @@ impl ChangeRing {
             bytes += one.len();
             fits
         });
-        Message { newest, ends, leading, first: after.number + 1, changes: some.cloned().collect() }
+        Message { newest, ends, leading, pending, first: after.number + 1, changes: some.cloned().collect() }
     }
 
     /// Notes what a follower has; whether there is nothing new for it.
@@ -149,5 +165,11 @@ impl ChangeRing {
 impl Kept {
     fn newest(&self) -> u64 {
         self.first + self.changes.len() as u64 - 1
+    }
+
+    /// See [`Message::pending`].
+    fn pending(&self) -> u64 {
+        let age = |at: &Instant| u64::try_from(at.elapsed().as_micros()).unwrap_or(u64::MAX).max(1);
+        self.begun.values().next().map_or(0, age)
     }
 }

@@ -349,30 +349,36 @@ fn a_follower_knows_whether_it_can_tell_what_it_has_missed() {
 
 #[test]
 fn a_transaction_in_doubt_is_handed_over_when_it_is_resolved() {
-    #[derive(Debug, Default)]
-    struct Taken(std::sync::Mutex<usize>);
-    impl CommitTap for Taken {
-        fn committed(&self, _changes: Vec<u8>) {
-            *self.0.lock().unwrap() += 1;
-        }
-    }
-    let (tapped, taken) = (Tapped::default(), Arc::new(Taken::default()));
-    tapped.set(Arc::<Taken>::clone(&taken));
-    let batch = |sequence| BatchId { sequence, ..BatchId::default() };
-    let doubt = |sequence| {
-        let boards = vec![tally_store::BoardChange::Delete(tally_store::BoardNo(1))];
-        let mut decide = |_: &Loaded| WriteSet { boards: boards.clone(), ..WriteSet::default() };
-        let lost = tapped.run(&mut decide, |decide| {
-            decide(&Loaded::default());
-            Err(StoreError::InDoubt { batch: batch(sequence), why: String::new() })
-        });
-        assert!(lost.is_err());
+    let (tapped, ring) = (Tapped::default(), Arc::new(ChangeRing::default()));
+    tapped.set(Arc::<ChangeRing>::clone(&ring));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let told = || {
+        let message =
+            runtime.block_on(ring.read(Some(Position::default()), Duration::ZERO, Leading::default()));
+        (message.changes.len(), message.pending > 0)
     };
-    doubt(1);
-    doubt(2);
-    assert_eq!(*taken.0.lock().unwrap(), 0);
+    let batch = |sequence| BatchId { sequence, ..BatchId::default() };
+    let run = |error: fn(BatchId) -> Result<Committed, StoreError>, sequence| {
+        let boards = vec![tally_store::BoardChange::Delete(BoardNo(1))];
+        let mut decide = |_: &Loaded| WriteSet { boards: boards.clone(), ..WriteSet::default() };
+        let done = tapped.run(&mut decide, |decide| {
+            decide(&Loaded::default());
+            assert!(told().1, "it is on its way");
+            error(batch(sequence))
+        });
+        drop(done);
+    };
+    let doubt = |batch| Err(StoreError::InDoubt { batch, why: String::new() });
+    run(doubt, 1);
+    run(doubt, 2);
+    run(|_| Err(StoreError::Unavailable(String::new())), 3);
+    assert_eq!(told(), (0, true), "a follower that starts waits for two of them");
+    assert_eq!(tapped.all_in_doubt(), [batch(1), batch(2)]);
     tapped.resolved(&batch(1), false);
+    assert_eq!(told(), (0, true));
     tapped.resolved(&batch(2), true);
     tapped.resolved(&batch(2), true);
-    assert_eq!(*taken.0.lock().unwrap(), 1, "the one that was done, once");
+    assert_eq!(told(), (1, false), "the one that was done, once");
+    run(|_| Ok(Committed::default()), 4);
+    assert_eq!(told(), (2, false));
 }

@@ -80,6 +80,10 @@ impl Coordination for MySqlStore {
         Some(lease.token())
     }
 
+    fn tapped_in_doubt(&self) -> Vec<BatchId> {
+        self.tapped.all_in_doubt()
+    }
+
     fn board_revisions(&self) -> Result<Vec<(BoardNo, u64)>, StoreError> {
         revisions::all(&self.pool)
     }

@@ -194,11 +194,16 @@ impl Follow {
     }
 
     /// Makes the changes since the start, opens the gate, and follows on a thread of its own.
+    ///
+    /// What was read of the store may have transactions that the leader had not told yet, or a part of one. So the first answer comes
+    /// when everything that had begun until then is among the changes that were made.
     pub(super) fn run(self, tally: Arc<Tally>, gate: &Readiness) -> Result<()> {
+        let loaded = Instant::now();
         loop {
+            let asked = Instant::now();
             match self.step(&tally) {
-                Ok(true) => break,
-                Ok(false) => {}
+                Ok(Some(pending)) if pending.is_zero() || pending < asked - loaded => break,
+                Ok(_) => {}
                 Err(error) if self.leaderless.get().is_some() => return Err(error),
                 Err(_) => std::thread::sleep(PAUSE),
             }
@@ -223,8 +228,9 @@ impl Follow {
         }
     }
 
-    /// Asks once, and makes the changes; whether there are no more.
-    fn step(&self, tally: &Tally) -> Result<bool> {
+    /// Asks once, and makes the changes. If there are no more, returns how long ago the oldest transaction began that is not among them;
+    /// zero if there is none.
+    fn step(&self, tally: &Tally) -> Result<Option<Duration>> {
         let (asked, position) = (Instant::now(), self.following.position());
         let message = match self.ask(&self.following.leader(), Some(position)) {
             Ok(message) => message,
@@ -257,7 +263,7 @@ impl Follow {
             self.set_leaderless(format!("the server at {} stops leading", self.following.leader()), true);
             bail!("the leader has ended");
         }
-        Ok(is_last)
+        Ok(is_last.then_some(Duration::from_micros(message.pending)))
     }
 
     /// Whether the leader that does not answer has still the lease.
