@@ -2,8 +2,8 @@
 //!
 //! All servers of a store have its secret, and nothing else has it. So a signature by it proves that a server sent the request, and
 //! the receiver believes what the signature covers: the address of the client, and as what its sender knows the client, beside the
-//! method, the path and the headers that the operation reads. The value has the digest of the body, so that the receiver checks the head before it takes the body. A captured value works for
-//! [`SKEW_MAX`] and for the same request only. Not here: HTTP, and whether the caller of a forwarded request may do it.
+//! method, the path and the headers that the operation reads. The value has the digest of the body, so that the receiver checks the
+//! head before it takes the body. A captured value works for [`SKEW_MAX`] and for the same request only. Not here: HTTP, and whether the caller of a forwarded request may do it.
 
 use crate::keyring::{Keyring, Numbered};
 use crate::secret::Use;

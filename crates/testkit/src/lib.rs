@@ -7,6 +7,7 @@
 //! them, and a [`Page`] a browser. A [`SimulatedDisk`] loses power when the test says so, and a [`WallClock`] jumps. Not here:
 //! anything that the product uses; this crate is only ever a dev-dependency.
 
+mod at_once;
 pub mod audit;
 pub mod backends;
 pub mod browser;
@@ -35,6 +36,7 @@ pub mod tls;
 mod wait;
 pub mod wall_clock;
 
+pub use at_once::at_once;
 pub use browser::Page;
 pub use cluster::ScratchCluster;
 pub use database::{DatabaseKind, ScratchDatabase};

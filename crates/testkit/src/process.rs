@@ -114,13 +114,8 @@ impl Server {
     pub(crate) fn freeze(&self) {
         self.signal("STOP");
         // Its threads run on until each has received the signal.
-        let stat = format!("/proc/{}/stat", self.id());
-        let stopped = || {
-            let stat = std::fs::read_to_string(&stat).expect("it is running");
-            stat.rsplit(") ").next().is_some_and(|state| state.starts_with('T'))
-        };
         let started = Instant::now();
-        while !stopped() {
+        while !is_in_state(self.id(), 'T') {
             assert!(started.elapsed() < GIVE_UP, "it does not stop");
             std::thread::yield_now();
         }
@@ -176,6 +171,12 @@ impl Drop for Server {
             process.end();
         }
     }
+}
+
+/// Whether a process is in a state, by its letter in `/proc`: T is stopped, Z has ended and was not waited for.
+pub(crate) fn is_in_state(process: u32, state: char) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).expect("it is there");
+    stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with(state))
 }
 
 /// A started process and the pipe to its guard.

@@ -5,6 +5,7 @@
 
 use crate::command::{Finished, command, run_set};
 use crate::http::Client;
+use crate::process::is_in_state;
 use crate::server_log::{ServerLog, lines};
 use crate::wait::GIVE_UP;
 use crate::{audit, backends, wait_until};
@@ -248,6 +249,12 @@ impl TestTally {
     /// Whether it is running.
     pub fn is_running(&self) -> bool {
         self.process.is_some()
+    }
+
+    /// Whether it has ended by itself, and its exit was not waited for.
+    #[track_caller]
+    pub fn has_ended(&self) -> bool {
+        is_in_state(self.pid(), 'Z')
     }
 
     /// Kills it with SIGKILL.

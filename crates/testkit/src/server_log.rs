@@ -1,4 +1,4 @@
-//! What a test server has written, for its test: the lines that nobody has allowed, and the end of it when the test fails.
+//! The log of a test server: the lines that its test has not allowed, and the last lines when the test fails.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -44,7 +44,7 @@ impl InDoubtCommits {
 
 /// Resolves all of them, and reads API keys and leaderboards again. Blocks on the store.
 pub(crate) fn resolve_all(tally: &Tally) -> Result<(), Failure> {
-    // Servers that follow wait for these, whoever has run them: a period may have closed whose closer has given up.
+    // Also those of other callers, such as the close of a period that failed: a follower that starts needs their outcome.
     tally.store.tapped_in_doubt().iter().try_for_each(|batch| tally.store.resolve(batch).map(drop))?;
     let (in_doubt, unheard) = (&tally.keys.in_doubt, &tally.lane.shared().started_unheard);
     if in_doubt.all().is_empty() && !unheard.load(Ordering::SeqCst) {

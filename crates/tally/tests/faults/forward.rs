@@ -27,6 +27,14 @@ pub(super) fn pair() -> (Proxy, TestTally, TestTally) {
     (proxy, first, second)
 }
 
+/// The signature of a server for a request on behalf of a client.
+pub(super) fn sign(request: &SignedRequest<'_>, body: &[u8], behalf: Behalf) -> String {
+    let ring = Keyring::new(&[Secret::parse(SECRET).expect("a secret")]);
+    let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("a clock");
+    let now = Micros(i64::try_from(since_1970.as_micros()).expect("a time"));
+    request.sign(&ring, body, (behalf, [192, 0, 2, 7].into()), now)
+}
+
 fn make_sum_board(client: &mut Client) {
     client.put("/v1/leaderboards/b", &json!({"update": "sum"})).expect(201);
 }
@@ -71,16 +79,13 @@ fn the_leader_believes_only_servers_of_the_store() {
     follower.send(&submit("ann", 1)).expect(200);
     second.client().send(&submit("ann", 1)).refused(401, "unauthorized");
 
-    let ring = Keyring::new(&[Secret::parse(SECRET).expect("a secret")]);
-    let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("a clock");
-    let now = Micros(i64::try_from(since_1970.as_micros()).expect("a time"));
     let body = r#"{"player":"ann","score":1}"#;
     let authorization = format!("Bearer {key}");
     let headers = [("authorization", authorization.as_bytes()), ("content-type", b"application/json")];
     let sent = |sent: &str, behalf| {
         let headers = if behalf == Behalf::Client { &headers[..] } else { &headers[1..] };
         let request = SignedRequest { method: "POST", target: SCORES, headers };
-        let value = request.sign(&ring, body.as_bytes(), (behalf, [192, 0, 2, 7].into()), now);
+        let value = sign(&request, body.as_bytes(), behalf);
         Request::new("POST", SCORES).body("application/json", sent).header("Tally-Forwarded", &value)
     };
     let mut leader = first.client();
@@ -156,7 +161,7 @@ fn a_read_is_answered_by_the_leader_while_the_follower_is_behind() {
     assert!(metric(&metrics, "tally_forwarded_total{outcome=\"answered\"}") > 0.0);
     // The leader is away: the answer comes soon, and says so.
     proxy.freeze();
-    wait_until("nobody answers", || read(&mut follower).status == 503);
+    wait_until("the reads are refused", || read(&mut follower).status == 503);
     let behind = read(&mut follower);
     behind.refused(503, "loading");
     assert_eq!(behind.json()["phase"], "behind");

@@ -2,13 +2,8 @@
 //!
 //! Not here: which commands go to the leader, and what its answers mean (`tally-server`, `resp/forward.rs`).
 
-use super::followers::SECRET;
-use super::forward::pair;
+use super::forward::{pair, sign};
 use serde_json::json;
-use std::time::SystemTime;
-use tally_rules::Micros;
-use tally_service::keyring::Keyring;
-use tally_service::secret::Secret;
 use tally_service::signed_requests::{Behalf, SignedRequest};
 use tally_testkit::{Cut, Reply, Request, RespClient, TestTally, wait_until};
 
@@ -186,12 +181,9 @@ fn signed(key: &str, behalf: Behalf, commands: &[&[&str]]) -> Request {
     let mut bytes = Vec::new();
     commands.iter().for_each(|args| tally_wire::resp::command(args, &mut bytes));
     let target = format!("/servers/commands?protocol=2&relaxed=false&atomic=false&key={key}");
-    let ring = Keyring::new(&[Secret::parse(SECRET).expect("a secret")]);
-    let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("a clock");
-    let now = Micros(i64::try_from(since_1970.as_micros()).expect("a time"));
     let headers: &[(&str, &[u8])] = &[("content-type", b"application/octet-stream")];
     let request = SignedRequest { method: "POST", target: &target, headers };
-    let value = request.sign(&ring, &bytes, (behalf, [192, 0, 2, 7].into()), now);
+    let value = sign(&request, &bytes, behalf);
     Request::new("POST", &target).body("application/octet-stream", bytes).header("Tally-Forwarded", &value)
 }
 

@@ -69,7 +69,7 @@ fn a_series_goes_on_over_moments_at_which_the_server_was_down() {
     assert!(local.send(&create).is_replay());
     local.post("/v1/contest-series", &series).refused(409, "series_exists");
     let path = format!("/v1/contests/{cup}");
-    let opened = eventually(|| {
+    let opened = wait_for("the next contest is open", || {
         let contest = local.get(&path).expect(200);
         (contest["state"] == "open").then_some(contest)
     });
@@ -116,10 +116,4 @@ fn a_series_goes_on_over_moments_at_which_the_server_was_down() {
 
 fn micros(at: Timestamp) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
-}
-
-/// Polls until there is something: a background task does it.
-#[track_caller]
-fn eventually<T>(ask: impl FnMut() -> Option<T>) -> T {
-    wait_for("a background task does it", ask)
 }

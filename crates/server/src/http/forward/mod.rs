@@ -49,18 +49,11 @@ const GRACE: Duration = Duration::from_secs(1);
 /// How long a leader may take for an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The headers of a request that its operation reads. The others are of the connection, or of the way to this server.
-const PASSED: [&str; 8] = [
-    CREDENTIAL,
-    IDEMPOTENCY_KEY,
-    "content-type",
-    "tally-int64",
-    "tally-at-least",
-    "tally-acting-player",
-    "traceparent",
-    "tracestate",
-];
-/// Those of them that proxies of a trace may change.
+/// The headers of a request that its operation reads: they are passed on, and the signature covers them. The others are of the
+/// connection, or of the way to this server.
+const COVERED: [&str; 6] =
+    [CREDENTIAL, IDEMPOTENCY_KEY, "content-type", "tally-int64", "tally-at-least", "tally-acting-player"];
+/// Those of a trace are passed on, too. Proxies may change them.
 const TRACED: [&str; 2] = ["traceparent", "tracestate"];
 const CREDENTIAL: &str = "authorization";
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
@@ -220,7 +213,7 @@ impl Outgoing {
         let mut headers = HeaderMap::new();
         // The token of this machine means nothing to another one.
         let is_passed = |name: &&str| behalf != Behalf::CommandLine || *name != CREDENTIAL;
-        for name in PASSED.into_iter().filter(is_passed) {
+        for name in COVERED.into_iter().chain(TRACED).filter(is_passed) {
             for value in parts.headers.get_all(name) {
                 headers.append(name, value.clone());
             }
@@ -245,10 +238,10 @@ impl Outgoing {
     }
 }
 
-/// The headers that a signature covers: those that the operation reads, in one order.
+/// The headers that a signature covers, in one order.
 fn covered(headers: &HeaderMap) -> Vec<(&'static str, &[u8])> {
-    let names = PASSED.into_iter().filter(|name| !TRACED.contains(name));
-    names.flat_map(|name| headers.get_all(name).iter().map(move |value| (name, value.as_bytes()))).collect()
+    let all = |name| headers.get_all(name).iter().map(move |value| (name, value.as_bytes()));
+    COVERED.into_iter().flat_map(all).collect()
 }
 
 fn target(uri: &Uri) -> &str {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tally_testkit::rng::soak;
-use tally_testkit::{Client, Request, Response, Rng};
+use tally_testkit::{Client, Request, Response, Rng, at_once};
 
 const STORM: usize = 100;
 const CALLERS: usize = 32;
@@ -14,27 +14,8 @@ const ROUNDS: usize = 6;
 
 /// Sends these at one moment, each on a connection of its own; returns the answers in order.
 fn storm(world: &World, requests: &[Request]) -> Vec<Response> {
-    let barrier = Barrier::new(requests.len());
-    // Connected already, before any waits for the others: one that fails there would be waited for without an end.
-    let connected = |request| {
-        let mut client = world.server.client();
-        assert_eq!(client.get("/readyz").status, 200);
-        (client, request)
-    };
-    let connected: Vec<(Client, &Request)> = requests.iter().map(connected).collect();
-    std::thread::scope(|scope| {
-        let asked: Vec<_> = connected
-            .into_iter()
-            .map(|(mut client, request)| {
-                let barrier = &barrier;
-                scope.spawn(move || {
-                    barrier.wait();
-                    client.send(request)
-                })
-            })
-            .collect();
-        asked.into_iter().map(|asked| asked.join().expect("it is answered")).collect()
-    })
+    assert_eq!(world.server.client().get("/readyz").status, 200);
+    at_once(requests.iter().map(|request| (world.server.client(), request.clone())).collect())
 }
 
 /// A batch without its marks of replays.

@@ -163,7 +163,7 @@ impl<'a> World<'a> {
     fn revive(&mut self) {
         for nth in 0..SERVERS {
             let member = &mut self.members[nth];
-            if member.server.is_running() && (member.ends || member.has_ended()) {
+            if member.server.is_running() && (member.ends || member.server.has_ended()) {
                 self.set_down(nth);
                 // One that was taken over ends by itself.
                 let member = &mut self.members[nth];
@@ -284,12 +284,6 @@ impl Member {
             server.allow(text);
         }
         Self { server, front, database, is_stopped: false, ends: false }
-    }
-
-    /// Whether its process has ended and nothing has asked for its code yet.
-    fn has_ended(&self) -> bool {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.server.pid())).unwrap_or_default();
-        stat.rsplit(") ").next().is_some_and(|state| state.starts_with('Z'))
     }
 }
 

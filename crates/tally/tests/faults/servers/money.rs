@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tally_testkit::rng::soak;
-use tally_testkit::{Client, Request, Rng, SetAtEnd};
+use tally_testkit::{Client, Request, Rng, SetAtEnd, at_once};
 
 /// Members with this balance each, made at any server.
 fn members(client: &mut Client, count: usize, units: i64) -> Vec<String> {
@@ -93,27 +93,8 @@ fn a_storm_of_equal_transfers_at_several_servers_has_one_effect() {
     let body = json!({"from": all[0], "to": all[1], "amount": 10});
     for round in 1..=5 {
         let request = Request::new("POST", "/v1/transfers").json(&body).idempotent(&format!("k{round}"));
-        let barrier = std::sync::Barrier::new(STORM);
-        // Connected already, before any waits for the others: one that fails there would be waited for without an end.
-        let connected = |number: usize| {
-            let mut client = servers.all[number % 3].client();
-            client.get("/healthz").expect(200);
-            client
-        };
-        let connected: Vec<Client> = (0..STORM).map(connected).collect();
-        let answers: Vec<_> = std::thread::scope(|scope| {
-            let asked: Vec<_> = connected
-                .into_iter()
-                .map(|mut client| {
-                    let (barrier, request) = (&barrier, &request);
-                    scope.spawn(move || {
-                        barrier.wait();
-                        client.send(request)
-                    })
-                })
-                .collect();
-            asked.into_iter().map(|asked| asked.join().expect("it is answered")).collect()
-        });
+        let call = |number: usize| (servers.all[number % 3].client(), request.clone());
+        let answers = at_once((0..STORM).map(call).collect());
         let done: Vec<_> = answers.iter().filter(|one| one.status == 201 && !one.is_replay()).collect();
         assert_eq!(done.len(), 1, "one is not a repetition");
         for answer in &answers {
